@@ -1,0 +1,34 @@
+"""The Pulumi program: load the stack's spec, declare the cluster, export its outputs."""
+
+from pathlib import Path
+
+import pulumi
+
+from components.emulated_cluster import EmulatedCluster
+from spec.errors import SpecError
+from spec.load import load
+
+BASE = Path(__file__).resolve().parent
+config = pulumi.Config("kumulus")
+try:
+    loaded = load(
+        {
+            "cluster": config.get_object("cluster"),
+            "clusterConfig": config.get("clusterConfig"),
+            "runtime": config.get("runtime"),
+            "skipAddons": config.get("skipAddons"),
+        },
+        stack=pulumi.get_stack(),
+        base=BASE,
+    )
+except SpecError as error:
+    raise pulumi.RunError(str(error)) from None
+for notice in loaded.notices:
+    pulumi.log.warn(str(notice))
+
+emulated = EmulatedCluster(loaded.cluster_name, loaded=loaded, base=BASE)
+pulumi.export("kubeconfig", emulated.kubeconfig)
+pulumi.export("clusterName", emulated.cluster_name)
+pulumi.export("nodeCount", emulated.node_count)
+pulumi.export("capacity", emulated.capacity)
+pulumi.export("nodeGroups", emulated.node_groups)

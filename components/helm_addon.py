@@ -1,0 +1,80 @@
+"""``HelmAddon``: a Helm chart in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
+
+from components.kwok_node_group import ClusterLike
+from spec.model import Addon
+
+
+class HelmAddon(pulumi.ComponentResource):
+    """An add-on: one ``helm.v3.Release``.
+
+    Args:
+        resource_name: its name in the stack.
+        addon: chart, version, namespace and values, as in the stack file's ``clusterAddons``.
+        cluster: the cluster component it is installed in.
+        provider: the Kubernetes provider of that cluster.
+        base: directory that a local chart's path refers to.
+        depends_on: what has to be there first.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        addon: Addon,
+        cluster: ClusterLike,
+        provider: kubernetes.Provider,
+        base: Path,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
+        chart, repository = chart_source(addon, base)
+        self.release = Release(
+            f"{resource_name}-release",
+            name=addon.name,
+            namespace=addon.namespace,
+            chart=chart,
+            version=addon.version,
+            repository_opts=RepositoryOptsArgs(repo=repository) if repository else None,
+            values=addon.values(),
+            create_namespace=addon.createNamespace,
+            timeout=addon.timeout,
+            atomic=addon.atomic,
+            skip_await=addon.skipAwait,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                provider=provider,
+                depends_on=list(depends_on),
+                deleted_with=cluster.resource,
+                delete_before_replace=True,
+            ),
+        )
+        self.register_outputs({"status": self.release.status})
+
+
+def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
+    """Return the chart's reference as Helm takes it, and its repository's URL if it comes from one.
+
+    Args:
+        addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
+            path that starts with ``/``, ``./`` or ``../``.
+        base: directory that a relative path refers to.
+    """
+    chart = addon.chart
+    if chart.startswith("oci://"):
+        return chart, None
+    if chart.startswith(("/", "./", "../")):
+        return str((base / chart).resolve()), None
+    if addon.repoURL and addon.repoURL.startswith("oci://"):
+        return f"{addon.repoURL.rstrip('/')}/{chart.split('/')[-1]}", None
+    return chart.split("/", 1)[-1], addon.repoURL

@@ -1,0 +1,98 @@
+"""``KwokNodeGroup``: emulated nodes of one kind, spread over availability zones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pulumi
+
+from components.resources import Cluster, NodePool
+from spec.errors import SpecError
+from spec.expand import pools as expand
+from spec.model import ClusterSpec
+from spec.pools import Pool
+
+
+class ClusterLike(Protocol):
+    """What a node group needs to know of its cluster; every cluster component has it."""
+
+    cluster_name: str
+    kubeconfig: pulumi.Output[str]
+    identity: pulumi.Output[str]
+    resource: Cluster
+
+
+class KwokNodeGroup(pulumi.ComponentResource):
+    """A node group: one ``kumulus:index:NodePool`` per availability zone.
+
+    Args:
+        resource_name: its name in the stack, and the group's name: nodes are ``<group>-<zone>-<ordinal>``.
+        cluster: the cluster component the nodes belong to.
+        zones: how many nodes in which availability zone, such as ``{"use1": 5}``.
+        capacity: quantities by resource, such as ``{"cpu": "96", "memory": "1360Gi", "pods": "110"}``.
+        labels, annotations: set on every node.
+        taints: such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; KWOK's own taint when None.
+        allocatable: quantities by resource; the capacity where it names none.
+        opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is not valid; the message has each one's path and what to write instead.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cluster: ClusterLike,
+        zones: Mapping[str, int],
+        capacity: Mapping[str, str | int],
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] | None = None,
+        allocatable: Mapping[str, str | int] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        template: dict[str, Any] = {
+            "metadata": {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
+            "capacity": dict(capacity),
+        }
+        if taints is not None:
+            template["taints"] = [dict(taint) for taint in taints]
+        if allocatable is not None:
+            template["allocatable"] = dict(allocatable)
+        placement = [{"availabilityZone": zone, "replicas": replicas} for zone, replicas in zones.items()]
+        group = {"name": resource_name, "placement": placement, "nodeTemplate": template}
+        try:
+            found = expand(ClusterSpec.checked({"nodeGroups": [group]}), cluster.cluster_name)
+        except SpecError as error:
+            raise pulumi.RunError(str(error)) from None
+        self._declare(resource_name, cluster, found, opts)
+
+    @classmethod
+    def of_pools(
+        cls, resource_name: str, cluster: ClusterLike, pools: Sequence[Pool], opts: pulumi.ResourceOptions
+    ) -> KwokNodeGroup:
+        """Declare a group of pools that are already expanded, as a loaded stack file has them."""
+        group = cls.__new__(cls)
+        group._declare(resource_name, cluster, pools, opts)
+        return group
+
+    def _declare(
+        self, resource_name: str, cluster: ClusterLike, pools: Sequence[Pool], opts: pulumi.ResourceOptions | None
+    ) -> None:
+        super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
+        self.pools = [
+            NodePool(
+                pool.name,
+                pool=pool,
+                cluster_name=cluster.cluster_name,
+                kubeconfig=cluster.kubeconfig,
+                cluster_identity=cluster.identity,
+                # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
+                opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.resource),
+            )
+            for pool in pools
+        ]
+        self.nodes = sum(pool.replicas for pool in pools)
+        self.register_outputs({"nodes": self.nodes})

@@ -1,0 +1,73 @@
+"""Do one thing to many objects at once: bounded, countable, and stoppable between two requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass
+class Outcome(Generic[T]):
+    """What came of a bulk operation.
+
+    Attributes:
+        done: the items that succeeded.
+        failed: the items that failed, each with its error.
+        skipped: how many items were not begun, because the operation was stopped or had failed too often.
+    """
+
+    done: list[T] = field(default_factory=list)
+    failed: list[tuple[T, Exception]] = field(default_factory=list)
+    skipped: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item succeeded."""
+        return not self.failed and not self.skipped
+
+
+async def for_each(
+    items: Iterable[T],
+    action: Callable[[T], Awaitable[object]],
+    *,
+    workers: int,
+    stop: asyncio.Event | None = None,
+    most_failures: int = 10,
+    progress: Callable[[int], None] | None = None,
+) -> Outcome[T]:
+    """Run ``action`` on every item with a fixed number of workers.
+
+    A failing item does not stop the others, until ``most_failures`` have failed: then something is wrong with all of
+    them, and going on would only repeat it.
+
+    Args:
+        items: what to act upon; may be lazy.
+        action: the operation; its exceptions (not cancellation) are collected.
+        workers: how many run at once.
+        stop: when set, no further item is begun; those under way are finished.
+        most_failures: failures after which no further item is begun.
+        progress: called after each success with the number of successes so far.
+    """
+    outcome: Outcome[T] = Outcome()
+    source = iter(items)
+
+    async def work() -> None:
+        for item in source:
+            if (stop is not None and stop.is_set()) or len(outcome.failed) >= most_failures:
+                outcome.skipped += 1
+                continue
+            try:
+                await action(item)
+            except Exception as error:
+                outcome.failed.append((item, error))
+            else:
+                outcome.done.append(item)
+                if progress is not None:
+                    progress(len(outcome.done))
+
+    await asyncio.gather(*(work() for _ in range(max(1, workers))))
+    return outcome

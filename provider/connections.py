@@ -1,0 +1,75 @@
+"""One API connection per cluster for the whole plugin, so that pools working side by side share its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+
+_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+
+
+class WrongCluster(Exception):
+    """Another cluster answers at the place of the one that was recorded.
+
+    Args:
+        expected: identity (UID of the kube-system namespace) that was recorded.
+        actual: identity that answers now.
+    """
+
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(f"another cluster (identity {actual}) answers in place of {expected}")
+        self.expected = expected
+        self.actual = actual
+
+
+class Connections:
+    """Clients by kubeconfig; a kubeconfig that was written anew (a replaced cluster) gets a new client."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, tuple[float, Client]] = {}
+        self._identities: dict[Client, str] = {}
+        self._lock = asyncio.Lock()
+
+    async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
+        """Return the client of a cluster, having made sure that it is the one with that identity.
+
+        Args:
+            kubeconfig: path of the kubeconfig.
+            identity: UID of the kube-system namespace.
+            patience: seconds to keep trying while the server does not answer.
+
+        Raises:
+            KubeconfigError: the kubeconfig is missing or cannot be used.
+            WrongCluster: another cluster answers there.
+            ApiError, Unreachable: the server could not be asked.
+        """
+        async with self._lock:
+            try:
+                stamp = os.stat(kubeconfig).st_mtime
+            except OSError:
+                raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
+            known = self._clients.get(kubeconfig)
+            if known is None or known[0] != stamp:
+                if known is not None:
+                    await known[1].close()
+                known = (stamp, Client(load_kubeconfig(kubeconfig)))
+                self._clients[kubeconfig] = known
+            client = known[1]
+            if self._identities.get(client) != identity:
+                namespace = await client.get(_KUBE_SYSTEM, patience=patience)
+                self._identities[client] = str(namespace["metadata"]["uid"])
+        actual = self._identities[client]
+        if actual != identity:
+            raise WrongCluster(identity, actual)
+        return client
+
+    async def close(self) -> None:
+        """Close every client."""
+        for _, client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+
+__all__ = ["ApiError", "Connections", "KubeconfigError", "Unreachable", "WrongCluster"]

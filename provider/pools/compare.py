@@ -1,0 +1,167 @@
+"""Compare a live node with what its pool wants, field by field, and write the patches that make it so.
+
+Only fields that the pool owns count: the labels, annotations, taints and resources of its template, and those of an
+earlier template that we recorded on the node. A cordon, a fault's taint or condition, KWOK's heartbeat and any label
+that somebody added are theirs: neither drift nor overwritten.
+
+Why not server-side apply: ``spec.taints`` is an atomic list there, so that one manager owns every taint or none,
+and a fault's taint would conflict with the pool's. See docs/decisions/field-ownership.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from provider.pools.live import APPLIED, Applied, LiveNode, decode_applied, encode_applied, taint_key
+from spec.nodes import OwnedFields, owned_fields
+from spec.pools import CLUSTER_LABEL, Pool, Taint
+from spec.quantity import equal
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field of one node that is not as wanted.
+
+    Attributes:
+        path: the field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``.
+        have: what the node has; None when the field is missing.
+        want: what the pool wants; None when the field has to go.
+    """
+
+    path: str
+    have: str | None
+    want: str | None
+
+    def __str__(self) -> str:
+        have = "missing" if self.have is None else f'"{self.have}"'
+        want = "none" if self.want is None else f'"{self.want}"'
+        return f"{self.path}: {have} instead of {want}"
+
+
+def owned(pool: Pool, ordinal: int) -> OwnedFields:
+    """The fields that the pool owns on one of its nodes; the cluster's name stands in the pool's labels."""
+    return owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))
+
+
+def applied_record(pool: Pool, ordinal: int) -> Applied:
+    """The keys that the pool sets on a node."""
+    ours = owned(pool, ordinal)
+    return Applied(
+        labels=frozenset(ours.labels),
+        annotations=frozenset(ours.annotations),
+        taints=frozenset(taint_key(taint) for taint in ours.taints),
+        resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
+    )
+
+
+def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
+    """Return every owned field of a node that is not as its pool wants it.
+
+    Args:
+        pool: what is wanted.
+        ordinal: which of the pool's nodes it is.
+        node: the node as it is.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node)
+    found = _mapping("labels", node.labels, ours.labels, before.labels)
+    found += _mapping("annotations", node.annotations, ours.annotations, before.annotations)
+    found += _taints(node.taints, ours.taints, before.taints)
+    found += _quantities("capacity", node.capacity, ours.capacity, before.resources)
+    found += _quantities("allocatable", node.allocatable, ours.allocatable, before.resources)
+    found += _mapping("nodeInfo", node.node_info, ours.node_info, ())
+    if APPLIED not in node.annotations and not found:
+        found.append(FieldDifference(f'annotations["{APPLIED}"]', None, "our record"))
+    return found
+
+
+def _mapping(
+    section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]
+) -> list[FieldDifference]:
+    found = [
+        FieldDifference(f'{section}["{key}"]', have.get(key), value)
+        for key, value in want.items()
+        if have.get(key) != value
+    ]
+    dropped = [key for key in before if key not in want and key in have]
+    return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]
+
+
+def _quantities(
+    section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]
+) -> list[FieldDifference]:
+    found = [
+        FieldDifference(f'{section}["{key}"]', have.get(key), value)
+        for key, value in want.items()
+        if key not in have or not (have[key] == value or equal(have[key], value))
+    ]
+    dropped = [key for key in before if key not in want and key in have]
+    return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]
+
+
+def _taints(
+    have: Iterable[Mapping[str, Any]], want: Iterable[Taint], before: frozenset[tuple[str, str]]
+) -> list[FieldDifference]:
+    there = {taint_key(taint): str(taint.get("value") or "") for taint in have}
+    wanted = {taint_key(taint): taint.value for taint in want}
+    found = []
+    for key, value in wanted.items():
+        if there.get(key) != value:
+            found.append(FieldDifference(_taint_path(key), there.get(key), value))
+    for key in sorted(before):
+        if key not in wanted and key in there:
+            found.append(FieldDifference(_taint_path(key), there[key], None))
+    return found
+
+
+def _taint_path(key: tuple[str, str]) -> str:
+    return f'taints["{key[0]}:{key[1]}"]'
+
+
+def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the JSON merge patches for a node: of the node itself, and of its status; None where nothing differs.
+
+    Taints are one list on the wire, others' included: when they change, the patch names the resourceVersion it was
+    computed from, so that the server refuses it (409 Conflict) rather than undo somebody's concurrent taint.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node)
+    record = encode_applied(applied_record(pool, ordinal))
+    labels = _merge(node.labels, ours.labels, before.labels)
+    annotations = _merge(node.annotations, {**ours.annotations, APPLIED: record}, before.annotations)
+    metadata: dict[str, Any] = {}
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    main: dict[str, Any] = {}
+    if _taints(node.taints, ours.taints, before.taints):
+        keys = {taint_key(taint) for taint in ours.taints} | before.taints
+        others = [dict(taint) for taint in node.taints if taint_key(taint) not in keys]
+        main["spec"] = {"taints": [taint.to_plain() for taint in ours.taints] + others}
+        metadata["resourceVersion"] = node.version
+    if metadata:
+        main["metadata"] = metadata
+    status: dict[str, Any] = {}
+    for section, have, want in (
+        ("capacity", node.capacity, ours.capacity),
+        ("allocatable", node.allocatable, ours.allocatable),
+    ):
+        changed: dict[str, str | None] = {
+            key: value for key, value in want.items() if key not in have or not equal(have[key], value)
+        }
+        changed.update({key: None for key in before.resources if key not in want and key in have})
+        if changed:
+            status[section] = changed
+    if info := _merge(node.node_info, ours.node_info, ()):
+        status["nodeInfo"] = info
+    return main or None, {"status": status} if status else None
+
+
+def _merge(have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> dict[str, str | None]:
+    changed: dict[str, str | None] = {key: value for key, value in want.items() if have.get(key) != value}
+    changed.update({key: None for key in before if key not in want and key in have})
+    return changed
+

@@ -1,0 +1,258 @@
+"""Make a pool's nodes what is wanted: create what is missing, patch what differs, remove what is too many.
+
+Everything is computed by name from what is there, so a run that was killed half way is finished by the next one and
+nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kube import ApiError, Client, Unreachable
+from kube.bulk import Outcome, for_each
+from provider.pools import pods
+from provider.pools.compare import applied_record, field_differences, patches
+from provider.pools.live import APPLIED, NODES, LiveNode, encode_applied
+from provider.pools.observe import Observation, get_node
+from spec.names import node_name
+from spec.nodes import node_manifest
+from spec.pools import CLUSTER_LABEL, Pool
+
+Progress = Callable[[str], None]
+_CONFLICT_TRIES = 8
+
+
+class NameTaken(Exception):
+    """A real node, with a kubelet behind it, has a name that the pool wants."""
+
+
+@dataclass
+class Result:
+    """What a convergence did.
+
+    Attributes:
+        created, changed, removed: how many nodes.
+        pods: how many pods went with the removed nodes.
+        problems: one line per kind of failure; empty when the pool is as wanted.
+        undone: how many nodes are left to do.
+    """
+
+    created: int = 0
+    changed: int = 0
+    removed: int = 0
+    pods: int = 0
+    problems: list[str] = field(default_factory=list)
+    undone: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the pool is as wanted."""
+        return not self.problems and not self.undone
+
+    def describe(self) -> str:
+        """One line: what was done and what was not."""
+        done = [
+            f"{count:,} {word}"
+            for count, word in ((self.created, "created"), (self.changed, "changed"), (self.removed, "removed"))
+            if count
+        ]
+        text = "nodes: " + (", ".join(done) if done else "none changed")
+        return text + (f"; {self.undone:,} left to do" if self.undone else "")
+
+
+async def converge(
+    client: Client, pool: Pool, seen: Observation, stop: asyncio.Event, progress: Progress
+) -> Result:
+    """Apply the difference between a pool and what was observed of it.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        seen: what was observed just before.
+        stop: when set, nothing new is begun.
+        progress: takes passing status lines.
+    """
+    result = Result()
+    for name in seen.foreign:
+        result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
+    meter = _Meter(progress)
+    body = _Bodies(pool)
+
+    async def create(ordinal: int) -> None:
+        await create_node(client, pool, ordinal, body.of(ordinal))
+
+    made = await for_each(
+        seen.missing,
+        create,
+        workers=client.connections,
+        stop=stop,
+        progress=lambda done: meter.show("nodes", done + seen.present, pool.replicas, done),
+    )
+    result.created = len(made.done)
+
+    async def change(ordinal: int) -> None:
+        await change_node(client, pool, ordinal, seen.altered[ordinal][0])
+
+    changed = await for_each(
+        seen.altered,
+        change,
+        workers=client.connections,
+        stop=stop,
+        progress=lambda done: meter.show("nodes changed", done, len(seen.altered), done),
+    )
+    result.changed = len(changed.done)
+
+    removed = await remove_nodes(client, seen.extra, stop, progress)
+    result.removed, result.pods = removed.removed, removed.pods
+    result.problems += _problems(made) + _problems(changed) + removed.problems
+    result.undone = _left(made) + _left(changed) + removed.undone
+    return result
+
+
+async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> None:
+    """Post a node; when one of that name exists (a repeated post, a concurrent run), make it what is wanted.
+
+    Raises:
+        NameTaken: a real node has the name.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    for _ in range(_CONFLICT_TRIES):
+        try:
+            await client.create(NODES, body)
+            return
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        node = await get_node(client, node_name(pool.name, ordinal))
+        if node is not None:
+            await change_node(client, pool, ordinal, node)
+            return
+    raise ApiError(409, "AlreadyExists", f"node {node_name(pool.name, ordinal)} comes and goes", "POST", NODES)
+
+
+async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
+    """Patch a node's owned fields; a concurrent change of its taints is read anew and kept.
+
+    Raises:
+        NameTaken: a real node has the name.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{NODES}/{node.name}"
+    current: LiveNode | None = node
+    for _ in range(_CONFLICT_TRIES):
+        if current is None:
+            await client.create(NODES, _Bodies(pool).of(ordinal))
+            return
+        if current.real:
+            raise NameTaken(f"a real node already carries the name {node.name}")
+        main, status = patches(pool, ordinal, current)
+        try:
+            if main is not None:
+                await client.merge_patch(path, main)
+            if status is not None:
+                await client.merge_patch(f"{path}/status", status)
+            return
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+        current = await get_node(client, node.name)
+        if current is not None and not field_differences(pool, ordinal, current):
+            return
+    raise ApiError(409, "Conflict", f"node {node.name} is changed by others all the time", "PATCH", path)
+
+
+async def remove_nodes(
+    client: Client, names: Iterable[str], stop: asyncio.Event, progress: Progress
+) -> Result:
+    """Delete nodes, then the pods bound to them; returns when both are gone.
+
+    The nodes go first: otherwise a Job's controller would replace the pods and the scheduler put them back.
+    """
+    doomed = list(names)
+    result = Result()
+    if not doomed:
+        return result
+    meter = _Meter(progress)
+
+    async def remove(name: str) -> None:
+        try:
+            await client.delete(f"{NODES}/{name}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    outcome = await for_each(
+        doomed,
+        remove,
+        workers=client.connections,
+        stop=stop,
+        progress=lambda done: meter.show("nodes removed", done, len(doomed), done),
+    )
+    result.removed = len(outcome.done)
+    result.problems = _problems(outcome)
+    result.undone = _left(outcome)
+    try:
+        result.pods = await pods.remove_from(client, set(outcome.done), stop, progress)
+    except (ApiError, Unreachable, pods.PodsRemain) as error:
+        result.problems.append(str(error))
+    return result
+
+
+class _Bodies:
+    """The bodies to post, encoded; what all nodes of the pool share is computed once."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._record = encode_applied(applied_record(pool, 0))
+
+    def of(self, ordinal: int) -> bytes:
+        manifest: Any = node_manifest(self._pool, ordinal, self._now, self._pool.labels.get(CLUSTER_LABEL, ""))
+        manifest["metadata"]["annotations"][APPLIED] = self._record
+        return json.dumps(manifest, separators=(",", ":")).encode()
+
+
+class _Meter:
+    """Progress as ``nodes 1,250/2,550 · 910/s``."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._started = time.monotonic()
+
+    def show(self, what: str, done: int, total: int, counted: int) -> None:
+        if counted % 20 and done != total:
+            return
+        rate = counted / max(0.001, time.monotonic() - self._started)
+        self._progress(f"{what} {done:,}/{total:,} · {rate:,.0f}/s")
+
+
+def _left(outcome: Outcome[int] | Outcome[str]) -> int:
+    return len(outcome.failed) + outcome.skipped
+
+
+def _problems(outcome: Outcome[int] | Outcome[str]) -> list[str]:
+    """One line per kind of failure, with how often it was met."""
+    kinds: dict[str, int] = {}
+    for _, error in outcome.failed:
+        text = explain(error)
+        kinds[text] = kinds.get(text, 0) + 1
+    return [f"{text} ({count} times)" if count > 1 else text for text, count in kinds.items()]
+
+
+def explain(error: Exception) -> str:
+    """Say what an API error means for the user, with the remedy where there is one."""
+    if isinstance(error, ApiError) and error.quota_exceeded:
+        return (
+            "etcd's storage quota is reached (mvcc: database space exceeded): raise kwok.etcdQuota in the stack file, "
+            "or make the fleet smaller"
+        )
+    if isinstance(error, ApiError):
+        # The name of one node would make every message another one.
+        return f"{error.verb} node: {error.status} {error.reason}: {error.message}"
+    return str(error)

@@ -1,0 +1,112 @@
+"""What every resource offers to the protocol adapter: plain values in, plain values out."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from provider.engine import Reporter
+
+Properties = dict[str, Any]
+Kind = Literal["add", "delete", "update", "add-replace", "delete-replace", "update-replace"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An input that cannot be accepted: the property's path and what to write instead."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One entry of a detailed diff.
+
+    Attributes:
+        path: property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``.
+        kind: what happens to it; the ``-replace`` kinds force a replacement of the resource.
+    """
+
+    path: str
+    kind: Kind
+
+    @property
+    def replaces(self) -> bool:
+        """Whether this entry forces a replacement."""
+        return self.kind.endswith("-replace")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The circumstances of one call: who it is for, whether it is only a preview, and how to report and stop.
+
+    Attributes:
+        urn: the resource's URN.
+        report: where progress goes.
+        stop: set when the user cancelled; begin nothing new after that.
+        preview: nothing may be changed; return what is known.
+        timeout: seconds the user allowed (``customTimeouts``), or 0 for the default.
+    """
+
+    urn: str
+    report: Reporter
+    stop: asyncio.Event
+    preview: bool = False
+    timeout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a read found: the resource's id, its outputs as they are, and its inputs."""
+
+    resource_id: str
+    outputs: Properties
+    inputs: Properties
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Checked inputs with defaults filled in, or the failures."""
+
+    inputs: Properties
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Resource(ABC):
+    """The life of one resource type.
+
+    Create, update and delete raise :class:`provider.errors.ProviderError` when nothing was done and
+    :class:`provider.errors.PartialFailure` when something was.
+    """
+
+    token: ClassVar[str]
+    delete_before_replace: ClassVar[bool] = True
+
+    @abstractmethod
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""
+
+    @abstractmethod
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """Compare what is recorded with what is wanted."""
+
+    @abstractmethod
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """Make it; returns its id (empty in a preview) and outputs."""
+
+    @abstractmethod
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """Look at the real thing; None when it is gone."""
+
+    @abstractmethod
+    async def update(
+        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
+    ) -> Properties:
+        """Make what is there into what is wanted; returns the outputs."""
+
+    @abstractmethod
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """Remove it; not finding it is success."""

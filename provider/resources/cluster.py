@@ -1,0 +1,178 @@
+"""``kumulus:index:Cluster``: a control plane, had by one of the runtimes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, ClassVar
+
+from provider.errors import ProviderError
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource
+from provider.resources.diffing import differences
+from provider.runtimes.base import Observed, Runtime, Wanted
+from provider.values import UNKNOWN, contains_unknown
+from spec.names import dns_label_fault
+
+_KEYS = ("name", "runtime", "kubernetesVersion", "options", "home")
+_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
+
+
+class Cluster(Resource):
+    """A control plane.
+
+    Inputs: ``name``, ``runtime`` (default kwok), ``kubernetesVersion``, ``options`` (the runtime's own) and ``home``
+    (where its files are kept). Outputs: the same, and ``identity`` (UID of the kube-system namespace), ``kubeconfig``
+    (path), ``server``, ``directory``, ``owner``, ``status`` and ``components`` (each one's state).
+    """
+
+    token: ClassVar[str] = "kumulus:index:Cluster"
+
+    def __init__(self, runtimes: dict[str, Runtime]) -> None:
+        self._runtimes = runtimes
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`.
+
+        Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default moves on,
+        since otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
+        """
+        failures = [
+            Failure(key, f"Cluster has no input {key!r}; it takes {', '.join(_KEYS)}")
+            for key in inputs
+            if key not in _KEYS and not key.startswith("__")
+        ]
+        checked = {key: inputs[key] for key in _KEYS if inputs.get(key) is not None}
+        name = checked.get("name")
+        if not isinstance(name, str) and name is not UNKNOWN:
+            failures.append(Failure("name", "a cluster needs a name"))
+        elif isinstance(name, str) and (fault := dns_label_fault(name)):
+            failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
+        runtime = self._runtimes.get(str(checked.setdefault("runtime", "kwok")))
+        if runtime is None:
+            known = ", ".join(sorted(self._runtimes))
+            failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
+            return Checked(checked, failures)
+        sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
+        version = checked.setdefault(
+            "kubernetesVersion", sticky.get("kubernetesVersion") or runtime.default_version()
+        )
+        if version is not UNKNOWN:
+            if not isinstance(version, str) or not _VERSION.match(version):
+                failures.append(Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4"))
+            elif problem := runtime.version_problem(version):
+                failures.append(Failure("kubernetesVersion", problem))
+        checked.setdefault(
+            "home", sticky.get("home") or os.environ.get("KUMULUS_HOME") or os.path.join(program, ".kumulus")
+        )
+        options = checked.setdefault("options", {})
+        if not isinstance(options, dict):
+            failures.append(Failure("options", "is not a mapping"))
+        elif not contains_unknown(options):
+            for path, remedy in runtime.problems(options).items():
+                failures.append(Failure(f"options.{path}", remedy))
+        return Checked(checked, failures)
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`."""
+        found: list[Difference] = []
+        for key in ("name", "runtime", "kubernetesVersion", "home"):
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
+        runtime = self._runtimes.get(str(inputs.get("runtime")))
+        if runtime is None or contains_unknown(inputs):
+            return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
+        old_options, options = old_outputs.get("options") or {}, inputs.get("options") or {}
+        for key in sorted({*old_options, *options}):
+            found += differences(
+                f"options.{key}", old_options.get(key), options.get(key), replace=key in runtime.replaced_by
+            )
+        for name, state in (old_outputs.get("components") or {}).items():
+            if state != "running":
+                found.append(Difference(f'components["{name}"]', "update"))
+        if old_outputs.get("status") not in (None, "running"):
+            found.append(Difference("status", "update"))
+        wanted = runtime.configuration(self._wanted(inputs, ""))
+        found += differences("configuration", old_outputs.get("configuration"), wanted)
+        return found
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        name = str(inputs["name"])
+        wanted = self._wanted(inputs, _owner(op))
+        runtime = self._runtime(inputs)
+        if op.preview:
+            known = {"kubeconfig": UNKNOWN} if contains_unknown(inputs) else {
+                "kubeconfig": runtime.kubeconfig_path(wanted)
+            }
+            unknown = {key: UNKNOWN for key in ("identity", "server", "directory", "owner", "status", "components")}
+            return name, {**inputs, **known, **unknown}
+        seen = await runtime.create(wanted, op.report, op.stop)
+        return name, self._outputs(inputs, seen, wanted.owner)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        if not outputs.get("directory"):
+            raise ProviderError("a cluster of the kwok runtime cannot be imported; declare it and run `pulumi up`")
+        seen = await self._runtime(outputs).read(
+            str(outputs["directory"]), str(outputs["kubeconfig"]), str(outputs["identity"])
+        )
+        if seen is None:
+            return None
+        return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
+
+    async def update(
+        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
+    ) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
+            running = {name: "running" for name in old_outputs.get("components") or {}}
+            configuration = self._runtime(inputs).configuration(self._wanted(inputs, ""))
+            return {
+                **inputs,
+                **kept,
+                "status": "running",
+                "components": running,
+                "configuration": configuration,
+            }
+        owner = str(old_outputs.get("owner"))
+        seen = await self._runtime(inputs).repair(
+            self._wanted(inputs, owner), str(old_outputs.get("identity")), op.report
+        )
+        return self._outputs(inputs, seen, owner)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`."""
+        await self._runtime(outputs).delete(str(outputs["directory"]), str(outputs.get("owner")), op.report)
+
+    def _runtime(self, properties: Properties) -> Runtime:
+        return self._runtimes[str(properties["runtime"])]
+
+    def _wanted(self, inputs: Properties, owner: str) -> Wanted:
+        return Wanted(
+            name=str(inputs["name"]),
+            owner=owner,
+            home=str(inputs["home"]),
+            kubernetes_version=str(inputs["kubernetesVersion"]),
+            options=dict(inputs.get("options") or {}),
+        )
+
+    def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
+        outputs: dict[str, Any] = {
+            **inputs,
+            "identity": seen.identity,
+            "kubeconfig": seen.kubeconfig,
+            "server": seen.server,
+            "directory": seen.directory,
+            "owner": owner,
+            "status": seen.health,
+            "components": dict(seen.components),
+            "configuration": seen.configuration,
+        }
+        return outputs
+
+
+def _owner(op: Operation) -> str:
+    """Who asks: two checkouts of the same project have the same URNs, so the directory belongs to it."""
+    stack = op.urn.split("::")[0].removeprefix("urn:pulumi:")
+    return json.dumps({"stack": stack, "urn": op.urn, "program": os.getcwd()}, sort_keys=True)

@@ -1,0 +1,45 @@
+"""Compare two property values and name what differs by Pulumi's property paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from provider.resources.base import Difference, Kind
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def join(path: str, key: str) -> str:
+    """Append a map key to a property path: ``a.b``, or ``a["x.io/y"]`` where the key needs quoting."""
+    if _PLAIN_KEY.match(key):
+        return f"{path}.{key}" if path else key
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{path}["{escaped}"]'
+
+
+def differences(path: str, old: Any, new: Any, *, replace: bool = False) -> list[Difference]:
+    """Return the differences between two values, descending into maps but taking lists whole.
+
+    Args:
+        path: the property path of both values.
+        old: the recorded value; None when absent.
+        new: the wanted value; None when absent. An unknown differs from everything.
+        replace: whether a difference forces a replacement.
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        found: list[Difference] = []
+        for key in sorted({*old, *new}):
+            found += differences(join(path, key), old.get(key), new.get(key), replace=replace)
+        return found
+    if old == new:
+        return []
+    kind: Kind
+    if old is None:
+        kind = "add-replace" if replace else "add"
+    elif new is None:
+        kind = "delete-replace" if replace else "delete"
+    else:
+        kind = "update-replace" if replace else "update"
+    return [Difference(path, kind)]

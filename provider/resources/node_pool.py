@@ -1,0 +1,201 @@
+"""``kumulus:index:NodePool``: the nodes of one node group in one availability zone, as a single resource."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+from kube import ApiError, Client, KubeconfigError, Unreachable
+from provider.connections import Connections, WrongCluster
+from provider.errors import PartialFailure, ProviderError
+from provider.pools import drift, pods
+from provider.pools.converge import Result, converge, explain, remove_nodes
+from provider.pools.live import NODES
+from provider.pools.observe import Observation, observe
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource
+from provider.resources.diffing import differences
+from provider.values import UNKNOWN, contains_unknown
+from spec.consequences import consequences
+from spec.names import node_name
+from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_problems, pool_to_properties
+
+_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
+_KEYS = (*_PLACE_KEYS, *POOL_KEYS)
+_REPLACED_BY = ("name", "clusterIdentity", "clusterName")
+# A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
+_LOOK_PATIENCE = 3.0
+_WORK_PATIENCE = 30.0
+
+
+class NodePool(Resource):
+    """A pool of emulated nodes.
+
+    Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of its cluster, and the keys of
+    :data:`spec.pools.POOL_KEYS`. Outputs: the same, with ``replicas`` as counted by a read, and ``drift`` when nodes
+    are not as wanted.
+    """
+
+    token: ClassVar[str] = "kumulus:index:NodePool"
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        unknown = [key for key in inputs if key not in _KEYS and not key.startswith("__")]
+        failures = [Failure(key, f"NodePool has no input {key!r}; it takes {', '.join(_KEYS)}") for key in unknown]
+        failures += [Failure(key, "is required") for key in _PLACE_KEYS if inputs.get(key) is None]
+        failures += [
+            Failure(key, f"{inputs[key]!r} is not a string")
+            for key in _PLACE_KEYS
+            if not isinstance(inputs.get(key), str) and inputs.get(key) is not None and inputs[key] is not UNKNOWN
+        ]
+        wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
+        if not contains_unknown(wire):
+            problems = pool_problems(wire)
+            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+            if not problems:
+                # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
+                wire = pool_to_properties(pool_from_properties(wire))
+        return Checked({**{key: inputs[key] for key in _PLACE_KEYS if key in inputs}, **wire}, failures)
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
+        found: list[Difference] = []
+        for key in _KEYS:
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
+        found += [Difference(f"drift.{key}", "delete") for key in old_outputs.get("drift") or {}]
+        return found
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{inputs['clusterName']}/{inputs['name']}"
+        if op.preview:
+            if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
+                op.report.info(consequences(None, _pool(inputs)).describe())
+            return resource_id, inputs
+        return resource_id, await self._converge(op, resource_id, inputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        if not inputs.get("kubeconfig"):
+            raise ProviderError("a NodePool cannot be imported: declare it, and `pulumi up` takes over nodes it finds")
+        pool = _pool(inputs)
+        try:
+            client = await self._client(inputs, _LOOK_PATIENCE)
+            seen = await observe(client, pool, patience=_LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable) as error:
+            # The cluster is down, not gone: what was recorded stands until it can be asked again.
+            op.report.warn(f"nodes of pool {pool.name} could not be looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        if not seen.present and not seen.extra and pool.replicas:
+            return None
+        return Found(resource_id, _outputs(inputs, seen.present, drift.describe(pool, seen)), inputs)
+
+    async def update(
+        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
+    ) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            if not contains_unknown(inputs):
+                await self._foretell(op, old_outputs, inputs)
+            return inputs
+        return await self._converge(op, resource_id, inputs)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; nodes of a cluster that is gone are gone with it."""
+        try:
+            client = await self._client(outputs, _WORK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(outputs, error)) from None
+        try:
+            names = [
+                item["metadata"]["name"]
+                async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={outputs['name']}"})
+                for item in page
+            ]
+            result = await remove_nodes(client, names, op.stop, op.report.status)
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(outputs, error)) from None
+        if not result.complete:
+            raise ProviderError(_told(result, op.stop.is_set()))
+
+    async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+        """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
+        pool = _pool(inputs)
+        try:
+            client = await self._client(inputs, _WORK_PATIENCE)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(inputs, error)) from None
+        try:
+            async with asyncio.timeout(op.timeout or None):
+                seen = await observe(client, pool)
+                result = await converge(client, pool, seen, op.stop, op.report.status)
+        except TimeoutError:
+            raise await self._partial(client, pool, resource_id, inputs, "not finished in time", []) from None
+        except (ApiError, Unreachable) as error:
+            raise await self._partial(client, pool, resource_id, inputs, explain(error), []) from None
+        if not result.complete:
+            told = _told(result, op.stop.is_set())
+            raise await self._partial(client, pool, resource_id, inputs, told, result.problems[1:])
+        return _outputs(inputs, pool.replicas, {})
+
+    async def _partial(
+        self, client: Client, pool: Pool, resource_id: str, inputs: Properties, message: str, reasons: list[str]
+    ) -> PartialFailure:
+        """A partial failure with what is really there, as far as that can still be learnt."""
+        try:
+            seen = await observe(client, pool, patience=2.0)
+            outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
+        except (ApiError, Unreachable):
+            outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
+        return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, reasons)
+
+    async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
+        """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
+        new = _pool(inputs)
+        wire = {key: old_outputs.get(key) for key in POOL_KEYS}
+        old = None if pool_problems(wire) else pool_from_properties(wire)
+        going = {node_name(new.name, n) for n in range(new.replicas, old.replicas)} if old else set()
+        bound = 0
+        if going:
+            try:
+                client = await self._client(inputs, _LOOK_PATIENCE)
+                bound = len(await pods.bound_to(client, going, running=True))
+            except (ApiError, Unreachable, KubeconfigError, WrongCluster) as error:
+                op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
+        meaning = consequences(old, new, bound)
+        if meaning:
+            op.report.info(meaning.describe())
+
+    async def _client(self, properties: Properties, patience: float) -> Client:
+        return await self._connections.client(
+            str(properties["kubeconfig"]), str(properties["clusterIdentity"]), patience
+        )
+
+
+def _pool(properties: Properties) -> Pool:
+    return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+
+
+def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
+    outputs = {**inputs, "replicas": present}
+    return {**outputs, "drift": found} if found else outputs
+
+
+def _told(result: Result, stopped: bool) -> str:
+    reason = f": {result.problems[0]}" if result.problems else ": stopped on request" if stopped else ""
+    return result.describe() + reason
+
+
+def _unreachable(properties: Properties, error: Exception) -> str:
+    return (
+        f"pool {properties['name']}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
+    )
+
+
+__all__ = ["NodePool", "Observation"]

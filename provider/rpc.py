@@ -1,0 +1,245 @@
+"""The adapter between Pulumi's provider protocol and our resources: values, partial failure, progress, cancel.
+
+It speaks the gRPC protocol itself (the stable layer) because the experimental Python provider API drops old inputs
+and cannot report partial failures; see docs/decisions/provider-protocol.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+
+from provider import VERSION
+from provider.engine import Engine
+from provider.errors import PartialFailure, ProviderError
+from provider.resources.base import Difference, Operation, Resource
+from provider.values import from_struct, to_struct
+
+T = TypeVar("T")
+_KINDS = {
+    "add": provider_pb2.PropertyDiff.ADD,
+    "add-replace": provider_pb2.PropertyDiff.ADD_REPLACE,
+    "delete": provider_pb2.PropertyDiff.DELETE,
+    "delete-replace": provider_pb2.PropertyDiff.DELETE_REPLACE,
+    "update": provider_pb2.PropertyDiff.UPDATE,
+    "update-replace": provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+# Large pools are sent whole; the engine itself raises gRPC's 4 MB limit to 400 MB.
+_OPTIONS = [("grpc.max_receive_message_length", 400 * 1024 * 1024), ("grpc.max_send_message_length", 400 * 1024 * 1024)]
+
+
+class Servicer(provider_pb2_grpc.ResourceProviderServicer):
+    """Serves the provider protocol for a set of resources.
+
+    Args:
+        engine: the engine to report to.
+        resources: the resources by type token.
+        program: directory of the user's Pulumi program, which relative paths and defaults refer to.
+    """
+
+    def __init__(self, engine: Engine, resources: dict[str, Resource], program: str) -> None:
+        self._engine = engine
+        self._resources = resources
+        self._program = program
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Let the operations under way finish their current requests and begin nothing new."""
+        self._stop.set()
+
+    def _resource(self, urn: str) -> Resource:
+        # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
+        token = urn.split("::")[2].rsplit("$", 1)[-1]
+        try:
+            return self._resources[token]
+        except KeyError:
+            known = ", ".join(sorted(self._resources))
+            raise ProviderError(f"kumulus has no resource type {token!r}; it has: {known}") from None
+
+    def _operation(self, urn: str, *, preview: bool = False, timeout: float = 0.0) -> Operation:
+        return Operation(urn, self._engine.reporter(urn), self._stop, preview, timeout)
+
+    async def _guard(self, context: grpc.aio.ServicerContext[Any, Any], work: Awaitable[T]) -> T:
+        """Await the work and turn what it raises into a message for the user, never a traceback."""
+        try:
+            return await work
+        except PartialFailure as failure:
+            await self._engine.flush()
+            await context.abort_with_status(_partial(failure))  # type: ignore[arg-type]
+        except ProviderError as error:
+            await self._engine.flush()
+            await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+        except Exception as error:
+            # A defect of ours: the engine shows one line, the details go to the engine's debug log (-v=9).
+            traceback.print_exc(file=sys.stderr)
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            await context.abort(
+                grpc.StatusCode.INTERNAL,
+                f"kumulus plugin: unexpected {type(error).__name__}: {error} "
+                f"({os.path.basename(where.filename)}:{where.lineno}); please report this",
+            )
+        finally:
+            await self._engine.flush()
+        raise AssertionError("abort returned")
+
+    # --- the plugin itself -----------------------------------------------------------------------------------------
+
+    async def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        return plugin_pb2.PluginInfo(version=VERSION)
+
+    async def GetSchema(self, request: Any, context: Any) -> Any:
+        from provider.schema import schema_json
+
+        return provider_pb2.GetSchemaResponse(schema=schema_json())
+
+    async def CheckConfig(self, request: Any, context: Any) -> Any:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    async def DiffConfig(self, request: Any, context: Any) -> Any:
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+    async def Configure(self, request: Any, context: Any) -> Any:
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=False, supportsPreview=True, acceptResources=False, acceptOutputs=False
+        )
+
+    async def Cancel(self, request: Any, context: Any) -> Any:
+        self.stop()
+        return empty_pb2.Empty()
+
+    # --- resources -------------------------------------------------------------------------------------------------
+
+    async def Check(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            resource = self._resource(request.urn)
+            checked = resource.check(from_struct(request.olds), from_struct(request.news), self._program)
+            failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
+            return provider_pb2.CheckResponse(inputs=to_struct(checked.inputs), failures=failures)
+
+        return await self._guard(context, work())
+
+    async def Diff(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            resource = self._resource(request.urn)
+            found = resource.diff(from_struct(request.olds), from_struct(request.news))
+            ignored = list(request.ignoreChanges)
+            found = [d for d in found if not any(_covers(prefix, d.path) for prefix in ignored)]
+            return _diff_response(found, resource.delete_before_replace)
+
+        return await self._guard(context, work())
+
+    async def Create(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
+            resource_id, outputs = await self._resource(request.urn).create(op, from_struct(request.properties))
+            return provider_pb2.CreateResponse(
+                id="" if request.preview else resource_id, properties=to_struct(outputs)
+            )
+
+        return await self._guard(context, work())
+
+    async def Read(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            op = self._operation(request.urn, timeout=request.timeout)
+            found = await self._resource(request.urn).read(
+                op, request.id, from_struct(request.properties), from_struct(request.inputs)
+            )
+            if found is None:
+                return provider_pb2.ReadResponse()
+            return provider_pb2.ReadResponse(
+                id=found.resource_id, properties=to_struct(found.outputs), inputs=to_struct(found.inputs)
+            )
+
+        return await self._guard(context, work())
+
+    async def Update(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
+            outputs = await self._resource(request.urn).update(
+                op, request.id, from_struct(request.olds), from_struct(request.news)
+            )
+            return provider_pb2.UpdateResponse(properties=to_struct(outputs))
+
+        return await self._guard(context, work())
+
+    async def Delete(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            op = self._operation(request.urn, timeout=request.timeout)
+            await self._resource(request.urn).delete(op, request.id, from_struct(request.properties))
+            return empty_pb2.Empty()
+
+        return await self._guard(context, work())
+
+
+def _covers(prefix: str, path: str) -> bool:
+    """Whether ``ignoreChanges`` of a prefix covers a property path."""
+    return path == prefix or path.startswith((prefix + ".", prefix + "["))
+
+
+def _diff_response(found: list[Difference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
+    detailed = {d.path: provider_pb2.PropertyDiff(kind=_KINDS[d.kind], inputDiff=False) for d in found}
+    replaces = [d.path for d in found if d.replaces]
+    changes = provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE
+    return provider_pb2.DiffResponse(
+        changes=changes,
+        replaces=replaces,
+        deleteBeforeReplace=bool(replaces) and delete_before_replace,
+        detailedDiff=detailed,
+        hasDetailedDiff=True,
+    )
+
+
+class _Status:
+    """The shape ``abort_with_status`` wants; grpc has no public class for it."""
+
+    def __init__(self, code: grpc.StatusCode, details: str, metadata: tuple[tuple[str, bytes], ...]) -> None:
+        self.code = code
+        self.details = details
+        self.trailing_metadata = metadata
+
+
+def _partial(failure: PartialFailure) -> _Status:
+    """Encode a partial failure so that the engine records the resource (``ErrorResourceInitFailed``)."""
+    detail = provider_pb2.ErrorResourceInitFailed(
+        id=failure.resource_id, reasons=failure.reasons, properties=to_struct(failure.outputs)
+    )
+    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=failure.message)
+    status.details.add().Pack(detail)
+    return _Status(
+        grpc.StatusCode.UNKNOWN, failure.message, (("grpc-status-details-bin", status.SerializeToString()),)
+    )
+
+
+async def serve(arguments: list[str]) -> None:
+    """Serve until the engine ends the process; prints the port on standard output, as the engine expects.
+
+    Args:
+        arguments: the engine's address is the last one; none when the plugin is started by hand.
+    """
+    from provider.resources.registry import resources
+
+    plain = [argument for argument in arguments if not argument.startswith("-")]
+    engine = Engine(plain[-1] if plain else None)
+    server = grpc.aio.server(options=_OPTIONS)
+    servicer = Servicer(engine, resources(), os.getcwd())
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    # The engine ends a plugin with SIGINT, and kills it when it is still there 5 s later. By then its calls are over
+    # or were cancelled; those under way get that time to finish what they have begun.
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    print(port, flush=True)
+    await ended.wait()
+    servicer.stop()
+    await server.stop(grace=4.0)

@@ -1,0 +1,112 @@
+"""The small interface behind which a control plane is had; runtimes never know of each other."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from provider.engine import Reporter
+
+Health = Literal["running", "degraded", "stopped"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The control plane a stack asks for.
+
+    Attributes:
+        name: the cluster's name.
+        owner: who asks: the Pulumi URN and the program's directory. Nobody else's cluster is touched.
+        home: directory under which runtimes keep their clusters.
+        kubernetes_version: such as ``v1.35.4``.
+        options: the runtime's own options, as in the stack file's section of that name.
+    """
+
+    name: str
+    owner: str
+    home: str
+    kubernetes_version: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A control plane as it was found.
+
+    Attributes:
+        identity: UID of the ``kube-system`` namespace, or "" when it could not be asked.
+        kubeconfig: path of the kubeconfig file.
+        server: the API server's address.
+        directory: where the runtime keeps the cluster's files, or "".
+        components: each component's state, ``running`` or ``stopped`` (or what else it says).
+        configuration: fingerprint of the settings that can be changed in place.
+    """
+
+    identity: str
+    kubeconfig: str
+    server: str
+    directory: str
+    components: dict[str, str]
+    configuration: str = ""
+
+    @property
+    def health(self) -> Health:
+        """The control plane as a whole."""
+        states = set(self.components.values())
+        if states <= {"running"}:
+            return "running"
+        return "degraded" if "running" in states else "stopped"
+
+
+class Runtime(ABC):
+    """One way to get a control plane."""
+
+    name: ClassVar[str]
+    replaced_by: ClassVar[frozenset[str]]
+    """Options whose change needs a new cluster; the others are applied in place."""
+
+    @abstractmethod
+    def problems(self, options: dict[str, Any]) -> dict[str, str]:
+        """Return what is wrong with the options: property path below the section → what to write instead."""
+
+    @abstractmethod
+    def default_version(self) -> str:
+        """The Kubernetes version used when the stack names none."""
+
+    @abstractmethod
+    def version_problem(self, version: str) -> str | None:
+        """Return why this runtime cannot run that Kubernetes version, with the remedy, or None."""
+
+    @abstractmethod
+    def kubeconfig_path(self, wanted: Wanted) -> str:
+        """Where the kubeconfig will be: known before the cluster exists, so that previews know it."""
+
+    @abstractmethod
+    def configuration(self, wanted: Wanted) -> str:
+        """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""
+
+    @abstractmethod
+    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+        """Make the control plane and wait until it answers.
+
+        Raises:
+            ProviderError: it could not be made; nothing of it is left behind.
+        """
+
+    @abstractmethod
+    async def read(self, directory: str, kubeconfig: str, identity: str) -> Observed | None:
+        """Look at it; None when it is gone or another cluster stands in its place."""
+
+    @abstractmethod
+    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        """Bring dead components back and apply the in-place settings.
+
+        Raises:
+            ProviderError: a component does not start; the message has its log's last lines.
+        """
+
+    @abstractmethod
+    async def delete(self, directory: str, owner: str, report: Reporter) -> None:
+        """Remove every process and file of it; finding nothing is success."""

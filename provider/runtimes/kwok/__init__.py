@@ -1,0 +1,1 @@
+"""The default runtime: etcd, the Kubernetes control plane and kwok-controller as local processes, by ``kwokctl``."""

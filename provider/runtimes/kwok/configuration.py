@@ -1,0 +1,119 @@
+"""Turn a stack's ``kwok:`` section into the configuration of kwokctl and kwok-controller."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import toolchain
+from provider.runtimes.base import Wanted
+from provider.runtimes.kwok.stages import stages
+
+REPLACED_BY = frozenset({"apiServerPort", "featureGates", "runtimeConfig", "etcdQuota", "heartbeatFactor"})
+
+# Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
+# Ready tens of seconds late (design §8).
+_PARALLELISM = 32
+_CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
+# kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
+_SERVICE_RANGE = "10.96.0.0/16"
+_PORT_KEYS = (
+    "etcdPort",
+    "etcdPeerPort",
+    "kubeApiserverPort",
+    "kubeControllerManagerPort",
+    "kubeSchedulerPort",
+    "kwokControllerPort",
+)
+
+
+def port_keys(options: dict[str, Any]) -> list[str]:
+    """Names of the kwokctl options whose port has to be found: all but those the stack chose."""
+    return [key for key in _PORT_KEYS if not (key == "kubeApiserverPort" and options.get("apiServerPort"))]
+
+
+def controller_documents() -> list[dict[str, Any]]:
+    """The documents kwok-controller reads at its start: its parallelism, and the stages."""
+    return [
+        {
+            "apiVersion": _CONFIG_API,
+            "kind": "KwokConfiguration",
+            "metadata": {"name": "kwok"},
+            "options": {
+                "podPlayStageParallelism": _PARALLELISM,
+                "nodePlayStageParallelism": _PARALLELISM,
+                "nodeLeaseParallelism": _PARALLELISM,
+            },
+        },
+        *stages(),
+    ]
+
+
+def fingerprint() -> str:
+    """Identify the settings that are changed in place (by restarting kwok-controller)."""
+    text = json.dumps(controller_documents(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the documents given to ``kwokctl create cluster --config``.
+
+    Args:
+        wanted: the control plane the stack asks for.
+        ports: a port for each of :func:`port_keys`.
+
+    Raises:
+        toolchain.ToolMissing: a component's binary is not there; the message says how to get it.
+    """
+    options = wanted.options
+    version = wanted.kubernetes_version
+    kwokctl: dict[str, Any] = {
+        "runtime": "binary",
+        # kwokctl's own default is 0.0.0.0, etcd without authentication included.
+        "bindAddress": "127.0.0.1",
+        "securePort": True,
+        "kubeAuthorization": True,
+        "kubeAdmission": True,
+        "disableQPSLimits": True,
+        "kubeVersion": version,
+        "etcdBinary": str(toolchain.find("etcd")),
+        "kwokControllerBinary": str(toolchain.find("kwok")),
+        "kubectlBinary": str(toolchain.find("kubectl")),
+        "kubeApiserverBinary": str(toolchain.find("kube-apiserver", version)),
+        "kubeControllerManagerBinary": str(toolchain.find("kube-controller-manager", version)),
+        "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
+        **ports,
+    }
+    if options.get("apiServerPort"):
+        kwokctl["kubeApiserverPort"] = int(options["apiServerPort"])
+    if options.get("featureGates"):
+        kwokctl["kubeFeatureGates"] = _pairs(options["featureGates"])
+    if options.get("runtimeConfig"):
+        kwokctl["kubeRuntimeConfig"] = _pairs(options["runtimeConfig"])
+    if options.get("etcdQuota"):
+        kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
+    if options.get("heartbeatFactor"):
+        kwokctl["heartbeatFactor"] = float(options["heartbeatFactor"])
+    patches = [
+        {
+            "name": "kube-apiserver",
+            "extraArgs": [{"key": "service-cluster-ip-range", "value": _SERVICE_RANGE, "override": True}],
+        }
+    ]
+    head = {
+        "apiVersion": _CONFIG_API,
+        "kind": "KwokctlConfiguration",
+        "options": kwokctl,
+        "componentsPatches": patches,
+    }
+    return [head, *controller_documents()]
+
+
+def _pairs(mapping: dict[str, Any]) -> str:
+    """Write ``a=true,b=1`` as Kubernetes' command lines take it."""
+
+    def text(value: Any) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return ",".join(f"{key}={text(value)}" for key, value in sorted(mapping.items()))

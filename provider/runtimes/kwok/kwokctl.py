@@ -1,0 +1,61 @@
+"""Run kwokctl for one cluster, without a shell and without the user's own KWOK settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import toolchain
+from provider.errors import ProviderError
+from provider.runtimes.kwok.layout import Layout
+
+
+async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
+    """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
+
+    Args:
+        layout: the cluster.
+        arguments: what follows the global flags.
+        timeout: seconds after which it is killed.
+
+    Raises:
+        ProviderError: kwokctl failed; with the last lines of what it said.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
+    environment["KWOK_WORKDIR"] = str(layout.home)
+    # A config of its own even where none is needed: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
+    previous = os.umask(0o077)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(toolchain.find("kwokctl")),
+            "--name",
+            layout.name,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment,
+            cwd=str(layout.home),
+        )
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
+    finally:
+        os.umask(previous)
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), timeout)
+    except asyncio.TimeoutError:
+        process.kill()
+        await process.wait()
+        raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
+    if process.returncode:
+        tail = "\n".join("    " + line[:300] for line in output.decode(errors="replace").splitlines()[-6:])
+        raise ProviderError(f"kwokctl {' '.join(arguments[:2])} failed (exit code {process.returncode}):\n{tail}")
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes free for us on the file system of a path that may not exist yet."""
+    while not path.exists():
+        path = path.parent
+    state = os.statvfs(path)
+    return state.f_bavail * state.f_frsize

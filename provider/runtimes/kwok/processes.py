@@ -1,0 +1,69 @@
+"""Find, and end, the processes of one cluster.
+
+kwokctl starts each component as ``<cluster directory>/bin/<component>`` and trusts pid files that go stale at a
+reboot: a recycled pid would count as running, and stopping would kill a stranger. So the process table is asked
+instead: a process is ours when its ``argv[0]`` lies in the cluster's ``bin`` directory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+
+def running(directory: Path) -> dict[str, list[int]]:
+    """Return the pids of the cluster's components that run, by component name.
+
+    Args:
+        directory: the cluster's directory, as kwokctl was given it.
+    """
+    prefix = str(directory / "bin") + "/"
+    found: dict[str, list[int]] = {}
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = process.info["cmdline"]
+        if command and command[0].startswith(prefix) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.setdefault(command[0][len(prefix) :], []).append(process.pid)
+    return found
+
+
+def end(pids: list[int], timeout: float = 10.0) -> None:
+    """Kill processes and wait until they are gone.
+
+    SIGKILL as kwokctl itself does: etcd's data survives it (write-ahead log), and nothing else holds any.
+
+    Args:
+        pids: processes found by :func:`running` just before.
+        timeout: seconds to wait.
+    """
+    processes = []
+    for pid in pids:
+        try:
+            process = psutil.Process(pid)
+            process.kill()
+            processes.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(processes, timeout=timeout)
+
+
+def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None:
+    """Make kwokctl's pid files say what the process table says, so that it starts what is dead and only that."""
+    folder = directory / "pids"
+    folder.mkdir(exist_ok=True)
+    for file in folder.glob("*.pid"):
+        if file.stem not in components:
+            file.unlink()
+    for name, pids in components.items():
+        (folder / f"{name}.pid").write_text(str(pids[0]))
+
+
+def listener(port: int) -> str:
+    """Say who listens on a local TCP port, for an error message: ``pid 4711 (nginx)``, or "another process"."""
+    try:
+        for connection in psutil.net_connections(kind="tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+                return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
+    except psutil.Error:
+        pass
+    return "another process"

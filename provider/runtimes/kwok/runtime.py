@@ -1,0 +1,321 @@
+"""The kwok runtime: create, read, repair and delete a local control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import toolchain
+from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kube.bulk import for_each
+from provider.engine import Reporter
+from provider.errors import ProviderError
+from provider.runtimes.base import Observed, Runtime, Wanted
+from provider.runtimes.kwok import configuration, kwokctl, ports, processes
+from provider.runtimes.kwok.layout import Layout, dump
+
+_NEEDED_BYTES = 1 << 30
+_START_TIMEOUT = 90.0
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+class KwokRuntime(Runtime):
+    """Local processes by kwokctl's binary runtime: no Docker, no root."""
+
+    name: ClassVar[str] = "kwok"
+    replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
+
+    def problems(self, options: dict[str, Any]) -> dict[str, str]:
+        """See :meth:`Runtime.problems`."""
+        known = sorted(self.replaced_by)
+        found = {key: f"unknown option; it takes: {', '.join(known)}" for key in options if key not in known}
+        port = options.get("apiServerPort")
+        if port is not None and not (isinstance(port, int) and 1024 <= port <= 65535):
+            found["apiServerPort"] = f"{port!r} is not a port; write a number from 1024 to 65535"
+        return found
+
+    def default_version(self) -> str:
+        """See :meth:`Runtime.default_version`."""
+        return f"v{toolchain.kubernetes_versions()[0]}"
+
+    def version_problem(self, version: str) -> str | None:
+        """See :meth:`Runtime.version_problem`."""
+        versions = [f"v{version}" for version in toolchain.kubernetes_versions()]
+        if version in versions:
+            return None
+        return f"Kubernetes {version} is not among the pinned versions; write one of {', '.join(versions)}"
+
+    def kubeconfig_path(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.kubeconfig_path`."""
+        return str(Layout.of(wanted.home, wanted.name).kubeconfig)
+
+    def configuration(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.configuration`."""
+        return configuration.fingerprint()
+
+    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+        """See :meth:`Runtime.create`."""
+        layout = Layout.of(wanted.home, wanted.name)
+        self._prepare_home(layout)
+        with _exclusive(layout):
+            await self._clear_leftover(layout, wanted, report)
+            try:
+                return await self._create(layout, wanted, report)
+            except BaseException:
+                # Cancelled or failed: nothing half-made may stay, and the record knows nothing of it.
+                self._remove(layout)
+                raise
+
+    async def _create(self, layout: Layout, wanted: Wanted, report: Reporter) -> Observed:
+        started = time.monotonic()
+        chosen = wanted.options.get("apiServerPort")
+        if chosen and ports.in_use(int(chosen)):
+            raise ProviderError(
+                f"port {chosen} (kwok.apiServerPort) is in use by {processes.listener(int(chosen))}; "
+                "choose another port, or leave apiServerPort out to have a free one picked"
+            )
+        taken = {port for other in layout.directory.parent.glob("*") for port in Layout(other).ports().values()}
+        try:
+            with ports.Claims(avoid=taken) as claims:
+                allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
+                documents = configuration.documents(wanted, allotted)
+                layout.directory.mkdir(mode=0o700)
+                layout.write_note({"owner": wanted.owner, "configuration": configuration.fingerprint()})
+                request = layout.directory / "create.yaml"
+                request.write_text(dump(documents))
+                report.status(f"starting Kubernetes {wanted.kubernetes_version}")
+                await kwokctl.run(
+                    layout, "create", "cluster", "--config", str(request), "--kubeconfig", "", "--timeout", "90s"
+                )
+                _keep_private(layout)
+                identity = await self._answering(layout, report)
+        except ports.NoFreePort as error:
+            raise ProviderError(str(error)) from None
+        except toolchain.ToolchainError as error:
+            raise ProviderError(str(error)) from None
+        except ProviderError as error:
+            raise ProviderError(_explain(layout, str(error))) from None
+        except OSError as error:
+            raise ProviderError(_os_error(error, layout)) from None
+        report.status(f"control plane answers after {time.monotonic() - started:.1f} s")
+        return self._observed(layout, identity)
+
+    def _prepare_home(self, layout: Layout) -> None:
+        try:
+            layout.home.mkdir(parents=True, exist_ok=True)
+            layout.home.chmod(0o700)
+            layout.directory.parent.mkdir(mode=0o700, exist_ok=True)
+            free = kwokctl.free_bytes(layout.home)
+        except OSError as error:
+            raise ProviderError(_os_error(error, layout)) from None
+        if free < _NEEDED_BYTES:
+            raise ProviderError(
+                f"no disk space: {free / 2**20:,.0f} MiB free at {layout.home}, a control plane needs "
+                f"{_NEEDED_BYTES / 2**20:,.0f} MiB; free some, or set KUMULUS_HOME to a directory on another disk"
+            )
+
+    async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
+        """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
+        if not layout.directory.exists():
+            return
+        owner = layout.note().get("owner")
+        if owner == wanted.owner or (owner is None and not layout.kwok_file.exists()):
+            report.status("removing what an interrupted run left behind")
+            self._remove(layout)
+            return
+        raise ProviderError(
+            f"a cluster named {layout.name!r} that this stack did not make is at {layout.directory}"
+            + (f" (made by {owner})" if owner else "")
+            + "; set another `name:` in kumulus:cluster, or destroy that one where it was made"
+        )
+
+    async def read(self, directory: str, kubeconfig: str, identity: str) -> Observed | None:
+        """See :meth:`Runtime.read`."""
+        layout = Layout(Path(directory))
+        if not layout.kwok_file.exists() or not layout.kubeconfig.exists():
+            return None
+        found = self._observed(layout, identity)
+        if found.components.get("kube-apiserver") != "running":
+            return found
+        try:
+            actual = await _identity(layout, patience=2.0)
+        except (ApiError, Unreachable, KubeconfigError):
+            components = dict(found.components)
+            if components.get("etcd") == "running":
+                components["kube-apiserver"] = "unhealthy"
+            return Observed(
+                identity, found.kubeconfig, found.server, found.directory, components, found.configuration
+            )
+        if identity and actual != identity:
+            return None
+        return found
+
+    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        """See :meth:`Runtime.repair`."""
+        layout = Layout.of(wanted.home, wanted.name)
+        with _exclusive(layout):
+            if layout.note().get("configuration") != configuration.fingerprint():
+                self._reconfigure(layout, report)
+            alive = processes.running(layout.directory)
+            dead = [name for name in layout.components() if name not in alive]
+            for component, port in layout.ports().items():
+                if component.split(" ")[0] in dead and ports.in_use(port):
+                    raise ProviderError(
+                        f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
+                        f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
+                    )
+            if dead:
+                report.status(f"starting {', '.join(dead)}")
+            await self._start(layout, report, hand_over="kwok-controller" in dead)
+            actual = await self._answering(layout, report)
+            return self._observed(layout, actual)
+
+    async def _start(self, layout: Layout, report: Reporter, *, hand_over: bool) -> None:
+        """Start what is dead; a new kwok-controller takes the node leases over at once.
+
+        KWOK's leases are held by ``<host>_<uuid of the process>``: a new controller would wait for the old one's to
+        expire, up to 200 s in which neither nodes nor pods are advanced.
+        """
+        try:
+            handed = hand_over and await _release_leases(layout, patience=1.0)
+            processes.correct_pid_files(layout.directory, processes.running(layout.directory))
+            await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
+            if hand_over and not handed:
+                await self._answering(layout, report)
+                await _release_leases(layout, patience=30.0)
+                processes.end(processes.running(layout.directory).get("kwok-controller", []))
+                processes.correct_pid_files(layout.directory, processes.running(layout.directory))
+                await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
+        except ProviderError as error:
+            raise ProviderError(_explain(layout, str(error))) from None
+
+    def _reconfigure(self, layout: Layout, report: Reporter) -> None:
+        """Write the controller's settings anew and end it; the start that follows makes it read them."""
+        report.status("applying changed stages")
+        kept = [d for d in layout.documents() if d.get("kind") not in ("KwokConfiguration", "Stage")]
+        layout.write_documents([*kept, *configuration.controller_documents()])
+        processes.end(processes.running(layout.directory).get("kwok-controller", []))
+        layout.write_note({**layout.note(), "configuration": configuration.fingerprint()})
+
+    async def delete(self, directory: str, owner: str, report: Reporter) -> None:
+        """See :meth:`Runtime.delete`."""
+        layout = Layout(Path(directory))
+        if not layout.directory.exists():
+            return
+        recorded = layout.note().get("owner")
+        if recorded is not None and recorded != owner:
+            report.warn(f"{layout.directory} now belongs to {recorded}; it is left alone")
+            return
+        with _exclusive(layout):
+            self._remove(layout)
+
+    def _remove(self, layout: Layout) -> None:
+        """End every process of the cluster and remove its directory, then directories that are empty."""
+        pids = [pid for group in processes.running(layout.directory).values() for pid in group]
+        processes.end(pids)
+        try:
+            shutil.rmtree(layout.directory)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise ProviderError(f"{layout.directory} cannot be removed: {error.strerror}") from None
+
+    def _observed(self, layout: Layout, identity: str) -> Observed:
+        alive = processes.running(layout.directory)
+        states = {name: "running" if name in alive else "stopped" for name in layout.components()}
+        port = layout.ports().get("kube-apiserver")
+        return Observed(
+            identity=identity,
+            kubeconfig=str(layout.kubeconfig),
+            server=f"https://127.0.0.1:{port}",
+            directory=str(layout.directory),
+            components=states,
+            configuration=layout.note().get("configuration", ""),
+        )
+
+    async def _answering(self, layout: Layout, report: Reporter) -> str:
+        """Wait until the API server is ready and return the cluster's identity; give up when a component died."""
+        deadline = time.monotonic() + _START_TIMEOUT
+        while True:
+            try:
+                return await _identity(layout, patience=1.0)
+            except (ApiError, Unreachable, KubeconfigError) as error:
+                alive = processes.running(layout.directory)
+                dead = [name for name in layout.components() if name not in alive]
+                if dead:
+                    raise ProviderError(_explain(layout, f"{dead[0]} of cluster {layout.name} ended")) from None
+                if time.monotonic() > deadline:
+                    raise ProviderError(_explain(layout, f"the API server is not ready: {error}")) from None
+                report.status("waiting for the API server")
+
+
+async def _identity(layout: Layout, patience: float) -> str:
+    """UID of the kube-system namespace, once the API server is ready and has made it."""
+    async with Client(load_kubeconfig(layout.kubeconfig), patience=patience, request_timeout=5.0) as client:
+        deadline = time.monotonic() + patience
+        await client.get("/readyz", patience=patience)
+        while True:
+            try:
+                namespace = await client.get("/api/v1/namespaces/kube-system")
+                return str(namespace["metadata"]["uid"])
+            except ApiError as error:
+                if error.status != 404 or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
+
+
+async def _release_leases(layout: Layout, patience: float) -> bool:
+    """Take every node lease away from its holder; False when the API server does not answer."""
+    try:
+        async with Client(load_kubeconfig(layout.kubeconfig), patience=patience) as client:
+            names = [lease["metadata"]["name"] async for page in client.pages(_LEASES) for lease in page]
+            release = {"spec": {"holderIdentity": None}}
+            await for_each(names, lambda name: client.merge_patch(f"{_LEASES}/{name}", release), workers=32)
+            return True
+    except (ApiError, Unreachable, KubeconfigError):
+        return False
+
+
+@contextmanager
+def _exclusive(layout: Layout) -> Iterator[None]:
+    """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends."""
+    folder = layout.home / "locks"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / layout.name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _keep_private(layout: Layout) -> None:
+    """Keys and kubeconfigs are for their owner only, whatever kwokctl's own modes are."""
+    for path in [layout.kubeconfig, layout.kwok_file, *(layout.directory / "pki").glob("*")]:
+        path.chmod(0o600)
+    layout.directory.chmod(0o700)
+
+
+def _explain(layout: Layout, message: str) -> str:
+    """Add the last log lines of components that are not running: that is where the reason stands."""
+    if "log of" in message:
+        return message
+    alive = processes.running(layout.directory)
+    for name in layout.components():
+        if name not in alive and (tail := layout.log_tail(name)):
+            return f"{message}\n  last lines of the log of {name}:\n{tail}"
+    return message
+
+
+def _os_error(error: OSError, layout: Layout) -> str:
+    if error.errno == errno.ENOSPC:
+        return f"no disk space left at {layout.home}; free some, or set KUMULUS_HOME to a directory on another disk"
+    return f"{error.filename or layout.directory}: {error.strerror}; KUMULUS_HOME can name another directory"

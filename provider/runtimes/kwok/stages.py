@@ -1,0 +1,235 @@
+"""The KWOK stages of an emulated cluster: what KWOK does to nodes and pods, and when.
+
+They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
+differences:
+
+- a Job's pod completes after its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration). KWOK would
+  count the delay from the last change of the pod, and anew after a restart of its controller; here it is anchored to
+  the pod's ``status.startTime``;
+- no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
+- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
+
+# jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
+# duration, nothing is left to wait: KWOK then completes the pod at once, as its own stage does.
+_REMAINING = (
+    """
+(.metadata.annotations["%s"] // "") as $delay
+| if ($delay | test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$")) then
+    ([$delay | match("([0-9]+(?:\\\\.[0-9]*)?)(ms|us|µs|ns|h|m|s)"; "g")
+      | (.captures[0].string | tonumber)
+        * ({"h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 0.000001, "µs": 0.000001, "ns": 0.000000001}
+           [.captures[1].string])]
+     | add) as $seconds
+    | (((.status.startTime | fromdate) + $seconds - now) * 1000 | floor) as $left
+    | if $left > 0 then "\\($left)ms" else "0s" end
+  else "0s" end
+"""
+    % DELAY_ANNOTATION
+).strip()
+
+
+def _stage(name: str, kind: str, selector: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": name},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": kind},
+            "selector": {"matchExpressions": selector},
+            **spec,
+        },
+    }
+
+
+def _absent(key: str) -> dict[str, Any]:
+    return {"key": key, "operator": "DoesNotExist"}
+
+
+def _in(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _not_in(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "NotIn", "values": list(values)}
+
+
+_READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+
+_NODE_CONDITIONS = """
+{{ $now := Now }}
+{{ $lastTransitionTime := or .metadata.creationTimestamp $now }}
+conditions:
+{{ range NodeConditions }}
+- lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ $lastTransitionTime | Quote }}
+  message: {{ .message | Quote }}
+  reason: {{ .reason | Quote }}
+  status: {{ .status | Quote }}
+  type: {{ .type | Quote }}
+{{ end }}
+"""
+
+_NODE_INITIALIZE = (
+    _NODE_CONDITIONS
+    + """
+{{ if not .status.addresses }}
+addresses:
+- address: {{ NodeName | Quote }}
+  type: Hostname
+{{ with NodeIP }}
+- address: {{ . | Quote }}
+  type: InternalIP
+{{ end }}
+{{ end }}
+{{ with NodePort }}
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: {{ . }}
+{{ end }}
+phase: Running
+"""
+)
+
+_NODE_HEARTBEAT = (
+    _NODE_CONDITIONS
+    + """
+{{ with NodePort }}
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: {{ . }}
+{{ end }}
+"""
+)
+
+_POD_READY = """
+{{ $now := Now }}
+conditions:
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: PodReadyToStartContainers}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: ContainersReady}
+{{ range .spec.readinessGates }}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: {{ .conditionType | Quote }}}
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: true
+  started: true
+  restartCount: 0
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+{{ end }}
+initContainerStatuses:
+{{ range .spec.initContainers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: true
+  restartCount: 0
+  {{ if eq .restartPolicy "Always" }}
+  started: true
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+  {{ else }}
+  state:
+    terminated:
+      exitCode: 0
+      finishedAt: {{ $now | Quote }}
+      reason: Completed
+      startedAt: {{ $now | Quote }}
+  {{ end }}
+{{ end }}
+{{ $hostIPs := NodeIPsWith .spec.nodeName }}
+{{ with $hostIPs }}
+hostIP: {{ index . 0 | Quote }}
+hostIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+{{ $podIPs := PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+{{ with $podIPs }}
+podIP: {{ index . 0 | Quote }}
+podIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+phase: Running
+startTime: {{ $now | Quote }}
+"""
+
+_POD_COMPLETE = """
+{{ $now := Now }}
+{{ $root := . }}
+conditions:
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
+- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
+- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: false
+  started: false
+  restartCount: 0
+  state:
+    terminated:
+      exitCode: 0
+      finishedAt: {{ $now | Quote }}
+      reason: Completed
+      startedAt: {{ $root.status.startTime | Quote }}
+{{ end }}
+phase: Succeeded
+"""
+
+
+def stages() -> list[dict[str, Any]]:
+    """Return the stages as KWOK ``Stage`` documents."""
+    return [
+        _stage("node-initialize", "Node", [_not_in(_READY, "True")], {"next": {"statusTemplate": _NODE_INITIALIZE}}),
+        _stage(
+            "node-heartbeat-with-lease",
+            "Node",
+            [_in(".status.phase", "Running"), _in(_READY, "True")],
+            {
+                "delay": {"durationMilliseconds": 600_000, "jitterDurationMilliseconds": 610_000},
+                "next": {"statusTemplate": _NODE_HEARTBEAT},
+            },
+        ),
+        _stage(
+            "pod-ready",
+            "Pod",
+            [_absent(".metadata.deletionTimestamp"), _in(".status.phase", "Pending"), _not_in(_READY, "True")],
+            {"next": {"statusTemplate": _POD_READY}},
+        ),
+        _stage(
+            "pod-complete",
+            "Pod",
+            [
+                _absent(".metadata.deletionTimestamp"),
+                _in(".status.phase", "Running"),
+                _in(".metadata.ownerReferences.[].kind", "Job"),
+            ],
+            {
+                "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
+                "next": {"statusTemplate": _POD_COMPLETE},
+            },
+        ),
+        _stage(
+            "pod-delete",
+            "Pod",
+            [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}],
+            {"next": {"delete": True}},
+        ),
+    ]
