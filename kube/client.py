@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -47,7 +48,7 @@ class Client:
         self.connections = connections
         self.field_manager = field_manager
         self.patience = patience
-        self._timeout = aiohttp.ClientTimeout(total=request_timeout)
+        self._request_timeout = request_timeout
         self._session: aiohttp.ClientSession | None = None
         # More callers than connections would only queue inside the connector with a timeout already running.
         self._slots = asyncio.Semaphore(connections)
@@ -70,7 +71,7 @@ class Client:
                 limit=0, ssl=self.connection.tls if self.connection.tls is not None else True, ttl_dns_cache=300
             )
             self._session = aiohttp.ClientSession(
-                connector=connector, headers=self.connection.headers, timeout=self._timeout, auto_decompress=True
+                connector=connector, headers=self.connection.headers, auto_decompress=True
             )
         return self._session
 
@@ -130,12 +131,15 @@ class Client:
         query = dict(params or {})
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", self.field_manager)
-        give_up = time.monotonic() + (self.patience if patience is None else patience)
+        allowed = self.patience if patience is None else patience
+        give_up = time.monotonic() + allowed
+        # Who is not patient must not wait for one silent attempt longer than that either.
+        limits = aiohttp.ClientTimeout(total=min(self._request_timeout, max(allowed, 1.0)))
         attempt = 0
         while True:
             try:
                 async with self._slots:
-                    return await self._once(verb, path, query, data, headers)
+                    return await self._once(verb, path, query, data, headers, limits)
             except ApiError as error:
                 pause = error.retry_after if error.retry_after is not None else _backoff(attempt)
                 if not error.transient or time.monotonic() + pause > give_up:
@@ -148,10 +152,16 @@ class Client:
             await asyncio.sleep(pause)
 
     async def _once(
-        self, verb: str, path: str, query: dict[str, str], data: bytes | None, headers: dict[str, str]
+        self,
+        verb: str,
+        path: str,
+        query: dict[str, str],
+        data: bytes | None,
+        headers: dict[str, str],
+        limits: aiohttp.ClientTimeout,
     ) -> Any:
         async with self._open().request(
-            verb, self.connection.server + path, params=query or None, data=data, headers=headers
+            verb, self.connection.server + path, params=query or None, data=data, headers=headers, timeout=limits
         ) as response:
             raw = await response.read()
             if response.status < 300:
@@ -230,7 +240,8 @@ def _plain(error: BaseException) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.strerror or str(error.os_error)
+        number = error.os_error.errno
+        return os.strerror(number).lower() if number else str(error.os_error)
     return str(error) or type(error).__name__
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 
 from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
+_SILENCE = 5.0
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 
 
@@ -30,6 +32,7 @@ class Connections:
     def __init__(self) -> None:
         self._clients: dict[str, tuple[float, Client]] = {}
         self._identities: dict[Client, str] = {}
+        self._silent: dict[str, tuple[float, Unreachable]] = {}
         self._lock = asyncio.Lock()
 
     async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
@@ -57,13 +60,24 @@ class Connections:
                 known = (stamp, Client(load_kubeconfig(kubeconfig)))
                 self._clients[kubeconfig] = known
             client = known[1]
+            self._fail_fast(kubeconfig, patience)
             if self._identities.get(client) != identity:
-                namespace = await client.get(_KUBE_SYSTEM, patience=patience)
+                try:
+                    namespace = await client.get(_KUBE_SYSTEM, patience=patience)
+                except Unreachable as error:
+                    self._silent[kubeconfig] = (time.monotonic(), error)
+                    raise
                 self._identities[client] = str(namespace["metadata"]["uid"])
         actual = self._identities[client]
         if actual != identity:
             raise WrongCluster(identity, actual)
         return client
+
+    def _fail_fast(self, kubeconfig: str, patience: float) -> None:
+        """Spare the other pools of a cluster that was just found silent the same wait, one after the other."""
+        since, error = self._silent.get(kubeconfig, (0.0, None))
+        if error is not None and patience <= _SILENCE and time.monotonic() - since < _SILENCE:
+            raise error
 
     async def close(self) -> None:
         """Close every client."""

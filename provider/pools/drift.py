@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from provider.pools.observe import Observation
 from spec.names import node_name
 from spec.pools import Pool
@@ -38,6 +40,15 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
             altered[f"and {len(seen.altered) - _NAMED:,} more nodes"] = _fields(seen)
         drift["altered"] = altered
     return drift
+
+
+def summary(drift: Mapping[str, object]) -> str:
+    """One line of :func:`describe`'s properties: ``missing 2: a-use1-3, a-use1-4; altered: a-use1-7 …``."""
+    parts = [f"{key} {drift[key]}" for key in ("missing", "extra", "realNodes") if key in drift]
+    altered = drift.get("altered")
+    if isinstance(altered, Mapping):
+        parts.append("altered " + ", ".join(map(str, altered)))
+    return "; ".join(parts)
 
 
 def _names(names: list[str]) -> str:

@@ -65,6 +65,8 @@ class Cluster(Resource):
         checked.setdefault(
             "home", sticky.get("home") or os.environ.get("KUMULUS_HOME") or os.path.join(program, ".kumulus")
         )
+        # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
+        checked["status"] = "running"
         options = checked.setdefault("options", {})
         if not isinstance(options, dict):
             failures.append(Failure("options", "is not a mapping"))
@@ -86,14 +88,9 @@ class Cluster(Resource):
             found += differences(
                 f"options.{key}", old_options.get(key), options.get(key), replace=key in runtime.replaced_by
             )
-        for name, state in (old_outputs.get("components") or {}).items():
-            if state != "running":
-                found.append(Difference(f'components["{name}"]', "update"))
-        if old_outputs.get("status") not in (None, "running"):
-            found.append(Difference("status", "update"))
+        found += differences("status", old_outputs.get("status"), inputs.get("status"))
         wanted = runtime.configuration(self._wanted(inputs, ""))
-        found += differences("configuration", old_outputs.get("configuration"), wanted)
-        return found
+        return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
@@ -126,13 +123,16 @@ class Cluster(Resource):
         """See :meth:`Resource.update`."""
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
-            running = {name: "running" for name in old_outputs.get("components") or {}}
+            components = old_outputs.get("components") or {}
+            for name, state in components.items():
+                if state != "running":
+                    op.report.info(f"{name} is {state} and will be started")
             configuration = self._runtime(inputs).configuration(self._wanted(inputs, ""))
             return {
                 **inputs,
                 **kept,
                 "status": "running",
-                "components": running,
+                "components": dict.fromkeys(components, "running"),
                 "configuration": configuration,
             }
         owner = str(old_outputs.get("owner"))

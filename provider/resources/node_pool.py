@@ -88,7 +88,7 @@ class NodePool(Resource):
             return None
         except (ApiError, Unreachable) as error:
             # The cluster is down, not gone: what was recorded stands until it can be asked again.
-            op.report.warn(f"nodes of pool {pool.name} could not be looked at: {error}")
+            op.report.warn(f"pool {pool.name} was not looked at: {error}")
             return Found(resource_id, outputs, inputs)
         if not seen.present and not seen.extra and pool.replicas:
             return None
@@ -171,6 +171,8 @@ class NodePool(Resource):
         meaning = consequences(old, new, bound)
         if meaning:
             op.report.info(meaning.describe())
+        if found := old_outputs.get("drift"):
+            op.report.info(f"drift to repair: {drift.summary(found)}")
 
     async def _client(self, properties: Properties, patience: float) -> Client:
         return await self._connections.client(

@@ -7,6 +7,7 @@ instead: a process is ours when its ``argv[0]`` lies in the cluster's ``bin`` di
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import psutil
@@ -44,7 +45,17 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
             processes.append(process)
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(processes, timeout=timeout)
+    deadline = time.monotonic() + timeout
+    while any(_lives(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -216,9 +216,12 @@ class KwokRuntime(Runtime):
             return
         with _exclusive(layout):
             self._remove(layout)
+        for empty in (layout.directory.parent, layout.home):
+            with suppress(OSError):
+                empty.rmdir()
 
     def _remove(self, layout: Layout) -> None:
-        """End every process of the cluster and remove its directory, then directories that are empty."""
+        """End every process of the cluster and remove its directory."""
         pids = [pid for group in processes.running(layout.directory).values() for pid in group]
         processes.end(pids)
         try:
@@ -287,13 +290,19 @@ async def _release_leases(layout: Layout, patience: float) -> bool:
 @contextmanager
 def _exclusive(layout: Layout) -> Iterator[None]:
     """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends."""
-    folder = layout.home / "locks"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = os.open(folder / layout.name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
+    path = layout.home / "clusters" / f".{layout.name}.lock"
+    while True:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.exists() and os.stat(path).st_ino == os.fstat(lock).st_ino:
+            break
+        os.close(lock)  # its last holder removed the file: what was locked is no longer the lock
+    try:
         yield
     finally:
+        if not layout.directory.exists():
+            path.unlink(missing_ok=True)
         os.close(lock)
 
 
