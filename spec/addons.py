@@ -1,0 +1,135 @@
+"""Add-ons as the stack file has them: Helm releases, with charts from a repository, an OCI reference or a path."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from spec.checks import problem
+from spec.errors import Problem, SpecError, Where, shown
+from spec.fields import Section, checked, short_label, text, whole
+from spec.names import Fault
+from spec.yamltext import json_problem, read_yaml
+
+ChartKind = Literal["repository", "oci", "path"]
+_RELEASE_NAME_LENGTH = 53
+_DAY = 86_400
+
+
+def chart_kind(chart: str) -> ChartKind:
+    """Where a chart comes from: `oci://…` from a registry, `./…`, `../…` and `/…` from a path, else a repository."""
+    if chart.startswith("oci://"):
+        return "oci"
+    return "path" if chart.startswith(("./", "../", "/")) or chart in (".", "..") else "repository"
+
+
+def chart_name(chart: str) -> str:
+    """A chart without its repository's name, as Helm takes it beside a repository URL; other forms as they are."""
+    return chart.rpartition("/")[2] if chart_kind(chart) == "repository" else chart
+
+
+def mapping_of_yaml(raw: object) -> object:
+    """A mapping from itself or from a YAML text of one, of JSON values only; an empty text is an empty mapping.
+
+    Raises:
+        SpecError: the text does not parse or is no mapping; paths are relative.
+    """
+    value = read_yaml(raw) if isinstance(raw, str) else raw
+    if isinstance(raw, str) and value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        message = f"is a text of {shown(value)}, not of a mapping" if isinstance(raw, str) else f"is {shown(value)}"
+        raise SpecError([Problem("", message, "write a mapping, or a YAML text of one")])
+    if reason := json_problem(dict(value)):
+        raise SpecError([Problem("", reason, "write texts, numbers, true, false, lists and mappings")])
+    return value
+
+
+def mapping_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a mapping or a YAML text of one."""
+    try:
+        mapping_of_yaml(raw)
+    except SpecError as error:
+        return [problem(where, each.message, each.remedy) for each in error.problems]
+    return []
+
+
+def _as_mapping(raw: object) -> dict[str, Any]:
+    value = mapping_of_yaml(raw)
+    assert isinstance(value, Mapping)
+    return dict(value)
+
+
+def _repository_fault(url: str) -> Fault | None:
+    if url.startswith(("https://", "http://", "oci://")):
+        return None
+    return Fault("is not the URL of a chart repository", "write a URL that starts with https://")
+
+
+def _not_empty_fault(value: str) -> Fault | None:
+    if value and value == value.strip() and value.isprintable():
+        return None
+    return Fault("is not a name", "write it without blanks around it")
+
+
+MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, _as_mapping)]
+
+
+def in_order(addons: Sequence[Addon]) -> list[Addon]:
+    """Add-ons, each after those it depends on; the names they depend on exist and form no circle."""
+    by_name = {addon.name: addon for addon in addons}
+    order = TopologicalSorter({addon.name: addon.dependsOn for addon in addons}).static_order()
+    return [by_name[name] for name in order]
+
+
+class Addon(Section):
+    """A Helm release to install.
+
+    Args:
+        name: the release's name, unique in the stack.
+        repoName: the repository's name, which may precede the chart's; it has no other meaning.
+        repoURL: the chart repository; required unless the chart is an OCI reference or a path.
+        namespace: created when missing, unless `createNamespace` is off.
+        chart: `repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`.
+        version: the chart's version; None means the newest.
+        valuesObject: the chart's values, from a mapping or a YAML text.
+        createNamespace: create the namespace.
+        timeout: seconds to wait until everything is ready.
+        atomic: take the release back when it fails.
+        skipAwait: do not wait.
+        dependsOn: names of add-ons to install before.
+    """
+
+    name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(examples=["prometheus"])
+    repoName: str = Field(default="", examples=["prometheus-community"])
+    repoURL: Annotated[str, text(_repository_fault)] | None = Field(
+        default=None, examples=["https://prometheus-community.github.io/helm-charts"]
+    )
+    namespace: Annotated[str, short_label(63)] = Field(default="default", examples=["monitoring"])
+    chart: Annotated[str, text(_not_empty_fault)] = Field(examples=["prometheus-community/kube-prometheus-stack"])
+    version: str | None = Field(default=None, examples=['"75.16.1"'])
+    valuesObject: MappingOrYaml = Field(default_factory=dict, examples=["{}"])
+    createNamespace: bool = Field(default=True, examples=["true"])
+    timeout: Annotated[int, whole(1, _DAY)] = Field(default=300, examples=["300"])
+    atomic: bool = Field(default=False, examples=["true"])
+    skipAwait: bool = Field(default=False, examples=["true"])
+    dependsOn: list[str] = Field(default_factory=list, examples=["[cert-manager]"])
+
+    @property
+    def chart_kind(self) -> ChartKind:
+        """Where the chart comes from."""
+        return chart_kind(self.chart)
+
+    @property
+    def chart_name(self) -> str:
+        """The chart as Helm takes it beside `repoURL`: without the repository's name."""
+        return chart_name(self.chart)
+
+    def values(self) -> dict[str, Any]:
+        """The chart's values, JSON-able."""
+        return dict(self.valuesObject)

@@ -1,0 +1,117 @@
+"""How a mistake in a stack file is told: where it is, what is wrong, what to write instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Where = tuple[str | int, ...]
+"""A place in a document: mapping keys and list indices, outermost first."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that keeps a stack from being used.
+
+    Args:
+        path: the place as the file has it, `nodeGroups[0].nodeTemplate.capacity["nvidia.com/gpu"]`; empty for the
+            document as a whole.
+        message: what is wrong, without a full stop.
+        remedy: what to write instead, without a full stop; may be empty.
+    """
+
+    path: str
+    message: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A mistake that was corrected, or a part of a file that has no effect; nothing the user has to act on.
+
+    Args:
+        path: the place as the file has it.
+        message: what was found and what is used instead.
+    """
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class SpecError(Exception):
+    """Every problem of one source at once; `str()` is what the user reads, one line per problem.
+
+    Args:
+        problems: at least one problem, in the order of the file.
+        source: the file, URL or stack they are in; empty when there is none.
+    """
+
+    def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.source = source
+        super().__init__(self.problems, source)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        summary = f"{count} problem{'' if count == 1 else 's'}"
+        if self.source:
+            summary += f" in {self.source}"
+        return "\n".join([summary, *(f"  {problem}" for problem in self.problems)])
+
+
+def path_text(where: Sequence[str | int]) -> str:
+    """Write a place as a user would type it: `nodeGroups[0].metadata.labels["example.com/team"]`.
+
+    Args:
+        where: mapping keys and list indices, outermost first.
+    """
+    text = ""
+    for part in where:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.isascii() and part.isidentifier():
+            text += f".{part}" if text else part
+        else:
+            text += f"[{_quoted(part)}]"
+    return text
+
+
+def under(prefix: str, path: str) -> str:
+    """Join two paths written by `path_text`, either of which may be empty."""
+    if not prefix or not path:
+        return prefix or path
+    return f"{prefix}{path}" if path.startswith("[") else f"{prefix}.{path}"
+
+
+def shown(value: object) -> str:
+    """A value from the file, on one line and short enough for a message; safe to print whatever it holds."""
+    text = _quoted(value) if isinstance(value, str) else _words(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _quoted(text: str) -> str:
+    # Control characters would break the line and lone surrogates cannot be printed at all.
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _words(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, int) and value.bit_length() > 200:
+        # Python refuses to print integers of thousands of digits.
+        return "a number of more than 60 digits"
+    return repr(value)

@@ -1,0 +1,168 @@
+"""Names Kubernetes accepts, the names Kumulus gives to pools and nodes, and guesses at misspelt ones.
+
+Sources: RFC 1123 as in k8s.io/apimachinery/pkg/util/validation (labels, subdomains, qualified names, label values).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+LABEL_LENGTH = 63
+SUBDOMAIN_LENGTH = 253
+NODE_NAME_LENGTH = 63
+"""Shorter than the 253 a node name may have: the name is also the value of the label kubernetes.io/hostname."""
+
+OWN_PREFIX = "kumulus.io"
+SYSTEM_GROUP = "system"
+"""The pool Kumulus adds itself, for the emulated pods of add-ons."""
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one value, and what to write instead; without the place, which only the caller knows."""
+
+    message: str
+    remedy: str
+
+
+def is_dns_label(text: str, longest: int = LABEL_LENGTH) -> bool:
+    """Whether a text is a DNS-1123 label: lower-case letters, digits and inner dashes."""
+    return len(text) <= longest and _LABEL.fullmatch(text) is not None
+
+
+def is_dns_subdomain(text: str, longest: int = SUBDOMAIN_LENGTH) -> bool:
+    """Whether a text is a DNS-1123 subdomain: labels with dots between them."""
+    return len(text) <= longest and all(_LABEL.fullmatch(part) for part in text.split("."))
+
+
+def dns_label_fault(text: str, longest: int = LABEL_LENGTH) -> Fault | None:
+    """What keeps a text from being a DNS-1123 label of at most `longest` characters; None when nothing does."""
+    if is_dns_label(text, longest):
+        return None
+    return _dns_fault(text, longest, "lower-case letters, digits and inner dashes", dots=False)
+
+
+def dns_subdomain_fault(text: str, longest: int = SUBDOMAIN_LENGTH) -> Fault | None:
+    """What keeps a text from being a DNS-1123 subdomain of at most `longest` characters; None when nothing does."""
+    if is_dns_subdomain(text, longest):
+        return None
+    return _dns_fault(text, longest, "lower-case letters, digits, inner dashes and dots", dots=True)
+
+
+def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
+    """The nearest DNS-1123 name: `Team_A` becomes `team-a`; empty when no letter or digit is left.
+
+    A name that has to be cut ends in five digits of its hash, so that two long names stay two.
+
+    Args:
+        text: any text.
+        longest: the most characters allowed.
+        dots: whether dots may stay (a subdomain) or become dashes (a label).
+    """
+    safe = re.sub(r"[^a-z0-9.]+" if dots else r"[^a-z0-9]+", "-", text.lower())
+    safe = re.sub(r"[-.]*\.[-.]*", ".", safe).strip("-.")
+    if len(safe) <= longest:
+        return safe
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:5]
+    return f"{safe[: longest - 6].rstrip('-.')}-{digest}"
+
+
+def label_key_fault(key: str) -> Fault | None:
+    """What keeps a text from being the key of a label, taint or resource: a qualified name `[prefix/]name`."""
+    remedy = "write a name such as example.com/team: a DNS name, a slash, then letters, digits, '-', '_' and '.'"
+    prefix, slash, name = key.rpartition("/")
+    if slash and not is_dns_subdomain(prefix):
+        return Fault("has a prefix that is not a DNS-1123 name", remedy)
+    if len(name) > LABEL_LENGTH:
+        return Fault(f"is {len(name)} characters long after its prefix, at most {LABEL_LENGTH} are allowed", remedy)
+    if not _NAME.fullmatch(name):
+        return Fault("is not a qualified name", remedy)
+    return None
+
+
+def annotation_key_fault(key: str) -> Fault | None:
+    """As `label_key_fault`, for annotations, whose prefix may have capitals (apimachinery lowers it first)."""
+    return label_key_fault(key.lower())
+
+
+def label_value_fault(value: str) -> Fault | None:
+    """What keeps a text from being a label's value; the empty text is one."""
+    remedy = f"write at most {LABEL_LENGTH} letters, digits, '-', '_' and '.', the first and last a letter or digit"
+    if len(value) > LABEL_LENGTH:
+        return Fault(f"is {len(value)} characters long, a label's value has at most {LABEL_LENGTH}", remedy)
+    if value and not _NAME.fullmatch(value):
+        return Fault("is not a label value", remedy)
+    return None
+
+
+def is_own(key: str) -> bool:
+    """Whether a label or annotation key is one that only Kumulus sets: under kumulus.io/."""
+    prefix, slash, _ = key.rpartition("/")
+    return bool(slash) and (prefix == OWN_PREFIX or prefix.endswith(f".{OWN_PREFIX}"))
+
+
+def pool_name(group: str, zone: str) -> str:
+    """The name of the pool that holds a group's nodes in one zone."""
+    return f"{group}-{zone}"
+
+
+def node_name(pool: str, ordinal: int) -> str:
+    """The name of a pool's node; ordinals count from 0."""
+    return f"{pool}-{ordinal}"
+
+
+def longest_node_name(pool: str, replicas: int) -> str:
+    """The longest name among a pool's nodes, that of the last one."""
+    return node_name(pool, max(replicas - 1, 0))
+
+
+def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
+    """Pools that share a node name, at any replica counts: each as (first index, later index).
+
+    An ordinal holds no dash, so a node name splits in one way only, at its last dash: two pools share a node name
+    exactly when they have the same name, as group `a` in zone `b-c` and group `a-b` in zone `c` have. `x-1-0` is node 0
+    of pool `x-1` and never a node of `x`, whose nodes are called `x-1`, `x-2`.
+    """
+    first: dict[str, int] = {}
+    found = []
+    for index, pool in enumerate(pools):
+        if pool in first:
+            found.append((first[pool], index))
+        else:
+            first[pool] = index
+    return found
+
+
+def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known key that a misspelt one most likely means, whatever its case; None when none is near.
+
+    Args:
+        key: what was written.
+        known: what could have been meant.
+        likeness: how alike the two have to be, from 0 to 1.
+    """
+    # Imported on a mistake only: it costs every start of the plugin otherwise.
+    import difflib
+
+    lowered = {name.lower(): name for name in known}
+    plain = key.lower().replace("_", "").replace("-", "")
+    for attempt in (key.lower(), plain):
+        near = difflib.get_close_matches(attempt, lowered, n=1, cutoff=likeness)
+        if near:
+            return lowered[near[0]]
+    return None
+
+
+def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Fault:
+    if not text:
+        return Fault("is empty", f"write a name of {allowed}")
+    if len(text) > longest:
+        return Fault(f"is {len(text)} characters long, at most {longest} are allowed", "write a shorter name")
+    safe = dns_safe(text, longest, dots)
+    return Fault("is not a DNS-1123 name", f"write {safe}" if safe else f"write a name of {allowed}")
