@@ -10,7 +10,6 @@ import pulumi
 
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
-from spec.expand import system_pool
 from spec.load import Loaded
 from spec.totals import totals
 
@@ -31,8 +30,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         kubeconfig: path of the kubeconfig file.
         cluster_name: the cluster's name.
         node_count: nodes of the declared groups.
-        capacity: their totals, by group and zone too, as :meth:`spec.totals.Totals.to_plain` has them.
-        node_groups: nodes by group.
+        capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
+        node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
     """
 
     def __init__(
@@ -57,8 +56,15 @@ class EmulatedCluster(pulumi.ComponentResource):
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
         self.node_count = sums.nodes
-        self.capacity = sums.to_plain()
-        self.node_groups = {name: tally.nodes for name, tally in sums.by_group.items()}
+        self.capacity = {"gpus": sums.gpus, **{name: str(amount) for name, amount in sums.resources.items()}}
+        self.node_groups = {
+            name: {
+                "nodes": tally.nodes,
+                "gpus": tally.gpus,
+                "zones": ", ".join(f"{pool.zone} {pool.replicas:,}" for pool in loaded.pools if pool.group == name),
+            }
+            for name, tally in sums.by_group.items()
+        }
         self.register_outputs(
             {"kubeconfig": self.kubeconfig, "clusterName": self.cluster_name, "nodeCount": self.node_count}
         )
@@ -75,7 +81,10 @@ class EmulatedCluster(pulumi.ComponentResource):
             self,
         )
         system = KwokNodeGroup.of_pools(
-            "system", self.cluster, [system_pool(self.cluster_name)], pulumi.ResourceOptions(parent=self)
+            "system",
+            self.cluster,
+            [loaded.system_pool] if loaded.system_pool else [],
+            pulumi.ResourceOptions(parent=self),
         )
         provider = kubernetes.Provider(
             f"{resource_name}-kubernetes",
