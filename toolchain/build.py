@@ -1,0 +1,170 @@
+"""Building one tool from its Go module and installing it in one step."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain import cache, golang
+from toolchain.errors import ToolchainError
+from toolchain.pins import Embed, Tool
+from toolchain.progress import Step
+
+_LINES_OF_LOG = 15
+_TICK_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A Go compiler with its caches and a directory for what it writes about its work."""
+
+    go: Path
+    scratch: Path
+    logs: Path
+
+    def caches(self, module: str) -> Path:
+        """Go's caches for the tools of one module; different modules share little but Go's own library."""
+        return self.scratch / "caches" / module
+
+    def drop_caches(self, module: str) -> None:
+        """Free the space once the last tool of a module is built: kept for all, it would come to 11 GB."""
+        shutil.rmtree(self.caches(module), ignore_errors=True)
+
+    def build(self, tool: Tool, home: Path, step: Step) -> None:
+        """Build a tool and install it under `home`; whoever looks meanwhile sees the old file or the new one, whole.
+
+        Raises:
+            ToolchainError: Go failed; with the last lines it said and where the rest is.
+        """
+        work = self.scratch / "work" / tool.name
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(tool.sources, work / "module")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        (self.logs / f"{tool.name}.log").write_bytes(b"")
+        for embed in tool.embed:
+            self._embed(tool, embed, work / "module", step)
+        self._begin_with_library(tool, work / "module", step)
+        made = work / tool.name
+        if tool.file is not None:
+            module, path = tool.file
+            shutil.copyfile(self._module_directory(tool, module, work / "module", step) / path, made)
+        else:
+            flags = ["-ldflags", tool.linker_flags()]
+            self._go(tool, ["build", *flags, "-o", str(made), tool.package or "."], work / "module", step)
+        made.chmod(0o755)
+        install(made, tool, home)
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
+        """Compile what the first tool needs of Go's own library; every module's cache begins with links to that."""
+        library = self.caches("std") / "gocache"
+        complete, linked = library.with_suffix(".complete"), self.caches(tool.module) / "linked"
+        if linked.exists() or tool.package is None:
+            return
+        if not complete.exists():
+            listed = ["list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", tool.package]
+            packages = self._go(tool, listed, module, step).split()
+            public = [name for name in packages if not {"internal", "vendor"} & set(name.split("/"))]
+            self._go(tool, ["build", *public], module, step, self.caches("std"))
+            complete.touch()
+        shutil.rmtree(self.caches(tool.module) / "gocache", ignore_errors=True)
+        shutil.copytree(library, self.caches(tool.module) / "gocache", copy_function=os.link)
+        linked.touch()
+
+    def _embed(self, tool: Tool, embed: Embed, module: Path, step: Step) -> None:
+        source = self._module_directory(tool, embed.module, module, step) / embed.path
+        content = source.read_bytes()
+        if embed.set:
+            content = json.dumps({**json.loads(content), **embed.set}).encode()
+        (module / embed.to).write_bytes(content)
+
+    def _module_directory(self, tool: Tool, module: str, cwd: Path, step: Step) -> Path:
+        described = json.loads(self._go(tool, ["mod", "download", "-json", module], cwd, step))
+        return Path(described["Dir"])
+
+    def _go(self, tool: Tool, arguments: list[str], cwd: Path, step: Step, caches: Path | None = None) -> str:
+        """Run Go with its messages appended to the tool's log; returns its standard output."""
+        log = self.logs / f"{tool.name}.log"
+        output = cwd.parent / "stdout"
+        with log.open("ab") as messages, output.open("wb") as answers:
+            messages.write(f"$ go {' '.join(arguments)}\n".encode())
+            messages.flush()
+            process = subprocess.Popen(
+                [self.go, *arguments],
+                cwd=cwd,
+                env=golang.environment(self.scratch, caches or self.caches(tool.module)),
+                stdin=subprocess.DEVNULL,
+                stdout=answers,
+                stderr=messages,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - there are no threads here
+            )
+            try:
+                while not _ended(process):
+                    step.tick()
+            except BaseException:
+                _stop(process)
+                raise
+        if process.returncode != 0:
+            tail = "\n".join(f"  {line}" for line in log.read_text(errors="replace").splitlines()[-_LINES_OF_LOG:])
+            raise ToolchainError(
+                f"{tool.name} v{tool.version} could not be built: go ended with exit code {process.returncode}\n"
+                f"{tail}\n  The whole log: {log}\n  What is built already is kept; ./kumulus tools goes on from here."
+            )
+        return output.read_text()
+
+
+def install(made: Path, tool: Tool, home: Path) -> None:
+    """Move a finished file on the same file system to where the tool belongs, then vouch for it with its stamp."""
+    target, stamp = cache.executable(home, tool), cache.stamp_file(home, tool)
+    for directory in (target.parent, stamp.parent):
+        directory.mkdir(parents=True, exist_ok=True)
+    made.replace(target)
+    unfinished = stamp.with_suffix(".new")
+    unfinished.write_text(tool.stamp())
+    unfinished.replace(stamp)
+
+
+def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
+    """Take the same tool from the directory of other pins, by a hard link; tells whether there was one."""
+    for stamp in sorted(cache.root().glob(f"*/stamps/{tool.name}")):
+        other = stamp.parent.parent
+        if other != home and cache.is_current(other, tool):
+            link = scratch / "work" / f"{tool.name}.link"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            os.link(cache.executable(other, tool), link)
+            install(link, tool, home)
+            return True
+    return False
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(timeout=_TICK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    # Ctrl-C reaches Go as well; a signal to this process alone does not.
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _end_with_parent() -> None:
+    # Should this process be killed outright, an orphaned compiler would compete with the next attempt.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,69 @@
+"""Where built tools are kept, for this user and across checkouts.
+
+- `$XDG_CACHE_HOME/kumulus/toolchain/<key>/{bin,plugins,stamps}`: the required tools of one set of pins
+- `…/kubernetes/<version>-<key>/…`: the control plane of another Kubernetes version
+- `…/optional/<tool>-<key>/…`: a tool that is built only when asked for
+- `…/scratch/`: Go's caches while something is being built
+- `…/logs/<tool>.log`: what Go said when it last built a tool
+- `…/lock` and `…/probes.json`: see lock.py and probe.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from toolchain.pins import Pins, Tool, combined
+
+
+def root() -> Path:
+    """The directory that holds everything this package keeps."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
+    return base / "kumulus" / "toolchain"
+
+
+def tools(pins: Pins) -> Path:
+    """The directory of the required tools."""
+    return root() / pins.key
+
+
+def control_plane(pins: Pins, version: str) -> Path:
+    """The directory of one Kubernetes version's control plane."""
+    programs = pins.control_plane(version)
+    if programs[0].version == pins.default_kubernetes:
+        return tools(pins)
+    return root() / "kubernetes" / f"v{programs[0].version}-{combined(programs)}"
+
+
+def home_of(pins: Pins, tool: Tool) -> Path:
+    """The directory a tool is installed under."""
+    if tool.optional:
+        return root() / "optional" / f"{tool.name}-{tool.stamp()}"
+    if tool.version != pins.tool(tool.name).version:
+        return control_plane(pins, tool.version)
+    return tools(pins)
+
+
+def executable(home: Path, tool: Tool) -> Path:
+    """The file a tool is installed as."""
+    return home / tool.folder / tool.name
+
+
+def stamp_file(home: Path, tool: Tool) -> Path:
+    """The file that says from what an installed tool was built."""
+    return home / "stamps" / tool.name
+
+
+def is_current(home: Path, tool: Tool) -> bool:
+    """Whether the tool is installed there, complete, and built from what the pins say now."""
+    try:
+        return stamp_file(home, tool).read_text() == tool.stamp() and os.access(executable(home, tool), os.X_OK)
+    except OSError:
+        return False
+
+
+def owns(path: Path) -> bool:
+    """Whether a file lies in this cache rather than being the user's own."""
+    return path.resolve().is_relative_to(root().resolve())

@@ -1,0 +1,11 @@
+"""What can go wrong with the tools, worded for the user."""
+
+from __future__ import annotations
+
+
+class ToolchainError(Exception):
+    """The tools cannot be made ready. The message's first line says what is wrong, the rest what to do."""
+
+
+class ToolMissing(ToolchainError):
+    """A tool is neither on PATH in a suitable version nor built yet."""

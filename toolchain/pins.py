@@ -1,0 +1,188 @@
+"""pins.toml as data, and the stamps that say whether something built from it is still what it asks for."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolchain.errors import ToolchainError
+from toolchain.versions import normal
+
+HERE = Path(__file__).resolve().parent
+# The programs of a control plane, which can be had in several Kubernetes versions.
+CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+@dataclass(frozen=True)
+class Embed:
+    """A file of a module to put beside main.go; `set` alters top-level keys of a JSON object."""
+
+    module: str
+    path: str
+    to: str
+    set: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One executable; the fields are described at the top of pins.toml."""
+
+    name: str
+    version: str
+    purpose: str
+    module: str
+    package: str | None
+    file: tuple[str, str] | None
+    ldflags: tuple[str, ...]
+    embed: tuple[Embed, ...]
+    probe_args: tuple[str, ...]
+    probe_pattern: str | None
+    accepts: str
+    beside: str | None
+    folder: str
+    optional: bool
+    modules: Path
+
+    @property
+    def sources(self) -> Path:
+        """The Go module this tool is built in."""
+        return self.modules / self.module
+
+    def linker_flags(self) -> str:
+        """What `go build -ldflags` gets: no symbol tables, and the version where the program wants to be told."""
+        major, minor, *_ = self.version.split(".")
+        filled = (flag.format(version=self.version, major=major, minor=minor) for flag in self.ldflags)
+        return " ".join(["-s", "-w", *filled])
+
+    def stamp(self) -> str:
+        """A hash of everything that decides what is built: another stamp means another binary."""
+        digest = hashlib.sha256()
+        system = os.uname()
+        embeds = [(e.module, e.path, e.to, dict(e.set)) for e in self.embed]
+        recipe = [
+            self.name,
+            self.version,
+            self.package,
+            self.file,
+            self.ldflags,
+            embeds,
+            system.sysname,
+            system.machine,
+        ]
+        digest.update(json.dumps(recipe).encode())
+        for name, content in _module_files(self.sources):
+            digest.update(f"\0{name}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Everything pins.toml says."""
+
+    tools: tuple[Tool, ...]
+    kubernetes: Mapping[str, str]
+    """Kubernetes versions besides the default one, to the module each is built in."""
+    go_minimum: str
+    build_gigabytes: float
+
+    def tool(self, name: str) -> Tool:
+        """The tool of this name.
+
+        Raises:
+            ToolchainError: there is none.
+        """
+        for tool in self.tools:
+            if tool.name == name:
+                return tool
+        raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(tool.name for tool in self.tools)}")
+
+    @property
+    def required(self) -> tuple[Tool, ...]:
+        """The tools every machine needs, in the order they are built."""
+        return tuple(tool for tool in self.tools if not tool.optional)
+
+    @property
+    def default_kubernetes(self) -> str:
+        """The Kubernetes version of a control plane whose stack asks for none."""
+        return self.tool(CONTROL_PLANE[0]).version
+
+    def control_plane(self, version: str) -> tuple[Tool, ...]:
+        """The control plane's programs at one of the supported Kubernetes versions.
+
+        Raises:
+            ToolchainError: this version is not supported.
+        """
+        version = normal(version)
+        tools = tuple(self.tool(name) for name in CONTROL_PLANE)
+        if version == self.default_kubernetes:
+            return tools
+        if version not in self.kubernetes:
+            supported = ", ".join(f"v{known}" for known in (self.default_kubernetes, *self.kubernetes))
+            raise ToolchainError(f"Kubernetes v{version} is not among the supported versions: {supported}")
+        module = self.kubernetes[version]
+        return tuple(replace(tool, version=version, module=module, accepts=f"=={version}") for tool in tools)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Names the directory of the required tools: the same pins on the same kind of machine share one."""
+        return combined(self.required)
+
+
+def combined(tools: tuple[Tool, ...]) -> str:
+    """One short hash for several tools."""
+    return hashlib.sha256(" ".join(tool.stamp() for tool in tools).encode()).hexdigest()[:12]
+
+
+@functools.lru_cache(maxsize=8)
+def load(path: Path = HERE / "pins.toml") -> Pins:
+    """Read pins.toml; `modules/` is looked for beside it.
+
+    Raises:
+        ToolchainError: the file does not say what it should.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+        tools = tuple(_tool(entry, document.get("ldflags", {}), path.parent / "modules") for entry in document["tool"])
+        return Pins(
+            tools=tools,
+            kubernetes={entry["version"]: entry["module"] for entry in document.get("kubernetes", [])},
+            go_minimum=document["go"]["minimum"],
+            build_gigabytes=document["disk"]["build-gigabytes"],
+        )
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise ToolchainError(f"{path} cannot be used: {error!r}") from error
+
+
+def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: Path) -> Tool:
+    probe = entry.get("probe", {})
+    file = entry.get("file")
+    return Tool(
+        name=entry["name"],
+        version=entry["version"],
+        purpose=entry["purpose"],
+        module=entry["module"],
+        package=entry.get("package"),
+        file=(file["module"], file["path"]) if file else None,
+        ldflags=tuple(ldflags.get(entry["module"], ())),
+        embed=tuple(Embed(e["module"], e["path"], e["to"], e.get("set", {})) for e in entry.get("embed", [])),
+        probe_args=tuple(probe.get("args", ())),
+        probe_pattern=probe.get("pattern"),
+        accepts=entry.get("accepts", f"=={entry['version']}"),
+        beside=entry.get("beside"),
+        folder=entry.get("folder", "bin"),
+        optional=entry.get("optional", False),
+        modules=modules,
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def _module_files(folder: Path) -> tuple[tuple[str, bytes], ...]:
+    return tuple((file.name, file.read_bytes()) for file in sorted(folder.iterdir()) if file.is_file())

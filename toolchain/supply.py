@@ -1,0 +1,117 @@
+"""Making every tool available: what PATH or the cache has is left alone, what is missing is built, once per machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+
+from toolchain import build, cache, golang, lock, pins
+from toolchain.errors import ToolchainError
+from toolchain.locate import locate
+from toolchain.pins import Pins, Tool
+from toolchain.progress import Step, say
+
+
+def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins | None = None) -> None:
+    """Build what is missing of the required tools, and of what is asked for besides.
+
+    Args:
+        kubernetes: another Kubernetes version whose control plane is wanted too.
+        extra: names of optional tools that are wanted too.
+        known: other pins than the project's.
+
+    Raises:
+        ToolchainError: something cannot be built.
+    """
+    known = known or pins.load()
+    wanted = list(known.required)
+    if kubernetes is not None:
+        wanted += [tool for tool in known.control_plane(kubernetes) if tool not in wanted]
+    wanted += [tool for name in extra if (tool := known.tool(name)) not in wanted]
+    if not missing(known, wanted):
+        return
+    scratch = cache.root() / "scratch"
+    with lock.exclusive(cache.root() / "lock", "building the tools", say), _terminated_like_interrupted():
+        # Whoever held the lock before may have built just these.
+        lacking = missing(known, wanted)
+        # Nobody else is at work now, so what lies here is what a killed run left.
+        shutil.rmtree(scratch / "work", ignore_errors=True)
+        try:
+            _make(known, lacking, scratch)
+        except KeyboardInterrupt:
+            left = len(missing(known, wanted))
+            say(f"\ninterrupted with {left} of {len(lacking)} tools to go; the next run goes on from here")
+            raise
+        # Gigabytes, and of use to nobody once everything is built.
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def missing(known: Pins, wanted: Sequence[Tool]) -> list[Tool]:
+    """Those of the tools that are neither on PATH nor in the cache."""
+    return [tool for tool in wanted if locate(known, tool).path is None]
+
+
+def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
+    reused = [tool for tool in lacking if build.reuse(tool, cache.home_of(known, tool), scratch)]
+    to_build = [tool for tool in lacking if tool not in reused]
+    if reused:
+        say(f"{', '.join(tool.name for tool in reused)}: unchanged, taken from an earlier build")
+    if not to_build:
+        return
+    _check_disk(known, scratch)
+    (scratch / "work").mkdir(parents=True, exist_ok=True)
+    builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
+    for number, tool in enumerate(to_build, start=1):
+        step = Step(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
+        try:
+            builder.build(tool, cache.home_of(known, tool), step)
+        except ToolchainError:
+            step.end("failed")
+            raise
+        except OSError as error:
+            step.end("failed")
+            raise ToolchainError(f"{tool.name} could not be built: {error}") from error
+        step.end(f"built in {step.seconds} s")
+        if all(later.module != tool.module for later in to_build[number:]):
+            builder.drop_caches(tool.module)
+
+
+def _check_disk(known: Pins, scratch: Path) -> None:
+    scratch.mkdir(parents=True, exist_ok=True)
+    needed = known.build_gigabytes - _gigabytes(scratch)
+    free = shutil.disk_usage(scratch).free / 1e9
+    if free < needed:
+        raise ToolchainError(
+            f"not enough disk space to build the tools: {free:.1f} GB free in {cache.root()},"
+            f" needed for a while: {needed:.1f} GB"
+            "\n  Make room, or set XDG_CACHE_HOME to a directory with more; about 0.7 GB stay in use."
+        )
+
+
+def _gigabytes(directory: Path) -> float:
+    """What an interrupted run has put here already and need not put here again."""
+    total = 0
+    for folder, _, files in os.walk(directory):
+        for file in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, file)).st_size
+    return total / 1e9
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    # `kill` and a closing terminal should stop the compiler as Ctrl-C does.
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    earlier = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
