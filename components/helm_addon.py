@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from components.kwok_node_group import ClusterLike
-from spec.model import Addon
+from spec.addons import Addon
 
 
 class HelmAddon(pulumi.ComponentResource):

@@ -89,9 +89,7 @@ class Client:
         """POST an object, given as a mapping or as already encoded JSON."""
         return await self.request("POST", path, body=body, patience=patience)
 
-    async def merge_patch(
-        self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None
-    ) -> Any:
+    async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
         return await self.request("PATCH", path, body=body, content_type=MERGE_PATCH, patience=patience)
 
@@ -121,10 +119,7 @@ class Client:
             ApiError: the server refused, or kept answering with a transient error past ``patience``.
             Unreachable: no answer within ``patience`` seconds.
         """
-        if body is None or isinstance(body, bytes):
-            data = body
-        else:
-            data = json.dumps(body, separators=(",", ":")).encode()
+        data = body if body is None or isinstance(body, bytes) else _encoded(body)
         headers = {"Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
@@ -167,9 +162,7 @@ class Client:
             if response.status < 300:
                 return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
             after = response.headers.get("Retry-After", "")
-            raise api_error(
-                response.status, _decoded(raw), verb, path, float(after) if after.isdigit() else None
-            )
+            raise api_error(response.status, _decoded(raw), verb, path, float(after) if after.isdigit() else None)
 
     async def pages(
         self,
@@ -243,6 +236,10 @@ def _plain(error: BaseException) -> str:
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)
     return str(error) or type(error).__name__
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()
 
 
 def _decoded(raw: bytes) -> Any:

@@ -49,7 +49,7 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
     """
     path = Path(source)
     try:
-        document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
     except FileNotFoundError:
         raise KubeconfigError(f"kubeconfig {path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
@@ -15,8 +15,11 @@ _STATUS_INTERVAL = 0.2
 class Reporter(Protocol):
     """Where a resource's progress and messages go."""
 
-    def status(self, message: str) -> None:
-        """Show a passing status, such as ``nodes 1,250/2,550 · 910/s``; may be dropped when they come too fast."""
+    def status(self, message: str, *, last: bool = False) -> None:
+        """Show a passing status, such as ``nodes 1,250/2,550 · 910/s``.
+
+        When they come too fast some are dropped, but never the ``last``.
+        """
 
     def info(self, message: str) -> None:
         """Show a message that stays."""
@@ -41,21 +44,28 @@ class Engine:
         """Return a reporter whose messages are shown under the resource of that URN."""
         return _EngineReporter(self, urn)
 
-    def log(self, severity: int, message: str, urn: str, *, ephemeral: bool = False) -> None:
+    def log(
+        self, severity: engine_pb2.LogSeverity.ValueType, message: str, urn: str, *, ephemeral: bool = False
+    ) -> None:
         """Send a message without waiting for it; :meth:`flush` waits."""
         if self._stub is None:
             return
         request = engine_pb2.LogRequest(
-            severity=severity, message=message, urn=urn, streamId=0, ephemeral=ephemeral  # type: ignore[arg-type]
+            severity=severity,
+            message=message,
+            urn=urn,
+            streamId=0,
+            ephemeral=ephemeral,
         )
         task = asyncio.get_running_loop().create_task(self._send(request))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
     async def _send(self, request: engine_pb2.LogRequest) -> None:
-        assert self._stub is not None
+        # The generated stub is typed for synchronous channels; on an asynchronous one its calls are awaited.
+        log: Any = self._stub
         try:
-            await self._stub.Log(request)
+            await log.Log(request)
         except grpc.aio.AioRpcError:
             # The engine is gone or busy: a message is not worth failing the operation for.
             return
@@ -72,9 +82,9 @@ class _EngineReporter:
         self._urn = urn
         self._last = 0.0
 
-    def status(self, message: str) -> None:
+    def status(self, message: str, *, last: bool = False) -> None:
         now = time.monotonic()
-        if now - self._last >= _STATUS_INTERVAL:
+        if last or now - self._last >= _STATUS_INTERVAL:
             self._last = now
             self._engine.log(engine_pb2.INFO, message, self._urn, ephemeral=True)
 

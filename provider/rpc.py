@@ -141,9 +141,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async def work() -> Any:
             op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
             resource_id, outputs = await self._resource(request.urn).create(op, from_struct(request.properties))
-            return provider_pb2.CreateResponse(
-                id="" if request.preview else resource_id, properties=to_struct(outputs)
-            )
+            return provider_pb2.CreateResponse(id="" if request.preview else resource_id, properties=to_struct(outputs))
 
         return await self._guard(context, work())
 
@@ -214,9 +212,7 @@ def _partial(failure: PartialFailure) -> _Status:
     )
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=failure.message)
     status.details.add().Pack(detail)
-    return _Status(
-        grpc.StatusCode.UNKNOWN, failure.message, (("grpc-status-details-bin", status.SerializeToString()),)
-    )
+    return _Status(grpc.StatusCode.UNKNOWN, failure.message, (("grpc-status-details-bin", status.SerializeToString()),))
 
 
 async def serve(arguments: list[str]) -> None:

@@ -164,4 +164,3 @@ def _merge(have: Mapping[str, str], want: Mapping[str, str], before: Iterable[st
     changed: dict[str, str | None] = {key: value for key, value in want.items() if have.get(key) != value}
     changed.update({key: None for key in before if key not in want and key in have})
     return changed
-

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from kube import ApiError, Client, Unreachable
 from kube.bulk import Outcome, for_each
+from provider.engine import Reporter
 from provider.pools import pods
 from provider.pools.compare import applied_record, field_differences, patches
 from provider.pools.live import APPLIED, NODES, LiveNode, encode_applied
@@ -24,7 +25,6 @@ from spec.names import node_name
 from spec.nodes import node_manifest
 from spec.pools import CLUSTER_LABEL, Pool
 
-Progress = Callable[[str], None]
 _CONFLICT_TRIES = 8
 
 
@@ -66,9 +66,7 @@ class Result:
         return text + (f"; {self.undone:,} left to do" if self.undone else "")
 
 
-async def converge(
-    client: Client, pool: Pool, seen: Observation, stop: asyncio.Event, progress: Progress
-) -> Result:
+async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.Event, report: Reporter) -> Result:
     """Apply the difference between a pool and what was observed of it.
 
     Args:
@@ -76,12 +74,12 @@ async def converge(
         pool: what is wanted.
         seen: what was observed just before.
         stop: when set, nothing new is begun.
-        progress: takes passing status lines.
+        report: takes passing status lines.
     """
     result = Result()
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
-    meter = _Meter(progress)
+    meter = _Meter(report)
     body = _Bodies(pool)
 
     async def create(ordinal: int) -> None:
@@ -108,7 +106,7 @@ async def converge(
     )
     result.changed = len(changed.done)
 
-    removed = await remove_nodes(client, seen.extra, stop, progress)
+    removed = await remove_nodes(client, seen.extra, stop, report)
     result.removed, result.pods = removed.removed, removed.pods
     result.problems += _problems(made) + _problems(changed) + removed.problems
     result.undone = _left(made) + _left(changed) + removed.undone
@@ -167,9 +165,7 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
     raise ApiError(409, "Conflict", f"node {node.name} is changed by others all the time", "PATCH", path)
 
 
-async def remove_nodes(
-    client: Client, names: Iterable[str], stop: asyncio.Event, progress: Progress
-) -> Result:
+async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event, report: Reporter) -> Result:
     """Delete nodes, then the pods bound to them; returns when both are gone.
 
     The nodes go first: otherwise a Job's controller would replace the pods and the scheduler put them back.
@@ -178,7 +174,7 @@ async def remove_nodes(
     result = Result()
     if not doomed:
         return result
-    meter = _Meter(progress)
+    meter = _Meter(report)
 
     async def remove(name: str) -> None:
         try:
@@ -198,7 +194,7 @@ async def remove_nodes(
     result.problems = _problems(outcome)
     result.undone = _left(outcome)
     try:
-        result.pods = await pods.remove_from(client, set(outcome.done), stop, progress)
+        result.pods = await pods.remove_from(client, set(outcome.done), stop, report)
     except (ApiError, Unreachable, pods.PodsRemain) as error:
         result.problems.append(str(error))
     return result
@@ -221,15 +217,16 @@ class _Bodies:
 class _Meter:
     """Progress as ``nodes 1,250/2,550 · 910/s``."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
         self._started = time.monotonic()
 
     def show(self, what: str, done: int, total: int, counted: int) -> None:
-        if counted % 20 and done != total:
+        last = done == total
+        if counted % 20 and not last:
             return
         rate = counted / max(0.001, time.monotonic() - self._started)
-        self._progress(f"{what} {done:,}/{total:,} · {rate:,.0f}/s")
+        self._report.status(f"{what} {done:,}/{total:,} · {rate:,.0f}/s", last=last)
 
 
 def _left(outcome: Outcome[int] | Outcome[str]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from kube import ApiError, Client
 from kube.bulk import for_each
+from provider.engine import Reporter
 
 _PODS = "/api/v1/pods"
 # Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
@@ -31,7 +31,8 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
 
     def look(pod: dict[str, object]) -> None:
         spec, status, meta = pod.get("spec"), pod.get("status"), pod.get("metadata")
-        assert isinstance(spec, dict) and isinstance(meta, dict)
+        assert isinstance(spec, dict)
+        assert isinstance(meta, dict)
         phase = status.get("phase") if isinstance(status, dict) else None
         if spec.get("nodeName") in nodes and not (running and phase in ("Succeeded", "Failed")):
             found.append((meta["namespace"], meta["name"]))
@@ -53,9 +54,7 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
     return found
 
 
-async def remove_from(
-    client: Client, nodes: set[str], stop: asyncio.Event, progress: Callable[[str], None]
-) -> int:
+async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, report: Reporter) -> int:
     """Remove the pods bound to nodes that no longer exist, and wait until they are gone.
 
     The scheduler may bind one more pod to a node it has not yet seen go, and a Job's pod stays until its controller
@@ -65,7 +64,7 @@ async def remove_from(
         client: the cluster's API.
         nodes: names of the removed nodes.
         stop: when set, no further round is begun.
-        progress: takes passing status lines.
+        report: takes passing status lines.
 
     Returns:
         How many pods were removed.
@@ -81,9 +80,11 @@ async def remove_from(
         if not left or stop.is_set():
             break
         if time.monotonic() > deadline:
-            raise PodsRemain(f"{len(left):,} pods of removed nodes are still there, {left[0][0]}/{left[0][1]} among them")
+            raise PodsRemain(
+                f"{len(left):,} pods of removed nodes are still there, {left[0][0]}/{left[0][1]} among them"
+            )
         fresh = [pod for pod in left if pod not in removed]
-        progress(f"removing {len(left):,} pods")
+        report.status(f"removing {len(left):,} pods")
 
         async def remove(pod: tuple[str, str]) -> None:
             try:

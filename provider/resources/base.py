@@ -102,9 +102,7 @@ class Resource(ABC):
         """Look at the real thing; None when it is gone."""
 
     @abstractmethod
-    async def update(
-        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
-    ) -> Properties:
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """Make what is there into what is wanted; returns the outputs."""
 
     @abstractmethod

@@ -54,9 +54,7 @@ class Cluster(Resource):
             failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
             return Checked(checked, failures)
         sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
-        version = checked.setdefault(
-            "kubernetesVersion", sticky.get("kubernetesVersion") or runtime.default_version()
-        )
+        version = checked.setdefault("kubernetesVersion", sticky.get("kubernetesVersion") or runtime.default_version())
         if version is not UNKNOWN:
             if not isinstance(version, str) or not _VERSION.match(version):
                 failures.append(Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4"))
@@ -98,10 +96,10 @@ class Cluster(Resource):
         wanted = self._wanted(inputs, _owner(op))
         runtime = self._runtime(inputs)
         if op.preview:
-            known = {"kubeconfig": UNKNOWN} if contains_unknown(inputs) else {
-                "kubeconfig": runtime.kubeconfig_path(wanted)
-            }
-            unknown = {key: UNKNOWN for key in ("identity", "server", "directory", "owner", "status", "components")}
+            known = (
+                {"kubeconfig": UNKNOWN} if contains_unknown(inputs) else {"kubeconfig": runtime.kubeconfig_path(wanted)}
+            )
+            unknown = dict.fromkeys(("identity", "server", "directory", "owner", "status", "components"), UNKNOWN)
             return name, {**inputs, **known, **unknown}
         seen = await runtime.create(wanted, op.report, op.stop)
         return name, self._outputs(inputs, seen, wanted.owner)
@@ -117,9 +115,7 @@ class Cluster(Resource):
             return None
         return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
 
-    async def update(
-        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
-    ) -> Properties:
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}

@@ -94,9 +94,7 @@ class NodePool(Resource):
             return None
         return Found(resource_id, _outputs(inputs, seen.present, drift.describe(pool, seen)), inputs)
 
-    async def update(
-        self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties
-    ) -> Properties:
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         if op.preview:
             if not contains_unknown(inputs):
@@ -118,7 +116,7 @@ class NodePool(Resource):
                 async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={outputs['name']}"})
                 for item in page
             ]
-            result = await remove_nodes(client, names, op.stop, op.report.status)
+            result = await remove_nodes(client, names, op.stop, op.report)
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
         if not result.complete:
@@ -134,7 +132,7 @@ class NodePool(Resource):
         try:
             async with asyncio.timeout(op.timeout or None):
                 seen = await observe(client, pool)
-                result = await converge(client, pool, seen, op.stop, op.report.status)
+                result = await converge(client, pool, seen, op.stop, op.report)
         except TimeoutError:
             raise await self._partial(client, pool, resource_id, inputs, "not finished in time", []) from None
         except (ApiError, Unreachable) as error:
@@ -195,9 +193,7 @@ def _told(result: Result, stopped: bool) -> str:
 
 
 def _unreachable(properties: Properties, error: Exception) -> str:
-    return (
-        f"pool {properties['name']}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
-    )
+    return f"pool {properties['name']}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
 
 
 __all__ = ["NodePool", "Observation"]

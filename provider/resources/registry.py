@@ -6,12 +6,13 @@ from provider.connections import Connections
 from provider.resources.base import Resource
 from provider.resources.cluster import Cluster
 from provider.resources.node_pool import NodePool
+from provider.runtimes.base import Runtime
 from provider.runtimes.kwok.runtime import KwokRuntime
 
 
 def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     connections = Connections()
-    runtimes = {runtime.name: runtime for runtime in (KwokRuntime(),)}
+    runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
     served: list[Resource] = [Cluster(runtimes), NodePool(connections)]
     return {resource.token: resource for resource in served}

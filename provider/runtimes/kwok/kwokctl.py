@@ -44,7 +44,7 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         os.umask(previous)
     try:
         output, _ = await asyncio.wait_for(process.communicate(), timeout)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         process.kill()
         await process.wait()
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None

@@ -50,7 +50,7 @@ class Layout:
 
     @property
     def kwok_file(self) -> Path:
-        """kwokctl's and kwok-controller's configuration."""
+        """Kwokctl's and kwok-controller's configuration."""
         return self.directory / "kwok.yaml"
 
     @property

@@ -73,7 +73,7 @@ def listener(port: int) -> str:
     """Say who listens on a local TCP port, for an error message: ``pid 4711 (nginx)``, or "another process"."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:
                 return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
     except psutil.Error:
         pass

@@ -151,9 +151,7 @@ class KwokRuntime(Runtime):
             components = dict(found.components)
             if components.get("etcd") == "running":
                 components["kube-apiserver"] = "unhealthy"
-            return Observed(
-                identity, found.kubeconfig, found.server, found.directory, components, found.configuration
-            )
+            return Observed(identity, found.kubeconfig, found.server, found.directory, components, found.configuration)
         if identity and actual != identity:
             return None
         return found

@@ -18,9 +18,8 @@ DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 
 # jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
 # duration, nothing is left to wait: KWOK then completes the pod at once, as its own stage does.
-_REMAINING = (
-    """
-(.metadata.annotations["%s"] // "") as $delay
+_REMAINING = """
+(.metadata.annotations["DELAY_ANNOTATION"] // "") as $delay
 | if ($delay | test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$")) then
     ([$delay | match("([0-9]+(?:\\\\.[0-9]*)?)(ms|us|µs|ns|h|m|s)"; "g")
       | (.captures[0].string | tonumber)
@@ -30,9 +29,7 @@ _REMAINING = (
     | (((.status.startTime | fromdate) + $seconds - now) * 1000 | floor) as $left
     | if $left > 0 then "\\($left)ms" else "0s" end
   else "0s" end
-"""
-    % DELAY_ANNOTATION
-).strip()
+""".strip().replace("DELAY_ANNOTATION", DELAY_ANNOTATION)
 
 
 def _stage(name: str, kind: str, selector: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +154,9 @@ hostIPs:
 - ip: {{ . | Quote }}
 {{ end }}
 {{ end }}
-{{ $podIPs := PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+{{ $hostNetwork := or .spec.hostNetwork false }}
+{{ $uid := or .metadata.uid "" }}
+{{ $podIPs := PodIPsWith .spec.nodeName $hostNetwork $uid ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
 {{ with $podIPs }}
 podIP: {{ index . 0 | Quote }}
 podIPs:

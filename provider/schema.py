@@ -1,0 +1,72 @@
+"""The plugin's Pulumi schema: what `pulumi package get-schema` and SDK generators read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from provider import VERSION
+
+_STRING = {"type": "string"}
+_STRINGS = {"type": "object", "additionalProperties": _STRING}
+_ANY = {"type": "object", "additionalProperties": {"$ref": "pulumi.json#/Any"}}
+
+
+def _described(kind: dict[str, Any], description: str) -> dict[str, Any]:
+    return {**kind, "description": description}
+
+
+_CLUSTER_INPUTS = {
+    "name": _described(_STRING, "The cluster's name: a DNS-1123 label. Changing it replaces the cluster."),
+    "runtime": _described(_STRING, "How the control plane is had: kwok (local processes)."),
+    "kubernetesVersion": _described(_STRING, "Such as v1.35.4; the pinned default, kept once the cluster exists."),
+    "options": _described(_ANY, "The runtime's own options, as in the stack file's section of its name."),
+    "home": _described(_STRING, "Directory of the cluster's files; $KUMULUS_HOME, or .kumulus beside the program."),
+}
+_CLUSTER_OUTPUTS = {
+    **_CLUSTER_INPUTS,
+    "identity": _described(_STRING, "UID of the kube-system namespace: another one is another cluster."),
+    "kubeconfig": _described(_STRING, "Path of the kubeconfig file, known in previews."),
+    "server": _described(_STRING, "Address of the API server."),
+    "directory": _described(_STRING, "Directory of this cluster's files."),
+    "status": _described(_STRING, "running, degraded or stopped."),
+    "components": _described(_STRINGS, "Each component's state."),
+}
+_POOL_INPUTS = {
+    "kubeconfig": _described(_STRING, "Path of the cluster's kubeconfig."),
+    "clusterIdentity": _described(_STRING, "The cluster's identity; another one means other nodes."),
+    "clusterName": _described(_STRING, "The cluster's name."),
+    "name": _described(_STRING, "The pool's name; nodes are <name>-<ordinal>, from 0."),
+    "replicas": _described({"type": "integer"}, "How many nodes; shrinking removes the highest ordinals."),
+    "labels": _described(_STRINGS, "Labels of every node."),
+    "annotations": _described(_STRINGS, "Annotations of every node."),
+    "taints": _described({"type": "array", "items": _STRINGS}, "Taints of every node: key, value, effect."),
+    "capacity": _described(_STRINGS, "Quantities by resource."),
+    "allocatable": _described(_STRINGS, "Quantities by resource; the capacity where it names none."),
+    "nodeInfo": _described(_STRINGS, "architecture, operatingSystem and kubeletVersion."),
+}
+_POOL_OUTPUTS = {
+    **_POOL_INPUTS,
+    "drift": _described(_ANY, "What a refresh found not to be as wanted: missing, extra and altered nodes."),
+}
+
+
+def schema_json() -> str:
+    """Return the package schema (https://www.pulumi.com/docs/iac/extending-pulumi/schema/) as JSON text."""
+    resources = {
+        "kumulus:index:Cluster": {
+            "description": "The control plane of an emulated cluster.",
+            "inputProperties": _CLUSTER_INPUTS,
+            "requiredInputs": ["name"],
+            "properties": _CLUSTER_OUTPUTS,
+            "required": ["name", "identity", "kubeconfig", "server", "directory", "status", "components"],
+        },
+        "kumulus:index:NodePool": {
+            "description": "The emulated nodes of one node group in one availability zone, as one resource.",
+            "inputProperties": _POOL_INPUTS,
+            "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "replicas"],
+            "properties": _POOL_OUTPUTS,
+            "required": ["name", "replicas"],
+        },
+    }
+    return json.dumps({"name": "kumulus", "version": VERSION, "resources": resources})
