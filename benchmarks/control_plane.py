@@ -1,0 +1,92 @@
+"""A fresh control plane for each measurement, so that none profits or suffers from the one before."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kube import Client, load_kubeconfig
+from provider.runtimes.base import Observed, Wanted
+from provider.runtimes.kwok.runtime import KwokRuntime
+from spec.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
+
+CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
+
+
+class Quiet:
+    """A reporter for measurements: it shows nothing."""
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        """Drop it."""
+
+    info = warn = status
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """A running control plane and how to reach it."""
+
+    observed: Observed
+    client: Client
+
+    @property
+    def pki(self) -> Path:
+        return Path(self.observed.directory) / "pki"
+
+
+@asynccontextmanager
+async def control_plane(name: str = "bench", options: dict[str, Any] | None = None) -> AsyncIterator[ControlPlane]:
+    """Start a control plane of the kwok runtime; it is removed at the end, whatever happens.
+
+    Args:
+        name: the cluster's name.
+        options: as the stack file's ``kwok:`` section.
+    """
+    home = tempfile.mkdtemp(prefix="kumulus-bench-")
+    runtime = KwokRuntime()
+    wanted = Wanted(name, "benchmarks", home, runtime.default_version(), dict(options or {}))
+    try:
+        observed = await runtime.create(wanted, Quiet(), asyncio.Event())
+        try:
+            async with Client(load_kubeconfig(observed.kubeconfig)) as client:
+                yield ControlPlane(observed, client)
+        finally:
+            await runtime.delete(observed.directory, wanted.owner, Quiet())
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def pools(nodes: int, cluster: str = "bench", count: int = 9) -> list[Pool]:
+    """Spread nodes over pools as gcp-large has them: three groups in three zones.
+
+    Args:
+        nodes: how many in all.
+        cluster: the cluster's name.
+        count: how many pools.
+    """
+    made = []
+    for index in range(count):
+        group, zone = f"group{index // 3}", f"use{index % 3 + 1}"
+        name = f"{group}-{zone}"
+        labels = {
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/role": "agent",
+            "type": "kwok",
+            "node.kubernetes.io/instance-type": group,
+            ZONE_LABEL: zone,
+            CLUSTER_LABEL: cluster,
+            GROUP_LABEL: group,
+            POOL_LABEL: name,
+            "datastrophic.io/gpu-type": "nvidia-a100-80gb",
+        }
+        replicas = nodes // count + (1 if index < nodes % count else 0)
+        taint = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
+        made.append(Pool(name, group, zone, "", replicas, labels, {}, (taint,), CAPACITY, CAPACITY))
+    return made

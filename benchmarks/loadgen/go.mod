@@ -1,0 +1,3 @@
+module kumulus.local/benchmarks/loadgen
+
+go 1.26
