@@ -72,8 +72,12 @@ def report(findings: list[Finding]) -> str:
     """The table, then what to do."""
     rows = [("TOOL", "VERSION", "FROM", "")]
     rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows]
+    tool, version = (max(len(row[column]) for row in rows) for column in range(2))
+    lines = []
+    for row in rows:
+        lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
+        if row[3]:
+            lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
     needed = [finding for finding in findings if finding.state == "missing"]
     if not needed:
         return "\n".join([*lines, "", "Everything needed is there."])

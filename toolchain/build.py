@@ -35,7 +35,7 @@ class Builder:
         return self.scratch / "caches" / module
 
     def drop_caches(self, module: str) -> None:
-        """Free the space once the last tool of a module is built: kept for all, it would come to 11 GB."""
+        """Free the space once the last tool of a module is built: all of them together would be twice as much."""
         shutil.rmtree(self.caches(module), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: Step) -> None:
@@ -134,7 +134,8 @@ def install(made: Path, tool: Tool, home: Path) -> None:
 
 def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
     """Take the same tool from the directory of other pins, by a hard link; tells whether there was one."""
-    for stamp in sorted(cache.root().glob(f"*/stamps/{tool.name}")):
+    root = cache.root()
+    for stamp in (*root.glob(f"*/stamps/{tool.name}"), *root.glob(f"kubernetes/*/stamps/{tool.name}")):
         other = stamp.parent.parent
         if other != home and cache.is_current(other, tool):
             link = scratch / "work" / f"{tool.name}.link"

