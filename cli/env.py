@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print them."""
-    import toolchain
     from toolchain import environment, pins, supply
 
     variables = environment.changes(os.environ)
@@ -40,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     if lacking:
         names = ", ".join(tool.name for tool in lacking)
         print(f"note: not built yet: {names}\n  To get them: ./kumulus tools", file=sys.stderr)
-    print(_path_line(str(toolchain.path_directory())))
+    for directory in reversed(environment.directories()):
+        print(_path_line(directory))
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")
     return 0

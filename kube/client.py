@@ -86,8 +86,12 @@ class Client:
         return await self.request("GET", path, params=params, patience=patience, accept=accept)
 
     async def create(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
-        """POST an object, given as a mapping or as already encoded JSON."""
+        """POST an object, given as a mapping or as already encoded JSON; returns the object as stored."""
         return await self.request("POST", path, body=body, patience=patience)
+
+    async def write(self, verb: str, path: str, body: Mapping[str, Any] | bytes, *, content_type: str = JSON) -> None:
+        """POST or PATCH without wanting the stored object back: its answer is read but not decoded."""
+        await self.request(verb, path, body=body, content_type=content_type, decode=False)
 
     async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
@@ -109,6 +113,7 @@ class Client:
         content_type: str = JSON,
         patience: float | None = None,
         accept: str = JSON,
+        decode: bool = True,
     ) -> Any:
         """Send one request and decode its answer, trying again while that can help.
 
@@ -134,7 +139,7 @@ class Client:
         while True:
             try:
                 async with self._slots:
-                    return await self._once(verb, path, query, data, headers, limits)
+                    return await self._once(verb, path, query, data, headers, limits, decode)
             except ApiError as error:
                 pause = error.retry_after if error.retry_after is not None else _backoff(attempt)
                 if not error.transient or time.monotonic() + pause > give_up:
@@ -154,12 +159,15 @@ class Client:
         data: bytes | None,
         headers: dict[str, str],
         limits: aiohttp.ClientTimeout,
+        decode: bool,
     ) -> Any:
         async with self._open().request(
             verb, self.connection.server + path, params=query or None, data=data, headers=headers, timeout=limits
         ) as response:
             raw = await response.read()
             if response.status < 300:
+                if not decode:
+                    return None
                 return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
             after = response.headers.get("Retry-After", "")
             raise api_error(response.status, _decoded(raw), verb, path, float(after) if after.isdigit() else None)

@@ -18,7 +18,6 @@ __all__ = [
     "find",
     "install_plugins",
     "kubernetes_versions",
-    "path_directory",
 ]
 
 
@@ -49,10 +48,3 @@ def install_plugins(pulumi_home: Path) -> None:
     from toolchain.plugins import install
 
     install(pulumi_home)
-
-
-def path_directory() -> Path:
-    """The directory to put first on PATH: it holds the tools that were built, and no others."""
-    from toolchain import cache, pins
-
-    return cache.tools(pins.load()) / "bin"

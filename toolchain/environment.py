@@ -31,9 +31,24 @@ def changes(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def search_path(path: str) -> str:
-    """PATH with the built tools first, and those of other pins or earlier calls taken out."""
-    others = [folder for folder in path.split(os.pathsep) if not (os.path.isabs(folder) and cache.owns(Path(folder)))]
-    return os.pathsep.join([str(cache.tools(pins.load()) / "bin"), *others])
+    """PATH with the virtual environment and the built tools first, and those of earlier calls taken out.
+
+    The virtual environment is there because the language host that can be built from modules (see pins.toml) runs
+    whatever `python` comes first, where Pulumi's own reads the `virtualenv` of Pulumi.yaml.
+    """
+    ours = directories()
+    others = [
+        folder
+        for folder in path.split(os.pathsep)
+        if folder not in ours and not (os.path.isabs(folder) and cache.owns(Path(folder)))
+    ]
+    return os.pathsep.join([*ours, *others])
+
+
+def directories() -> list[str]:
+    """The directories to put first on PATH: the virtual environment's, and the built tools'."""
+    environment = Path(__file__).resolve().parent.parent / ".venv" / "bin"
+    return [str(environment), str(cache.tools(pins.load()) / "bin")]
 
 
 def complete(environment: Mapping[str, str]) -> dict[str, str]:

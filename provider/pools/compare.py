@@ -17,7 +17,7 @@ from typing import Any
 from provider.pools.live import APPLIED, Applied, LiveNode, decode_applied, encode_applied, taint_key
 from spec.nodes import OwnedFields, owned_fields
 from spec.pools import CLUSTER_LABEL, Pool, Taint
-from spec.quantity import equal
+from spec.quantity import QuantityError, equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,18 @@ def _quantities(
     found = [
         FieldDifference(f'{section}["{key}"]', have.get(key), value)
         for key, value in want.items()
-        if key not in have or not (have[key] == value or equal(have[key], value))
+        if not _same(have.get(key), value)
     ]
     dropped = [key for key in before if key not in want and key in have]
     return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]
+
+
+def _same(have: str | None, want: str) -> bool:
+    """Whether a node's quantity is the wanted amount; the API server takes some spellings that we refuse."""
+    try:
+        return have is not None and (have == want or equal(have, want))
+    except QuantityError:
+        return False
 
 
 def _taints(
@@ -150,7 +158,7 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
         ("allocatable", node.allocatable, ours.allocatable),
     ):
         changed: dict[str, str | None] = {
-            key: value for key, value in want.items() if key not in have or not equal(have[key], value)
+            key: value for key, value in want.items() if not _same(have.get(key), value)
         }
         changed.update({key: None for key in before.resources if key not in want and key in have})
         if changed:

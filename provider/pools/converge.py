@@ -16,6 +16,7 @@ from typing import Any
 
 from kube import ApiError, Client, Unreachable
 from kube.bulk import Outcome, for_each
+from kube.client import MERGE_PATCH
 from provider.engine import Reporter
 from provider.pools import pods
 from provider.pools.compare import applied_record, field_differences, patches
@@ -122,7 +123,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
     """
     for _ in range(_CONFLICT_TRIES):
         try:
-            await client.create(NODES, body)
+            await client.write("POST", NODES, body)
             return
         except ApiError as error:
             if error.status != 409:
@@ -145,16 +146,16 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
     current: LiveNode | None = node
     for _ in range(_CONFLICT_TRIES):
         if current is None:
-            await client.create(NODES, _Bodies(pool).of(ordinal))
+            await client.write("POST", NODES, _Bodies(pool).of(ordinal))
             return
         if current.real:
             raise NameTaken(f"a real node already carries the name {node.name}")
         main, status = patches(pool, ordinal, current)
         try:
             if main is not None:
-                await client.merge_patch(path, main)
+                await client.write("PATCH", path, main, content_type=MERGE_PATCH)
             if status is not None:
-                await client.merge_patch(f"{path}/status", status)
+                await client.write("PATCH", f"{path}/status", status, content_type=MERGE_PATCH)
             return
         except ApiError as error:
             if error.status not in (404, 409):

@@ -130,8 +130,9 @@ def test_doctor_says_which_version_on_path_is_used_and_which_is_not(checkout: Ch
 def test_env_twice_is_the_same_as_once(checkout: Checkout) -> None:
     once = 'eval "$($kumulus env 2>/dev/null)"; echo "$PATH"; export -p | grep -c PULUMI'
     first, *rest = checkout.shell(f"{once}; {once}; {once}").split()
-    directory, *others = first.split(":")
-    assert directory.startswith(f"{checkout.home}/.cache/kumulus/toolchain/")
+    python, tools, *others = first.split(":")
+    assert python.endswith("/checkout/.venv/bin")
+    assert tools.startswith(f"{checkout.home}/.cache/kumulus/toolchain/")
     assert others == ["/usr/bin", "/bin"]
     assert rest == ["3", first, "3", first, "3"]
 
@@ -140,7 +141,7 @@ def test_env_quotes_what_the_shell_would_read_otherwise(checkout: Checkout, tmp_
     cache = tmp_path / "it's $HOME; a cache"
     script = 'eval "$($kumulus env 2>/dev/null)"; eval "$($kumulus env 2>/dev/null)"; echo "$PATH"'
     path = checkout.shell(script, XDG_CACHE_HOME=str(cache)).strip()
-    assert path.startswith(f"{cache}/kumulus/toolchain/")
+    assert path.split(":")[1].startswith(f"{cache}/kumulus/toolchain/")
     assert path.endswith("/bin:/usr/bin:/bin")
     assert path.count(str(cache)) == 1
 
