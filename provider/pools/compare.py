@@ -47,7 +47,10 @@ def owned(pool: Pool, ordinal: int) -> OwnedFields:
 
 def applied_record(pool: Pool, ordinal: int) -> Applied:
     """The keys that the pool sets on a node."""
-    ours = owned(pool, ordinal)
+    return _record(owned(pool, ordinal))
+
+
+def _record(ours: OwnedFields) -> Applied:
     return Applied(
         labels=frozenset(ours.labels),
         annotations=frozenset(ours.annotations),
@@ -72,8 +75,10 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
     found += _quantities("capacity", node.capacity, ours.capacity, before.resources)
     found += _quantities("allocatable", node.allocatable, ours.allocatable, before.resources)
     found += _mapping("nodeInfo", node.node_info, ours.node_info, ())
-    if APPLIED not in node.annotations and not found:
-        found.append(FieldDifference(f'annotations["{APPLIED}"]', None, "our record"))
+    if not found and before != _record(ours):
+        # Without it, what the template drops next would stay on the node for ever.
+        have = "another record" if APPLIED in node.annotations else None
+        found.append(FieldDifference(f'annotations["{APPLIED}"]', have, "our record"))
     return found
 
 
@@ -157,9 +162,7 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
         ("capacity", node.capacity, ours.capacity),
         ("allocatable", node.allocatable, ours.allocatable),
     ):
-        changed: dict[str, str | None] = {
-            key: value for key, value in want.items() if not _same(have.get(key), value)
-        }
+        changed: dict[str, str | None] = {key: value for key, value in want.items() if not _same(have.get(key), value)}
         changed.update({key: None for key in before.resources if key not in want and key in have})
         if changed:
             status[section] = changed
