@@ -1,0 +1,101 @@
+"""Values on Pulumi's wire: unknowns, secrets, numbers and nulls, there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.protobuf import json_format, struct_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi.runtime import rpc
+
+from provider.values import UNKNOWN, contains_unknown, from_struct, to_struct
+
+SIGNATURE = rpc._special_sig_key
+# sdk/go/common/resource/plugin/rpc.go: one sentinel for each kind of value that a preview cannot know.
+SENTINELS = {
+    "bool": "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+    "number": "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+    "string": rpc.UNKNOWN,
+    "array": "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+    "asset": "030794c1-ac77-496b-92df-f27374a8bd58",
+    "archive": "e48ece36-62e2-4504-bad9-02848725956a",
+    "object": "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+}
+
+
+def wire(values: dict[str, Any]) -> struct_pb2.Struct:
+    return json_format.ParseDict(values, struct_pb2.Struct())
+
+
+def secret(value: Any) -> dict[str, Any]:
+    return {SIGNATURE: rpc._special_secret_sig, "value": value}
+
+
+@pytest.mark.parametrize("kind", SENTINELS)
+def test_every_sentinel_of_an_unknown_is_the_unknown(kind: str) -> None:
+    assert from_struct(wire({"a": SENTINELS[kind]}))["a"] is UNKNOWN
+
+
+def test_an_unknown_goes_back_as_the_sentinel_pulumi_reads() -> None:
+    assert json_format.MessageToDict(to_struct({"a": UNKNOWN, "b": [UNKNOWN]})) == {
+        "a": rpc.UNKNOWN,
+        "b": [rpc.UNKNOWN],
+    }
+
+
+def test_secrets_are_unwrapped_wherever_they_stand() -> None:
+    values = {"a": secret("x"), "b": {"c": secret({"d": 1})}, "e": [secret(secret(True))]}
+    assert from_struct(wire(values)) == {"a": "x", "b": {"c": {"d": 1}}, "e": [True]}
+
+
+def test_an_unknown_secret_is_unknown() -> None:
+    assert from_struct(wire({"a": secret(rpc.UNKNOWN)}))["a"] is UNKNOWN
+
+
+def test_a_mapping_that_only_looks_like_a_secret_stays_a_mapping() -> None:
+    values = {"a": {SIGNATURE: "something else", "value": "x"}}
+    assert from_struct(wire(values)) == values
+
+
+def test_whole_numbers_are_ints_and_others_floats() -> None:
+    found = from_struct(wire({"a": 3, "b": 3.0, "c": 2.5, "d": -1, "e": 0}))
+    assert found == {"a": 3, "b": 3, "c": 2.5, "d": -1, "e": 0}
+    assert [type(found[key]) for key in "abcde"] == [int, int, float, int, int]
+
+
+def test_booleans_stay_booleans_and_do_not_become_numbers() -> None:
+    assert from_struct(to_struct({"yes": True, "one": 1})) == {"yes": True, "one": 1}
+    assert to_struct({"yes": True}).fields["yes"].WhichOneof("kind") == "bool_value"
+
+
+def test_none_is_left_out_of_mappings_but_keeps_its_place_in_lists() -> None:
+    struct = to_struct({"a": None, "b": {"c": None}, "d": ["x", None, "y"]})
+    assert from_struct(struct) == {"b": {}, "d": ["x", None, "y"]}
+
+
+def test_a_null_on_the_wire_is_none() -> None:
+    assert from_struct(wire({"a": None, "b": [None]})) == {"a": None, "b": [None]}
+
+
+def test_a_value_without_a_wire_form_is_refused_by_its_type() -> None:
+    with pytest.raises(TypeError, match="set has no wire form"):
+        to_struct({"a": {1, 2}})
+
+
+def test_unknowns_are_found_at_any_depth() -> None:
+    assert contains_unknown({"a": [{"b": UNKNOWN}]})
+    assert not contains_unknown({"a": [{"b": "known"}], "c": None, "d": 0, "e": ""})
+
+
+plain = st.recursive(
+    st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), plain, max_size=4))
+def test_what_goes_out_comes_back_as_it_was(values: dict[str, Any]) -> None:
+    assert from_struct(struct_pb2.Struct.FromString(to_struct(values).SerializeToString())) == values
