@@ -105,7 +105,7 @@ class KwokRuntime(Runtime):
             raise ProviderError(_explain(layout, str(error))) from None
         except OSError as error:
             raise ProviderError(_os_error(error, layout)) from None
-        report.status(f"control plane answers after {time.monotonic() - started:.1f} s")
+        report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
         return self._observed(layout, identity)
 
     def _prepare_home(self, layout: Layout) -> None:
