@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_GRACE = 1.0
+
+
+class Interrupted(Exception):
+    """An item that was under way when the operation was stopped; whether it took effect is not known."""
 
 
 @dataclass
@@ -48,7 +53,8 @@ async def for_each(
         items: what to act upon; may be lazy.
         action: the operation; its exceptions (not cancellation) are collected.
         workers: how many run at once.
-        stop: when set, no further item is begun; those under way are finished.
+        stop: when set, no further item is begun; those under way get a moment to finish and are then abandoned (a
+            request that is being tried again could otherwise hold up the user's Ctrl-C for its whole patience).
         most_failures: failures after which no further item is begun.
         progress: called after each success with the number of successes so far.
     """
@@ -62,6 +68,9 @@ async def for_each(
                 continue
             try:
                 await action(item)
+            except asyncio.CancelledError:
+                outcome.failed.append((item, Interrupted("given up after the stop")))
+                raise
             except Exception as error:
                 outcome.failed.append((item, error))
             else:
@@ -69,5 +78,24 @@ async def for_each(
                 if progress is not None:
                     progress(len(outcome.done))
 
-    await asyncio.gather(*(work() for _ in range(max(1, workers))))
+    tasks = [asyncio.ensure_future(work()) for _ in range(max(1, workers))]
+    guard = asyncio.ensure_future(_abandon(tasks, stop)) if stop is not None else None
+    try:
+        await asyncio.gather(*tasks)
+    except asyncio.CancelledError:
+        if stop is None or not stop.is_set():
+            raise
+        await asyncio.wait(tasks)
+    finally:
+        for task in tasks if guard is None else [*tasks, guard]:
+            task.cancel()
+    outcome.skipped += sum(1 for _ in source)
     return outcome
+
+
+async def _abandon(tasks: Sequence[asyncio.Future[None]], stop: asyncio.Event) -> None:
+    """Once stopped, cancel the workers that do not come to an end by themselves."""
+    await stop.wait()
+    await asyncio.sleep(_GRACE)
+    for task in tasks:
+        task.cancel()

@@ -18,8 +18,14 @@ from kube.errors import ApiError, Unreachable, api_error
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 
-# What the connection itself can fail with: refused, reset, cut in the middle of an answer, or silent.
-_BROKEN = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
+# What the connection itself can fail with: refused, reset, cut in the middle of an answer, silent, or no HTTP at all.
+_BROKEN = (
+    aiohttp.ClientConnectionError,
+    aiohttp.ClientPayloadError,
+    aiohttp.ClientResponseError,
+    asyncio.TimeoutError,
+    ConnectionError,
+)
 _LONGEST_PAUSE = 5.0
 
 

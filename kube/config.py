@@ -6,9 +6,10 @@ Source of the format: https://kubernetes.io/docs/reference/config-api/kubeconfig
 from __future__ import annotations
 
 import base64
-import binascii
 import ssl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,14 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
         context: name of the context; the file's ``current-context`` when None.
 
     Raises:
-        KubeconfigError: the file is missing, is not YAML, or lacks the context, cluster or user.
+        KubeconfigError: the file is missing, is not YAML, lacks the context, cluster or user, or names files that
+            cannot be used.
     """
     path = Path(source)
     try:
         document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
     except FileNotFoundError:
-        raise KubeconfigError(f"kubeconfig {path} does not exist") from None
+        raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None
     except (OSError, UnicodeDecodeError) as error:
         raise KubeconfigError(f"kubeconfig {path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
@@ -67,13 +69,16 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
     user = _named(document, "users", str(chosen.get("user") or ""), "user", path) if chosen.get("user") else {}
 
     server = str(cluster.get("server") or "").rstrip("/")
-    if not server:
-        raise KubeconfigError(f"kubeconfig {path}: context {name!r} has no server")
+    if not server.startswith(("https://", "http://")):
+        wrong = f"the server {server!r} has no scheme" if server else "it has no server"
+        raise KubeconfigError(f"kubeconfig {path}, context {name!r}: {wrong}; write it like https://127.0.0.1:6443")
     headers: dict[str, str] = {}
     if user.get("token"):
         headers["Authorization"] = f"Bearer {user['token']}"
     elif user.get("tokenFile"):
-        headers["Authorization"] = f"Bearer {Path(path.parent, str(user['tokenFile'])).read_text().strip()}"
+        file = path.parent / str(user["tokenFile"])
+        with _using(f"tokenFile {file}", path):
+            headers["Authorization"] = f"Bearer {file.read_text().strip()}"
     elif user.get("username"):
         basic = f"{user['username']}:{user.get('password', '')}".encode()
         headers["Authorization"] = "Basic " + base64.b64encode(basic).decode()
@@ -83,38 +88,49 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
 
 def _named(document: dict[str, Any], section: str, name: str, kind: str, path: Path) -> dict[str, Any]:
     """Return the entry of that name in one of the kubeconfig's lists."""
-    entries = document.get(section) or []
+    listed = document.get(section)
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     for entry in entries:
-        if isinstance(entry, dict) and entry.get("name") == name:
+        if entry.get("name") == name:
             found = entry.get(kind) or {}
             return found if isinstance(found, dict) else {}
-    known = ", ".join(str(entry.get("name")) for entry in entries if isinstance(entry, dict)) or "none"
+    known = ", ".join(str(entry.get("name")) for entry in entries) or "none"
     raise KubeconfigError(f"kubeconfig {path} has no {kind} {name!r}; it has: {known}")
+
+
+@contextmanager
+def _using(what: str, path: Path) -> Iterator[None]:
+    """Name the kubeconfig and its entry when that entry cannot be used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError, binascii.Error a ValueError
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise KubeconfigError(f"kubeconfig {path}: its {what} cannot be used: {reason}; write it anew") from None
 
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLContext:
     """Build the TLS context from the cluster's CA and the user's client certificate."""
-    try:
-        context = ssl.create_default_context()
-        if cluster.get("insecure-skip-tls-verify"):
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        elif cluster.get("certificate-authority-data"):
+    context = ssl.create_default_context()
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif cluster.get("certificate-authority-data"):
+        with _using("certificate-authority-data", path):
             context = ssl.create_default_context(cadata=_decode(cluster["certificate-authority-data"]).decode())
-        elif cluster.get("certificate-authority"):
-            context = ssl.create_default_context(cafile=str(path.parent / str(cluster["certificate-authority"])))
-        if user.get("client-certificate-data") and user.get("client-key-data"):
-            # The standard library loads a client key from files only; they are private and gone at once.
-            with tempfile.NamedTemporaryFile() as pair:
-                pair.write(_decode(user["client-certificate-data"]) + b"\n" + _decode(user["client-key-data"]))
-                pair.flush()
-                context.load_cert_chain(pair.name)
-        elif user.get("client-certificate") and user.get("client-key"):
-            context.load_cert_chain(
-                path.parent / str(user["client-certificate"]), path.parent / str(user["client-key"])
-            )
-    except (OSError, ssl.SSLError, binascii.Error, ValueError) as error:
-        raise KubeconfigError(f"kubeconfig {path}: its certificates cannot be used: {error}") from None
+    elif cluster.get("certificate-authority"):
+        authority = path.parent / str(cluster["certificate-authority"])
+        with _using(f"certificate-authority {authority}", path):
+            context = ssl.create_default_context(cafile=str(authority))
+    if user.get("client-certificate-data") and user.get("client-key-data"):
+        # The standard library loads a client key from files only; they are private and gone at once.
+        with _using("client-certificate-data and client-key-data", path), tempfile.NamedTemporaryFile() as pair:
+            pair.write(_decode(user["client-certificate-data"]) + b"\n" + _decode(user["client-key-data"]))
+            pair.flush()
+            context.load_cert_chain(pair.name)
+    elif user.get("client-certificate") and user.get("client-key"):
+        certificate, key = (path.parent / str(user[entry]) for entry in ("client-certificate", "client-key"))
+        with _using(f"client-certificate {certificate} and client-key {key}", path):
+            context.load_cert_chain(certificate, key)
     return context
 
 
