@@ -1,0 +1,566 @@
+"""The Kubernetes client against a small HTTP server: what is tried again, what is not, and what the user is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
+from kube.bulk import for_each
+
+NODES = "/api/v1/nodes"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def ok(body: Any) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(body)
+
+    return answer
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+        return web.json_response(body, status=code, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    return answer
+
+
+def text(code: int, body: str) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, text=body)
+
+    return answer
+
+
+async def cut(request: web.Request) -> web.StreamResponse:
+    """Begin an answer of a thousand bytes and drop the connection after a few of them."""
+    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(b'{"kind":')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def silent(_: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def stream(*events: Any, end: bool = True) -> Answer:
+    """Send watch events, one a line, then end the answer, or break the connection."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for event in events:
+            await response.write(json.dumps(event).encode() + b"\n")
+        if not end:
+            assert request.transport is not None
+            request.transport.abort()
+        return response
+
+    return answer
+
+
+@dataclass
+class Seen:
+    """One request as it arrived."""
+
+    verb: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    at: float
+
+
+@dataclass
+class Server:
+    """Answers each request with the next of its answers, the last one for ever; remembers what it was asked."""
+
+    address: str = ""
+    answers: list[Answer] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        self.seen.append(
+            Seen(request.method, request.path, dict(request.query), dict(request.headers), body, time.monotonic())
+        )
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+    def client(self, **options: Any) -> Client:
+        options.setdefault("patience", 5.0)
+        return Client(Connection(self.address, "test", {"Authorization": "Bearer t"}), **options)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    made = Server()
+    runner = web.AppRunner(_application(made), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    made.address = f"http://{host}:{port}"
+    yield made
+    await runner.cleanup()
+
+
+def _application(server: Server) -> web.Application:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.handle)
+    return application
+
+
+# --- one request -----------------------------------------------------------------------------------------------------
+
+
+async def test_verbs_send_what_the_api_server_expects(server: Server) -> None:
+    server.answers = [ok({"kind": "Node"})]
+    async with server.client(field_manager="me") as client:
+        assert await client.get(NODES, {"limit": "1"}) == {"kind": "Node"}
+        await client.create(NODES, {"a": 1})
+        await client.merge_patch(f"{NODES}/a", {"b": None})
+        await client.delete(f"{NODES}/a", {"gracePeriodSeconds": 0})
+        assert await client.write("POST", NODES, b'{"c":1}') is None
+    got, post, patch, delete, raw = server.seen
+    assert (got.verb, got.query, got.headers["Authorization"]) == ("GET", {"limit": "1"}, "Bearer t")
+    assert (post.verb, post.query, post.body) == ("POST", {"fieldManager": "me"}, b'{"a":1}')
+    assert (patch.verb, patch.headers["Content-Type"]) == ("PATCH", "application/merge-patch+json")
+    assert patch.body == b'{"b":null}'
+    assert (delete.verb, delete.body) == ("DELETE", b'{"gracePeriodSeconds":0}')
+    assert (raw.body, raw.headers["Content-Type"]) == (b'{"c":1}', "application/json")
+
+
+async def test_an_answer_that_is_no_json_is_returned_as_text(server: Server) -> None:
+    server.answers = [text(200, "ok")]
+    async with server.client() as client:
+        assert await client.get("/readyz") == "ok"
+
+
+async def test_too_many_requests_are_tried_again_after_the_time_the_server_asked_for(server: Server) -> None:
+    server.answers = [status(429, "TooManyRequests", "slow down", Retry_After="1"), ok({"done": True})]
+    async with server.client() as client:
+        assert await client.get(NODES) == {"done": True}
+    first, second = server.seen
+    assert second.at - first.at >= 1.0
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+async def test_the_servers_own_trouble_is_tried_again(server: Server, code: int) -> None:
+    server.answers = [status(code, "InternalError", "etcd leader changed")] * 2 + [ok({"done": True})]
+    async with server.client() as client:
+        assert await client.create(NODES, {"name": "a"}) == {"done": True}
+    assert [seen.body for seen in server.seen] == [b'{"name":"a"}'] * 3
+
+
+async def test_a_connection_cut_in_the_middle_of_an_answer_is_tried_again(server: Server) -> None:
+    server.answers = [cut, ok({"done": True})]
+    async with server.client() as client:
+        assert await client.get(NODES) == {"done": True}
+
+
+async def test_a_server_that_hangs_is_tried_again(server: Server) -> None:
+    server.answers = [silent, ok({"done": True})]
+    async with server.client(request_timeout=0.1) as client:
+        assert await client.get(NODES) == {"done": True}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [(400, "BadRequest"), (401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound"), (409, "Conflict")],
+)
+async def test_a_refusal_is_not_tried_again(server: Server, code: int, reason: str) -> None:
+    server.answers = [status(code, reason, "no")]
+    async with server.client() as client:
+        with pytest.raises(ApiError) as raised:
+            await client.delete(f"{NODES}/a")
+    assert str(raised.value) == f"DELETE {NODES}/a: {code} {reason}: no"
+    assert (raised.value.status, raised.value.reason, len(server.seen)) == (code, reason, 1)
+
+
+async def test_a_full_etcd_is_not_asked_again(server: Server) -> None:
+    server.answers = [status(500, "InternalError", "etcdserver: mvcc: database space exceeded")]
+    async with server.client() as client:
+        with pytest.raises(ApiError) as raised:
+            await client.create(NODES, {})
+    assert raised.value.quota_exceeded
+    assert len(server.seen) == 1
+
+
+async def test_an_error_that_is_no_status_object_keeps_its_text(server: Server) -> None:
+    server.answers = [text(403, "blocked by the proxy\n")]
+    async with server.client() as client:
+        with pytest.raises(ApiError, match="403 Error: blocked by the proxy"):
+            await client.get(NODES)
+
+
+async def test_lasting_trouble_is_reported_as_it_was_last_met(server: Server) -> None:
+    server.answers = [status(503, "ServiceUnavailable", "starting")]
+    async with server.client(patience=0.3) as client:
+        with pytest.raises(ApiError, match="503 ServiceUnavailable: starting"):
+            await client.get(NODES)
+    assert len(server.seen) > 1
+
+
+async def test_a_longer_wait_than_the_callers_patience_is_not_waited_for(server: Server) -> None:
+    server.answers = [status(429, "TooManyRequests", "come back later", Retry_After="30")]
+    started = time.monotonic()
+    async with server.client(patience=5) as client:
+        with pytest.raises(ApiError, match="come back later"):
+            await client.get(NODES)
+    assert time.monotonic() - started < 1
+    assert len(server.seen) == 1
+
+
+async def test_a_port_nobody_listens_on_is_unreachable_after_patience(unused_tcp_port: int) -> None:
+    async with Client(Connection(f"http://127.0.0.1:{unused_tcp_port}", "test"), patience=0.3) as client:
+        started = time.monotonic()
+        with pytest.raises(Unreachable) as raised:
+            await client.get(NODES)
+    assert 0.1 < time.monotonic() - started < 2
+    assert str(raised.value) == (
+        f"the Kubernetes API server at http://127.0.0.1:{unused_tcp_port} is not reachable: connection refused"
+    )
+
+
+async def test_a_silent_server_is_unreachable_after_patience(server: Server) -> None:
+    server.answers = [silent]
+    async with server.client(patience=0.3, request_timeout=0.1) as client:
+        with pytest.raises(Unreachable, match="not reachable: no answer in time"):
+            await client.get(NODES)
+
+
+async def test_a_callers_own_patience_wins(server: Server) -> None:
+    server.answers = [status(503, "ServiceUnavailable", "starting")]
+    async with server.client(patience=60) as client:
+        with pytest.raises(ApiError):
+            await client.get(NODES, patience=0)
+    assert len(server.seen) == 1
+
+
+async def test_a_plain_http_server_behind_an_https_address_is_unreachable(server: Server, tmp_path: Path) -> None:
+    server.answers = [ok({})]
+    file = kubeconfig(tmp_path, server=server.address.replace("http:", "https:"))
+    async with Client(load_kubeconfig(file), patience=0.2) as client:
+        with pytest.raises(Unreachable, match="not reachable: "):
+            await client.get(NODES)
+
+
+async def test_something_else_than_an_http_server_is_unreachable() -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        writer.close()
+
+    other = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = other.sockets[0].getsockname()[1]
+    async with other, Client(Connection(f"http://127.0.0.1:{port}", "test"), patience=0.2) as client:
+        with pytest.raises(Unreachable, match="not reachable: "):
+            await client.get(NODES)
+
+
+async def test_no_more_requests_are_under_way_than_connections(server: Server) -> None:
+    under_way, most = 0, 0
+
+    async def count(_: web.Request) -> web.StreamResponse:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.005)
+        under_way -= 1
+        return web.json_response({})
+
+    server.answers = [count]
+    async with server.client(connections=3) as client:
+        await asyncio.gather(*(client.get(NODES) for _ in range(20)))
+    assert most == 3
+
+
+# --- lists and watches -----------------------------------------------------------------------------------------------
+
+
+async def test_a_list_is_read_page_by_page(server: Server) -> None:
+    server.answers = [
+        ok({"metadata": {"continue": "t1"}, "items": [{"n": 1}, {"n": 2}]}),
+        status(500, "InternalError", "etcd leader changed"),
+        ok({"metadata": {"continue": "t2"}, "items": None}),
+        ok({"metadata": {}, "items": [{"n": 3}]}),
+    ]
+    async with server.client() as client:
+        pages = [page async for page in client.pages(NODES, {"labelSelector": "a=b"}, limit=2)]
+    assert pages == [[{"n": 1}, {"n": 2}], [], [{"n": 3}]]
+    assert [seen.query.get("continue") for seen in server.seen] == [None, "t1", "t1", "t2"]
+    assert all(seen.query["limit"] == "2" and seen.query["labelSelector"] == "a=b" for seen in server.seen)
+
+
+async def test_a_watch_yields_events_until_the_server_ends_it(server: Server) -> None:
+    events = [{"type": "ADDED", "object": {"n": n}} for n in range(3)]
+    server.answers = [stream(*events)]
+    async with server.client() as client:
+        seen = [event async for event in client.watch(NODES, {"resourceVersion": "7"}, timeout=60)]
+    assert seen == events
+    assert server.seen[0].query == {"watch": "1", "timeoutSeconds": "60", "resourceVersion": "7"}
+
+
+async def test_events_come_as_they_happen(server: Server) -> None:
+    more = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED"}\n')
+        await more.wait()
+        await response.write(b'{"type":"DELETED"}\n')
+        return response
+
+    server.answers = [answer]
+    async with server.client() as client:
+        events = client.watch(NODES)
+        assert await anext(events) == {"type": "ADDED"}
+        more.set()
+        assert await anext(events) == {"type": "DELETED"}
+
+
+async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
+    event = {"type": "ADDED", "object": {"data": "x" * 1_500_000}}  # etcd's limit of a request
+    server.answers = [stream(event)]
+    async with server.client() as client:
+        assert [found async for found in client.watch(NODES)] == [event]
+
+
+async def test_an_error_event_ends_a_watch_with_its_status(server: Server) -> None:
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+    server.answers = [stream({"type": "ADDED"}, {"type": "ERROR", "object": gone})]
+    async with server.client() as client:
+        events = client.watch(NODES)
+        assert await anext(events) == {"type": "ADDED"}
+        with pytest.raises(ApiError, match="410 Expired: too old resource version"):
+            await anext(events)
+
+
+async def test_a_refused_watch_says_why(server: Server) -> None:
+    server.answers = [status(403, "Forbidden", "no")]
+    async with server.client() as client:
+        with pytest.raises(ApiError, match=f"WATCH {NODES}: 403 Forbidden: no"):
+            await anext(client.watch(NODES))
+
+
+async def test_a_watch_whose_connection_breaks_says_so(server: Server) -> None:
+    server.answers = [stream({"type": "ADDED"}, end=False)]
+    async with server.client() as client:
+        with pytest.raises(Unreachable):
+            [event async for event in client.watch(NODES)]
+
+
+# --- many at once ----------------------------------------------------------------------------------------------------
+
+
+async def test_every_item_is_acted_upon_once() -> None:
+    done: list[int] = []
+    counts: list[int] = []
+
+    async def act(item: int) -> None:
+        await asyncio.sleep(0)
+        done.append(item)
+
+    outcome = await for_each(iter(range(50)), act, workers=7, progress=counts.append)
+    assert sorted(done) == sorted(outcome.done) == list(range(50))
+    assert counts == list(range(1, 51))
+    assert outcome.complete
+
+
+async def test_a_stop_lets_what_is_under_way_finish_and_begins_nothing_new() -> None:
+    stop = asyncio.Event()
+    begun: list[int] = []
+
+    async def act(item: int) -> None:
+        begun.append(item)
+        if item == 5:
+            stop.set()
+        await asyncio.sleep(0)
+
+    outcome = await for_each(range(100), act, workers=3, stop=stop)
+    assert sorted(outcome.done) == sorted(begun)
+    assert 6 <= len(begun) <= 8
+    assert outcome.skipped == 100 - len(begun)
+    assert not outcome.complete
+
+
+async def test_a_few_failures_do_not_keep_the_others_from_their_work() -> None:
+    async def act(item: int) -> None:
+        if item % 10 == 0:
+            raise ValueError(item)
+
+    outcome = await for_each(range(50), act, workers=4, most_failures=10)
+    assert sorted(item for item, _ in outcome.failed) == [0, 10, 20, 30, 40]
+    assert len(outcome.done) == 45
+    assert outcome.skipped == 0
+
+
+async def test_many_failures_end_it() -> None:
+    tried: list[int] = []
+
+    async def act(item: int) -> None:
+        tried.append(item)
+        await asyncio.sleep(0)
+        raise ValueError(item)
+
+    outcome = await for_each(range(1000), act, workers=4, most_failures=10)
+    assert 10 <= len(outcome.failed) == len(tried) < 14
+    assert outcome.skipped == 1000 - len(tried)
+
+
+async def test_cancelling_cancels_what_is_under_way() -> None:
+    begun = asyncio.Event()
+    ended: list[int] = []
+
+    async def act(item: int) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(item)
+
+    task = asyncio.create_task(for_each(range(10), act, workers=3))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [0, 1, 2]
+
+
+# --- kubeconfigs -----------------------------------------------------------------------------------------------------
+
+
+def kubeconfig(folder: Path, **cluster: Any) -> Path:
+    path = folder / "kubeconfig.yaml"
+    document = {
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1", **cluster}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": "abc"}, "Bearer abc"),
+        ({"tokenFile": "token"}, "Bearer from-file"),
+        ({"username": "me", "password": "pw"}, "Basic bWU6cHc="),
+        ({}, None),
+    ],
+)
+def test_users_authenticate(tmp_path: Path, user: dict[str, str], header: str | None) -> None:
+    (tmp_path / "token").write_text("from-file\n")
+    file = edited(kubeconfig(tmp_path), lambda d: d["users"][0].update(user=user))
+    found = load_kubeconfig(file)
+    assert (found.server, found.context, found.headers.get("Authorization")) == ("http://127.0.0.1:1", "here", header)
+    assert "abc" not in repr(found)
+
+
+def test_another_context_can_be_named(tmp_path: Path) -> None:
+    file = edited(
+        kubeconfig(tmp_path),
+        lambda d: (
+            d["contexts"].append({"name": "there", "context": {"cluster": "d"}}),
+            d["clusters"].append({"name": "d", "cluster": {"server": "http://127.0.0.1:2/"}}),
+        ),
+    )
+    assert load_kubeconfig(file, "there").server == "http://127.0.0.1:2"
+
+
+MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "missing file": (lambda f: f.unlink(), "does not exist", "check its path"),
+    "a directory": (lambda f: (f.unlink(), f.mkdir()), "cannot be read", "Is a directory"),
+    "not text": (lambda f: f.write_bytes(b"\xff\xfe"), "cannot be read", "utf-8"),
+    "not YAML": (lambda f: f.write_text("a: [b\nc: }"), "is not YAML", "line 2"),
+    "a list": (lambda f: f.write_text("[]"), "is not a kubeconfig", "mapping"),
+    "empty": (lambda f: f.write_text(""), "is not a kubeconfig", "mapping"),
+    "no context": (lambda f: edited(f, lambda d: d.pop("current-context")), "has no current-context", "name one"),
+    "unknown context": (
+        lambda f: edited(f, lambda d: d.update({"current-context": "prod"})),
+        "has no context 'prod'",
+        "it has: here",
+    ),
+    "contexts of the wrong kind": (
+        lambda f: edited(f, lambda d: d.update(contexts=5)),
+        "has no context 'here'",
+        "it has: none",
+    ),
+    "unknown cluster": (lambda f: edited(f, lambda d: d.update(clusters=[])), "has no cluster 'c'", "it has: none"),
+    "unknown user": (
+        lambda f: edited(f, lambda d: d["users"][0].update(name="other")),
+        "has no user 'u'",
+        "it has: other",
+    ),
+    "no server": (lambda f: kubeconfig(f.parent, server=""), "context 'here': it has no server", "https://"),
+    "server without a scheme": (lambda f: kubeconfig(f.parent, server="localhost:6443"), "localhost:6443", "https://"),
+    "missing token file": (
+        lambda f: edited(f, lambda d: d["users"][0].update(user={"tokenFile": "token"})),
+        "/token",
+        "No such file",
+    ),
+    "missing CA file": (
+        lambda f: kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority": "pki/ca.crt"}),
+        "/pki/ca.crt",
+        "No such file",
+    ),
+    "CA file without a certificate": (
+        lambda f: (
+            (f.parent / "ca.crt").write_text("nothing"),
+            kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}),
+        ),
+        "/ca.crt",
+        "cannot be used",
+    ),
+    "CA data that is no base64": (
+        lambda f: kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority-data": "a"}),
+        "certificate-authority-data",
+        "cannot be used",
+    ),
+    "missing client key": (
+        lambda f: edited(
+            kubeconfig(f.parent, server="https://127.0.0.1:1"),
+            lambda d: d["users"][0].update(user={"client-certificate": "admin.crt", "client-key": "admin.key"}),
+        ),
+        "/admin.crt",
+        "No such file",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_kubeconfig_is_told_with_its_file_and_remedy(tmp_path: Path, mistake: str) -> None:
+    make, wrong, remedy = MISTAKES[mistake]
+    file = kubeconfig(tmp_path)
+    make(file)
+    with pytest.raises(KubeconfigError) as raised:
+        load_kubeconfig(file)
+    message = str(raised.value)
+    assert str(file) in message
+    assert wrong in message
+    assert remedy in message
