@@ -33,8 +33,8 @@ def changes(environment: Mapping[str, str]) -> dict[str, str]:
 def search_path(path: str) -> str:
     """PATH with the virtual environment and the built tools first, and those of earlier calls taken out.
 
-    The virtual environment is there because the language host that can be built from modules (see pins.toml) runs
-    whatever `python` comes first, where Pulumi's own reads the `virtualenv` of Pulumi.yaml.
+    The virtual environment is there for programs whose Pulumi.yaml names none: they run with the first `python`, and
+    so can import the components.
     """
     ours = directories()
     others = [
