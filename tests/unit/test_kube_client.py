@@ -399,6 +399,19 @@ async def test_a_stop_lets_what_is_under_way_finish_and_begins_nothing_new() -> 
     assert not outcome.complete
 
 
+async def test_a_stop_does_not_wait_for_what_hangs() -> None:
+    stop = asyncio.Event()
+
+    async def act(item: int) -> None:
+        if item == 3:
+            stop.set()
+            await asyncio.Event().wait()
+
+    outcome = await asyncio.wait_for(for_each(range(100), act, workers=2, stop=stop), 10)
+    assert [(item, str(error)) for item, error in outcome.failed] == [(3, "given up after the stop")]
+    assert len(outcome.done) + 1 + outcome.skipped == 100
+
+
 async def test_a_few_failures_do_not_keep_the_others_from_their_work() -> None:
     async def act(item: int) -> None:
         if item % 10 == 0:
