@@ -70,9 +70,10 @@ def whole(least: int, most: int) -> BeforeValidator:
 
 def capacity_problems(where: Where, raw: object) -> list[Problem]:
     """Problems of a template's capacity: those of any resources, misspelt names, and `pods` left out."""
-    wrong = checks.resource_problems(where, raw)
-    if not isinstance(raw, Mapping):
+    if wrong := checks.mapping_problems(where, raw):
         return wrong
+    assert isinstance(raw, Mapping)
+    wrong = checks.resource_problems(where, raw)
     wrong += checks.resource_name_problems(where, raw)
     if "pods" not in raw:
         message = "is missing, so that pods would be 0 and nothing would schedule"

@@ -173,9 +173,12 @@ class _Conversion:
         return result
 
     def _capacity(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        if not all(isinstance(name, str) for name in raw):
+            # A key without a text, which the model refuses.
+            return dict(raw)
         result: Plain = {}
         for name, amount in raw.items():
-            here = (*where, str(name))
+            here = (*where, name)
             meant = name if is_requestable(name) else meant_resource(name)
             if meant is None:
                 self.notice(here, "is a resource no pod can request, as its name has no domain; left out")

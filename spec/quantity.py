@@ -93,7 +93,7 @@ def parse(written: str | int | float) -> Quantity:
         raise QuantityError(_why_not(text))
     sign, whole, fraction, suffix = match[1], match[2], match[3] or "", match[4] or ""
     if not whole and not fraction:
-        raise QuantityError("has no digits")
+        raise QuantityError("has no digits" if text else "is empty")
     digits = int(whole + fraction)
     if suffix in _BINARY:
         return _signed(sign, _binary(digits << _BINARY[suffix], len(fraction)))
@@ -160,8 +160,6 @@ def _text(written: str | int | float) -> str:
 
 
 def _why_not(text: str) -> str:
-    if not text:
-        return "is empty"
     if text != text.strip() or " " in text:
         return "has a blank in it"
     if re.fullmatch(r"[+-]?[0-9.]+K", text):

@@ -1,0 +1,107 @@
+"""What a change of a pool means, in one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spec.consequences import consequences
+from spec.pools import NodeInfo, Pool, Taint
+
+CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
+OLD = Pool("a100-use1", "a100", "use1", "", 5, {"team": "a"}, {}, (), CAPACITY, CAPACITY)
+
+
+def told(old: Pool | None, new: Pool | None, pods: int = 0) -> str:
+    return consequences(old, new, pods).describe().replace("\N{MINUS SIGN}", "-").replace("\N{RIGHTWARDS ARROW}", "->")
+
+
+def with_capacity(**changes: str) -> Pool:
+    resources = {**CAPACITY, **{name.replace("__", "/").replace("_", "."): amount for name, amount in changes.items()}}
+    return replace(OLD, capacity=resources, allocatable=resources)
+
+
+def test_growing() -> None:
+    assert told(OLD, replace(OLD, replicas=8)) == (
+        "group a100, zone use1: +3 nodes (5 -> 8): +24 nvidia.com/gpu, +288 cpu, +3.98 TiB memory"
+    )
+
+
+def test_shrinking_says_how_many_pods_would_go() -> None:
+    assert told(OLD, replace(OLD, replicas=2), 12) == (
+        "group a100, zone use1: -3 nodes (5 -> 2): -24 nvidia.com/gpu, -288 cpu, -3.98 TiB memory; "
+        "12 running pods would go"
+    )
+    assert told(OLD, replace(OLD, replicas=4), 1).endswith("-1.33 TiB memory; 1 running pod would go")
+
+
+def test_signs_are_real_minus_signs() -> None:
+    assert "\N{MINUS SIGN}3 nodes (5 \N{RIGHTWARDS ARROW} 2)" in consequences(OLD, replace(OLD, replicas=2)).describe()
+
+
+def test_creating_and_deleting() -> None:
+    assert told(None, replace(OLD, replicas=1)) == (
+        "group a100, zone use1: +1 node (0 -> 1): +8 nvidia.com/gpu, +96 cpu, +1.33 TiB memory"
+    )
+    assert told(OLD, None).startswith("group a100, zone use1: -5 nodes (5 -> 0): -40 nvidia.com/gpu, -480 cpu")
+
+
+def test_another_capacity_changes_the_nodes_there_are() -> None:
+    assert told(OLD, with_capacity(nvidia_com__gpu="7")) == (
+        "group a100, zone use1: 5 nodes changed: -5 nvidia.com/gpu"
+    )
+    assert told(OLD, with_capacity(pods="220")) == "group a100, zone use1: 5 nodes changed: +550 pods"
+
+
+def test_a_resource_that_comes_or_goes_is_told() -> None:
+    assert told(OLD, with_capacity(example_com__nic="2")).endswith("5 nodes changed: +10 example.com/nic")
+
+
+def test_labels_annotations_taints_and_node_info_are_named() -> None:
+    new = replace(
+        OLD,
+        labels={"team": "b", "tier": "x"},
+        annotations={"note": "n"},
+        taints=(Taint("x", "", "NoSchedule"),),
+        node_info=NodeInfo("arm64"),
+    )
+    assert told(OLD, new) == (
+        "group a100, zone use1: 5 nodes changed: labels team, tier, annotations note, taints, nodeInfo architecture"
+    )
+
+
+def test_the_order_of_taints_means_nothing() -> None:
+    one, other = Taint("x", "", "NoSchedule"), Taint("y", "", "NoSchedule")
+    assert not consequences(replace(OLD, taints=(one, other)), replace(OLD, taints=(other, one)))
+
+
+def test_an_allocatable_is_told_only_when_it_does_not_follow_the_capacity() -> None:
+    assert told(OLD, replace(OLD, allocatable={**CAPACITY, "cpu": "95"})).endswith("changed: allocatable cpu")
+
+
+def test_a_resize_and_a_change_at_once() -> None:
+    new = replace(with_capacity(cpu="100"), replicas=3, labels={"team": "b"})
+    assert told(OLD, new) == (
+        "group a100, zone use1: -2 nodes (5 -> 3), 3 nodes changed: "
+        "-16 nvidia.com/gpu, -180 cpu, -2.66 TiB memory, labels team"
+    )
+
+
+def test_equal_quantities_are_no_change() -> None:
+    change = consequences(OLD, with_capacity(memory="1392640Mi"))
+    assert not change
+    assert change.describe() == "group a100, zone use1: no change"
+
+
+def test_a_pool_without_a_zone_is_told_without_one() -> None:
+    assert told(None, replace(OLD, zone="", group="system")).startswith("group system: +5 nodes")
+
+
+def test_thousands_are_separated() -> None:
+    assert "+1,500 nodes (0 -> 1,500): +12,000 nvidia.com/gpu" in told(None, replace(OLD, replicas=1500))
+
+
+def test_a_change_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="before"):
+        consequences(None, None)

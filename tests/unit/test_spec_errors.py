@@ -1,0 +1,36 @@
+"""How problems read."""
+
+from __future__ import annotations
+
+from spec.errors import Notice, Problem, SpecError, path_text, shown, under
+
+
+def test_paths_are_written_as_a_user_would() -> None:
+    assert path_text(("nodeGroups", 0, "placement", 1, "replicas")) == "nodeGroups[0].placement[1].replicas"
+    assert path_text(("capacity", "nvidia.com/gpu")) == 'capacity["nvidia.com/gpu"]'
+    assert path_text(("labels", 'a"b\n')) == 'labels["a\\"b\\n"]'
+    assert path_text(()) == ""
+
+
+def test_paths_join() -> None:
+    assert under("labels", '["a b"]') == 'labels["a b"]'
+    assert under("taints[0]", "effect") == "taints[0].effect"
+    assert under("", "x") == under("x", "") == "x"
+
+
+def test_an_error_is_a_summary_and_a_line_per_problem() -> None:
+    error = SpecError([Problem("a.b", "is wrong", "write c"), Problem("", "is odd")], "stacks/Pulumi.x.yaml")
+    assert str(error) == "2 problems in stacks/Pulumi.x.yaml\n  a.b: is wrong; write c\n  is odd"
+    assert str(SpecError([Problem("a", "is wrong", "write b")])).startswith("1 problem\n")
+
+
+def test_a_notice_names_its_path() -> None:
+    assert str(Notice("a.b", "is corrected")) == "a.b: is corrected"
+
+
+def test_values_are_shown_on_one_printable_short_line() -> None:
+    for value in ("a\nb", "\ud800", "x" * 1000, 10**5000, {"a": 1}, [1], None, True, 1.5):
+        text = shown(value)
+        assert len(text) <= 60
+        assert "\n" not in text
+        text.encode()

@@ -1,0 +1,245 @@
+"""From a stack's configuration to what it is to become."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec import location
+from spec.errors import SpecError
+from spec.load import Loaded, default_cluster_name, load
+
+GROUP: dict[str, Any] = {
+    "name": "a100",
+    "placement": [{"availabilityZone": "use1", "replicas": 5}],
+    "nodeTemplate": {"capacity": {"cpu": 96, "pods": 110, "nvidia.com/gpu": 8}},
+}
+CLUSTER: dict[str, Any] = {"nodeGroups": [GROUP]}
+ADDON = {"name": "queue", "chart": "oci://example.com/queue"}
+KEMU = """\
+kind: ClusterConfig
+spec:
+  kindConfig: "kind: Cluster"
+  clusterAddons: [{name: queue, chart: "oci://example.com/queue"}]
+  nodeGroups:
+    - name: a100
+      placement: [{availabilityZone: use1, replicas: 5}]
+      nodeTemplate: {capacity: {cpu: 96, pods: 110}}
+"""
+
+
+def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> Loaded:
+    return load(config, "dev", base, **overrides)
+
+
+def told(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        read(config, base, **overrides)
+    assert len(str(caught.value).splitlines()) == 1 + len(caught.value.problems)
+    return {problem.path: f"{problem.message}; {problem.remedy}" for problem in caught.value.problems}
+
+
+@pytest.fixture
+def kemu(tmp_path: Path) -> Path:
+    (tmp_path / "kemu.yaml").write_text(KEMU)
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/slow":
+                release.wait(5)
+            body = {"/kemu.yaml": KEMU.encode(), "/binary": b"\xff\xfe\x00", "/big": b"#" * 5_000_000}.get(self.path)
+            with suppress(ConnectionError):
+                self.send_response(404 if body is None else 200)
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    release = threading.Event()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as serving:
+        thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        release.set()
+        serving.shutdown()
+        thread.join()
+
+
+def test_a_stacks_own_cluster_is_loaded_with_its_pools() -> None:
+    loaded = read({"cluster": CLUSTER})
+    assert (loaded.cluster_name, loaded.flavour, loaded.source) == ("dev", "kumulus", "stacks/Pulumi.dev.yaml")
+    assert [(pool.name, pool.replicas) for pool in loaded.pools] == [("a100-use1", 5)]
+    assert loaded.pools[0].labels["kumulus.io/cluster"] == "dev"
+    assert loaded.notices == ()
+
+
+def test_keys_may_have_the_projects_prefix_and_the_cluster_may_be_json() -> None:
+    assert read({"kumulus:cluster": json.dumps(CLUSTER)}) == read({"cluster": CLUSTER})
+
+
+def test_keys_without_a_value_count_as_absent() -> None:
+    config = {"cluster": CLUSTER, "clusterConfig": None, "runtime": None, "skipAddons": None}
+    assert read(config) == read({"cluster": CLUSTER})
+
+
+def test_an_empty_cluster_is_a_control_plane_without_nodes() -> None:
+    assert read({"cluster": {}}).pools == ()
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"),
+    [
+        ("dev", "dev"),
+        ("acme/shop/Team_A.1", "team-a-1"),
+        ("s" * 40, "s" * 40),
+        ("___", "kumulus"),
+    ],
+)
+def test_the_clusters_default_name_is_made_from_the_stacks(stack: str, name: str) -> None:
+    assert default_cluster_name(stack) == name
+
+
+def test_a_stack_name_that_is_cut_stays_different_from_others() -> None:
+    names = {default_cluster_name("s" * 60 + end) for end in "ab"}
+    assert len(names) == 2
+    assert {len(name) for name in names} == {40}
+
+
+def test_a_name_in_the_file_is_the_clusters() -> None:
+    assert read({"cluster": {"name": "mine"}}).cluster_name == "mine"
+
+
+def test_the_stack_can_override_the_files_runtime(kemu: Path) -> None:
+    assert read({"cluster": CLUSTER, "runtime": "kind"}).spec.runtime == "kind"
+    assert read({"clusterConfig": "kemu.yaml"}, kemu).spec.runtime == "kwok"
+    assert read({"clusterConfig": "kemu.yaml", "runtime": "kind"}, kemu).spec.kindConfig == {"kind": "Cluster"}
+    assert read({"cluster": CLUSTER, "runtime": "kind"}, runtime="existing").spec.runtime == "existing"
+
+
+def test_what_has_no_effect_after_an_override_is_dropped_with_a_notice() -> None:
+    loaded = read({"cluster": {"runtime": "kind", "kindConfig": "kind: Cluster"}, "runtime": "kwok"})
+    assert loaded.spec.kindConfig is None
+    assert [notice.path for notice in loaded.notices] == ["kindConfig"]
+
+
+@pytest.mark.parametrize("skip", [True, "true"])
+def test_add_ons_can_be_left_out(skip: object, kemu: Path) -> None:
+    own = {"cluster": {**CLUSTER, "clusterAddons": [ADDON]}}
+    assert len(read(own).addons_in_order()) == 1
+    assert read({**own, "skipAddons": skip}).addons_in_order() == []
+    assert read({"clusterConfig": "kemu.yaml", "skipAddons": skip}, kemu).spec.clusterAddons == []
+    assert len(read({**own, "skipAddons": skip}, skip_addons=False).spec.clusterAddons) == 1
+
+
+def test_emulated_add_ons_bring_the_system_pool() -> None:
+    own = {**CLUSTER, "clusterAddons": [ADDON]}
+    pool = read({"cluster": own}).system_pool
+    assert pool is not None
+    assert pool.name == "system"
+    assert read({"cluster": CLUSTER}).system_pool is None
+    assert read({"cluster": {**own, "runtime": "kind"}}).system_pool is None
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "words"),
+    [
+        ({}, "cluster", "is missing; write kumulus:cluster"),
+        ({"cluster": {}, "clusterConfig": "x"}, "clusterConfig", "leave one of the two out"),
+        ({"cluster": []}, "cluster", "is a list, not a mapping"),
+        ({"cluster": "a text"}, "cluster", "not a mapping"),
+        ({"clusterConfig": 5}, "clusterConfig", "path or URL"),
+        ({"clusterConfig": " "}, "clusterConfig", "path or URL"),
+        ({"cluster": {}, "runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
+        ({"cluster": {}, "skipAddons": "yes"}, "skipAddons", "true or false"),
+        ({"cluster": {}, "skipAddons": 1}, "skipAddons", "true or false"),
+        ({"cluster": {}, "skipAddon": True}, "skipAddon", "write skipAddons"),
+    ],
+)
+def test_mistakes_in_the_configuration_are_told(config: dict[str, Any], path: str, words: str) -> None:
+    problems = told(config)
+    assert list(problems) == [path]
+    assert words in problems[path]
+
+
+def test_mistakes_in_the_configuration_and_the_cluster_are_told_at_once() -> None:
+    assert list(told({"cluster": {"nodegroups": []}, "skipAddon": True})) == ["skipAddon", "nodegroups"]
+
+
+def test_a_kemu_file_is_found_from_the_projects_directory(kemu: Path) -> None:
+    loaded = read({"clusterConfig": "kemu.yaml"}, kemu)
+    assert (loaded.flavour, loaded.source) == ("kemu", "kemu.yaml")
+    assert loaded.pools[0].labels["kubernetes.io/os"] == "kemu"
+    assert [notice.path for notice in loaded.notices] == ["spec.kindConfig"]
+
+
+def test_a_missing_file_is_told_with_the_one_that_was_meant(kemu: Path) -> None:
+    words = told({"clusterConfig": "kemu.yml"}, kemu)["clusterConfig"]
+    assert "there is no file" in words
+    assert f"write {kemu / 'kemu.yaml'}" in words
+
+
+def test_files_that_cannot_be_read_are_told(kemu: Path) -> None:
+    (kemu / "binary").write_bytes(b"\xff\xfe\x00")
+    assert "directory" in told({"clusterConfig": "."}, kemu)["clusterConfig"]
+    assert "UTF-8" in told({"clusterConfig": "binary"}, kemu)["clusterConfig"]
+    assert "cannot be read" in told({"clusterConfig": "a\0b"}, kemu)["clusterConfig"]
+    assert "cannot be read" in told({"clusterConfig": "kemu.yaml/x"}, kemu)["clusterConfig"]
+    assert "cannot be read" in told({"clusterConfig": "x" * 5000}, kemu)["clusterConfig"]
+
+
+def test_a_file_that_does_not_parse_is_told_with_line_and_column(kemu: Path) -> None:
+    (kemu / "bad.yaml").write_text("kind: ClusterConfig\nspec: [a\n")
+    with pytest.raises(SpecError, match=r"1 problem in bad.yaml\n  line 3, column 1"):
+        read({"clusterConfig": "bad.yaml"}, kemu)
+
+
+def test_a_kemu_file_is_read_from_a_url(server: str, kemu: Path) -> None:
+    loaded = read({"clusterConfig": f"{server}/kemu.yaml"})
+    assert loaded.pools == read({"clusterConfig": "kemu.yaml"}, kemu).pools
+    assert loaded.source == f"{server}/kemu.yaml"
+
+
+def test_urls_that_cannot_be_read_are_told(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(location, "TIMEOUT_SECONDS", 0.2)
+    answers = {
+        f"{server}/missing": "answers 404",
+        f"{server}/binary": "UTF-8",
+        f"{server}/big": "4 MiB",
+        f"{server}/slow": "does not answer",
+        "http://127.0.0.1:1/x": "cannot be reached",
+        "http://[::1/x": "cannot be read",
+        "http:///x": "",
+        "https://127.0.0.1:99999/x": "",
+        "ftp://example.com/x": "neither http nor https",
+        "file:///etc/hostname": "neither http nor https",
+    }
+    for url, words in answers.items():
+        assert words in told({"clusterConfig": url})["clusterConfig"]
+
+
+def test_credentials_in_a_url_are_never_shown(server: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read({"clusterConfig": "http://user:hidden@127.0.0.1:1/x"})
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_local_chart_has_to_be_there(tmp_path: Path) -> None:
+    config = {"cluster": {"clusterAddons": [{"name": "mine", "chart": "./charts/mine"}]}}
+    assert "is not there" in told(config, tmp_path)["clusterAddons[0].chart"]
+    chart = tmp_path / "charts" / "mine"
+    chart.mkdir(parents=True)
+    assert "no Chart.yaml" in told(config, tmp_path)["clusterAddons[0].chart"]
+    (chart / "Chart.yaml").touch()
+    assert read(config, tmp_path).spec.clusterAddons[0].chart == "./charts/mine"

@@ -1,0 +1,245 @@
+"""The stack file: what it may say, and how every mistake in it is told."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from spec.errors import SpecError
+from spec.model import ClusterSpec
+from spec.pools import Taint
+
+GROUP: dict[str, Any] = {
+    "name": "a100",
+    "placement": [{"availabilityZone": "use1", "replicas": 5}],
+    "nodeTemplate": {"capacity": {"cpu": 96, "memory": "1360Gi", "pods": "110", "nvidia.com/gpu": 8}},
+}
+
+
+def told(raw: object) -> dict[str, str]:
+    """Path to "message; remedy" of every problem; empty when there is none."""
+    try:
+        ClusterSpec.checked(raw)
+    except SpecError as error:
+        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in error.problems}
+    return {}
+
+
+def group(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(GROUP), **changes}
+
+
+def template(**changes: Any) -> dict[str, Any]:
+    return {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], **changes})]}
+
+
+def placed(*placement: dict[str, Any], name: str = "a100") -> dict[str, Any]:
+    return group(name=name, placement=list(placement))
+
+
+def test_an_empty_stack_is_a_control_plane_without_nodes() -> None:
+    for raw in ({}, None, {"nodeGroups": None, "clusterAddons": None, "kwok": None}):
+        spec = ClusterSpec.checked(raw)
+        assert (spec.runtime, spec.nodeGroups, spec.clusterAddons, spec.kwok.options()) == ("kwok", [], [], {})
+
+
+def test_a_group_is_read_with_canonical_quantities_and_kwoks_taint() -> None:
+    template = ClusterSpec.checked({"nodeGroups": [GROUP]}).nodeGroups[0].nodeTemplate
+    assert template.capacity == {"cpu": "96", "memory": "1360Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    assert template.taints == (Taint("kwok.x-k8s.io/node", "fake", "NoSchedule"),)
+
+
+def test_no_taints_at_all_are_an_empty_list() -> None:
+    assert ClusterSpec.checked(template(taints=[])).nodeGroups[0].nodeTemplate.taints == ()
+
+
+def test_a_whole_float_is_a_replica_count_since_json_has_one_kind_of_number() -> None:
+    spec = ClusterSpec.checked({"nodeGroups": [placed({"availabilityZone": "z", "replicas": 5.0})]})
+    assert spec.nodeGroups[0].placement[0].replicas == 5
+
+
+@pytest.mark.parametrize("written", ["1.35.4", "v1.35.4"])
+def test_versions_are_written_with_or_without_v(written: str) -> None:
+    assert ClusterSpec.checked({"kubernetesVersion": written}).kubernetesVersion == "v1.35.4"
+
+
+def test_kwok_settings_are_the_clusters_options() -> None:
+    settings = {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"api/all": True, "b": "x"}}
+    spec = ClusterSpec.checked({"kwok": {**settings, "etcdQuota": "8Gi", "heartbeatFactor": 5}})
+    assert spec.kwok.options() == {
+        **settings,
+        "runtimeConfig": {"api/all": "true", "b": "x"},
+        "etcdQuota": "8Gi",
+        "heartbeatFactor": 5,
+    }
+
+
+def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
+    for written in ({"kind": "Cluster"}, "kind: Cluster\n"):
+        assert ClusterSpec.checked({"runtime": "kind", "kindConfig": written}).kindConfig == {"kind": "Cluster"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "path", "words"),
+    [
+        ([], "", "a list, not a mapping"),
+        ("x", "", "not a mapping"),
+        ({"nodegroups": []}, "nodegroups", "not a known key; write nodeGroups"),
+        ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
+        ({"name": "My_Cluster"}, "name", "write my-cluster"),
+        ({"name": "c" * 41}, "name", "41 characters"),
+        ({"name": 5}, "name", 'in quotes: "5"'),
+        ({"runtime": "dind"}, "runtime", "write kind"),
+        ({"runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
+        ({"kubernetesVersion": 1.35}, "kubernetesVersion", '"1.35.4"'),
+        ({"kubernetesVersion": "1.35"}, "kubernetesVersion", "not a whole Kubernetes version"),
+        ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
+        ({"kindConfig": "kind: Cluster"}, "kindConfig", "write runtime: kind"),
+        ({"runtime": "kind", "kindConfig": "a: [1"}, "kindConfig", "line 1, column"),
+        ({"runtime": "kind", "kindConfig": [1]}, "kindConfig", "write a mapping"),
+        ({"runtime": "kind", "kwok": {"heartbeatFactor": 5}}, "kwok", "write runtime: kwok"),
+        ({"kwok": {"apiServerPort": 80}}, "kwok.apiServerPort", "from 1024 to 65,535"),
+        ({"kwok": {"apiServerPort": "6443"}}, "kwok.apiServerPort", "whole number"),
+        ({"kwok": {"featureGates": {"A": "yes"}}}, "kwok.featureGates.A", "true or false"),
+        ({"kwok": {"runtimeConfig": {"api/all": 1}}}, 'kwok.runtimeConfig["api/all"]', "true, false"),
+        ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
+        ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
+        ({"kwok": []}, "kwok", "not a mapping"),
+        ({"nodeGroups": {}}, "nodeGroups", "not a list"),
+        ({"nodeGroups": ["a"]}, "nodeGroups[0]", "not a mapping"),
+    ],
+)
+def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> None:
+    problems = told(raw)
+    assert list(problems) == [path]
+    assert words in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("groups", "path", "words"),
+    [
+        ([group(name=None)], "nodeGroups[0].name", "is nothing"),
+        ([group(name="A100")], "nodeGroups[0].name", "write a100"),
+        ([group(name="")], "nodeGroups[0].name", "is empty"),
+        ([group(name="system")], "nodeGroups[0].name", "another name"),
+        ([GROUP, GROUP], "nodeGroups[1].name", "already nodeGroups[0].name"),
+        ([placed({"replicas": 1})], "nodeGroups[0].placement[0].availabilityZone", "is missing"),
+        ([placed({"availabilityZone": "z"})], "nodeGroups[0].placement[0].replicas", "write replicas: 5"),
+        (
+            [placed({"availabilityZone": "US", "replicas": 1})],
+            "nodeGroups[0].placement[0].availabilityZone",
+            "write us",
+        ),
+        (
+            [placed({"availabilityZone": "z", "replicas": -1})],
+            "nodeGroups[0].placement[0].replicas",
+            "from 0 to 100,000",
+        ),
+        ([placed({"availabilityZone": "z", "replicas": 2.5})], "nodeGroups[0].placement[0].replicas", "not whole"),
+        (
+            [placed({"availabilityZone": "z", "replicas": "5"})],
+            "nodeGroups[0].placement[0].replicas",
+            "a number of nodes",
+        ),
+        ([placed({"availabilityZone": "z", "replicas": True})], "nodeGroups[0].placement[0].replicas", "is true"),
+        (
+            [placed({"availabilityZone": "z", "replicas": 100_001})],
+            "nodeGroups[0].placement[0].replicas",
+            "write 100,000 or fewer",
+        ),
+        (
+            [placed({"availabilityZone": "z", "replicas": 1}, {"availabilityZone": "z", "replicas": 1})],
+            "nodeGroups[0].placement[1].availabilityZone",
+            "already nodeGroups[0].placement[0].availabilityZone",
+        ),
+        (
+            [placed({"availabilityZone": "z", "replicas": 1, "region": "a b"})],
+            "nodeGroups[0].placement[0].region",
+            "label",
+        ),
+        (
+            [placed({"availabilityZone": "z", "replica": 1, "replicas": 1})],
+            "nodeGroups[0].placement[0].replica",
+            "replicas",
+        ),
+        (
+            [placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)],
+            "nodeGroups[0].placement[0]",
+            "65 characters",
+        ),
+        (
+            [
+                placed({"availabilityZone": "b-c", "replicas": 0}, name="a"),
+                placed({"availabilityZone": "c", "replicas": 0}, name="a-b"),
+            ],
+            "nodeGroups[1].placement[0]",
+            "same node names as nodeGroups[0].placement[0], such as a-b-c-0",
+        ),
+        ([group(nodeTemplate=None)], "nodeGroups[0].nodeTemplate", "write nodeTemplate: {capacity"),
+        ([group(nodeTemplate={})], "nodeGroups[0].nodeTemplate.capacity", "write capacity: {cpu"),
+    ],
+)
+def test_mistakes_in_groups_are_told(groups: list[Any], path: str, words: str) -> None:
+    problems = told({"nodeGroups": groups})
+    assert list(problems) == [path]
+    assert words in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"capacity": {"cpu": 1}}, "capacity.pods", 'nothing would schedule; write pods: "110"'),
+        ({"capacity": {"pods": 1, "ephemeralStorage": "3Ti"}}, "capacity.ephemeralStorage", "write ephemeral-storage"),
+        ({"capacity": {"pods": 1, "gpu": 8}}, "capacity.gpu", "write nvidia.com/gpu"),
+        ({"capacity": {"pods": 1, "widgets": 8}}, "capacity.widgets", "example.com/widgets"),
+        ({"capacity": {"pods": 1, "cpu": "96c"}}, "capacity.cpu", '"96"'),
+        ({"capacity": {"pods": 1, "cpu": None}}, "capacity.cpu", "is nothing"),
+        ({"capacity": {"pods": 1, "memory": "1360GB"}}, "capacity.memory", "1360Gi"),
+        ({"capacity": {"pods": 1, "nvidia.com/gpu": -8}}, 'capacity["nvidia.com/gpu"]', "negative"),
+        ({"allocatable": {"cpu": 97}}, "allocatable.cpu", "write 96 or less"),
+        ({"allocatable": {"example.com/nic": 1}}, 'allocatable["example.com/nic"]', "not in the capacity"),
+        ({"metadata": {"labels": {"kumulus.io/group": "x"}}}, 'metadata.labels["kumulus.io/group"]', "Kumulus sets"),
+        ({"metadata": {"annotations": {"kumulus.io/a": "x"}}}, 'metadata.annotations["kumulus.io/a"]', "Kumulus sets"),
+        ({"metadata": {"labels": {"team": 5}}}, "metadata.labels.team", 'quotes: "5"'),
+        ({"metadata": {"labels": {"team": True}}}, "metadata.labels.team", 'quotes: "true"'),
+        ({"metadata": {"labels": {"te am": "x"}}}, 'metadata.labels["te am"]', "qualified name"),
+        ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
+        ({"taints": [{"key": "x", "effect": "NoExec"}]}, "taints[0].effect", "write NoExecute"),
+        ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
+    ],
+)
+def test_mistakes_in_templates_are_told(change: dict[str, Any], path: str, words: str) -> None:
+    problems = told(template(**change))
+    assert list(problems) == [f"nodeGroups[0].nodeTemplate.{path}"]
+    assert words in next(iter(problems.values()))
+
+
+def test_everything_is_told_at_once_in_the_order_of_list_items() -> None:
+    groups = [placed({"availabilityZone": "z", "replicas": -1}, name=f"g{index}") for index in range(11)]
+    problems = told({"runtime": "x", "nodeGroups": [*groups, group(name="g0"), "odd"]})
+    assert list(problems) == [
+        *(f"nodeGroups[{index}].placement[0].replicas" for index in range(11)),
+        "nodeGroups[11].name",
+        "nodeGroups[12]",
+        "runtime",
+    ]
+
+
+def test_keys_that_are_no_texts_are_told() -> None:
+    assert "no text" in next(iter(told({"nodeGroups": [{1: 2, **GROUP}]}).values()))
+    assert "no text" in told(template(capacity={8: "nvidia.com/gpu"}))["nodeGroups[0].nodeTemplate.capacity"]
+
+
+def test_the_error_names_the_source() -> None:
+    with pytest.raises(SpecError, match="1 problem in the stack\n  runtime: "):
+        ClusterSpec.checked({"runtime": "x"}, "the stack")
+
+
+def test_a_template_may_leave_cpu_and_memory_out() -> None:
+    assert told(template(capacity={"pods": 110})) == {}
+
+
+def test_group_names_may_be_instance_types_with_dots() -> None:
+    assert told({"nodeGroups": [placed({"availabilityZone": "us-east-1a", "replicas": 1}, name="p5.48xlarge")]}) == {}

@@ -1,0 +1,134 @@
+"""Names: what Kubernetes accepts, what nodes are called, what a misspelt key means."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spec.names import (
+    annotation_key_fault,
+    collisions,
+    dns_label_fault,
+    dns_safe,
+    is_dns_label,
+    is_dns_subdomain,
+    is_own,
+    label_key_fault,
+    label_value_fault,
+    longest_node_name,
+    node_name,
+    pool_name,
+    suggest,
+)
+
+
+@pytest.mark.parametrize("text", ["a", "a2-ultragpu-8g", "0", "a" * 63])
+def test_dns_labels(text: str) -> None:
+    assert is_dns_label(text)
+    assert dns_label_fault(text) is None
+
+
+@pytest.mark.parametrize("text", ["", "-a", "a-", "A", "a_b", "a.b", "a b", "a\n", "é", "٣", "a" * 64])
+def test_what_is_no_dns_label_has_a_fault(text: str) -> None:
+    assert not is_dns_label(text)
+    fault = dns_label_fault(text)
+    assert fault is not None
+    assert fault.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "subdomain"), [("p5.48xlarge", True), ("a..b", False), ("a.", False), ("a.-b", False)]
+)
+def test_subdomains_are_labels_with_dots_between(text: str, subdomain: bool) -> None:
+    assert is_dns_subdomain(text) is subdomain
+
+
+def test_the_remedy_for_a_bad_name_is_a_good_one() -> None:
+    fault = dns_label_fault("Team_A")
+    assert fault is not None
+    assert fault.remedy == "write team-a"
+
+
+@given(st.text(), st.integers(8, 63), st.booleans())
+def test_a_safe_name_is_safe_or_empty(text: str, longest: int, dots: bool) -> None:
+    safe = dns_safe(text, longest, dots)
+    assert not safe or (is_dns_subdomain(safe, longest) if dots else is_dns_label(safe, longest))
+
+
+def test_long_names_stay_apart_when_cut() -> None:
+    assert dns_safe("x" * 80 + "1", 40) != dns_safe("x" * 80 + "2", 40)
+
+
+@pytest.mark.parametrize("key", ["team", "example.com/team", "nvidia.com/gpu", "A_b.c-d", "a" * 63])
+def test_label_keys(key: str) -> None:
+    assert label_key_fault(key) is None
+
+
+@pytest.mark.parametrize("key", ["", "/", "a/", "/a", "a b", "-a", "a.", "Example.com/a", "a/b/c", "a" * 64, "team\n"])
+def test_what_is_no_label_key(key: str) -> None:
+    assert label_key_fault(key) is not None
+
+
+def test_annotation_keys_may_have_capitals_in_their_prefix() -> None:
+    assert annotation_key_fault("Example.com/a") is None
+    assert annotation_key_fault("a b") is not None
+
+
+@pytest.mark.parametrize("value", ["", "a", "A_b.c-1", "a" * 63])
+def test_label_values(value: str) -> None:
+    assert label_value_fault(value) is None
+
+
+@pytest.mark.parametrize("value", ["-a", "a-", "a b", "a/b", "a" * 64, "a\n"])
+def test_what_is_no_label_value(value: str) -> None:
+    assert label_value_fault(value) is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "own"),
+    [("kumulus.io/pool", True), ("x.kumulus.io/a", True), ("kumulus.io", False), ("notkumulus.io/a", False)],
+)
+def test_keys_under_our_domain_are_ours(key: str, own: bool) -> None:
+    assert is_own(key) is own
+
+
+def test_node_names_count_from_zero() -> None:
+    assert node_name(pool_name("a100", "use1"), 0) == "a100-use1-0"
+    assert longest_node_name("a100-use1", 11) == "a100-use1-10"
+    assert longest_node_name("a100-use1", 0) == "a100-use1-0"
+
+
+def test_groups_and_zones_that_join_to_the_same_name_collide() -> None:
+    assert collisions([pool_name("a", "b-c"), pool_name("x", "y"), pool_name("a-b", "c")]) == [(0, 2)]
+
+
+def test_a_pool_named_like_another_pools_node_does_not_collide() -> None:
+    assert collisions(["x", "x-1"]) == []
+
+
+parts = st.lists(st.sampled_from(["a", "1", "0", "b"]), min_size=1, max_size=3).map("-".join)
+
+
+@given(st.lists(parts, min_size=2, max_size=4))
+def test_collisions_are_exact_at_any_replica_counts(pools: list[str]) -> None:
+    names = [{node_name(pool, ordinal) for ordinal in range(12)} for pool in pools]
+    pairs = [(i, j) for i, j in product(range(len(pools)), repeat=2) if i < j]
+    collide = {j for i, j in pairs if names[i] & names[j]}
+    assert {later for _, later in collisions(pools)} == collide
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("nodegroups", "nodeGroups"),
+        ("node_groups", "nodeGroups"),
+        ("node-groups", "nodeGroups"),
+        ("replica", "replicas"),
+        ("zzz", None),
+    ],
+)
+def test_misspelt_keys_are_guessed(key: str, meant: str | None) -> None:
+    assert suggest(key, ["nodeGroups", "replicas", "kwok"]) == meant

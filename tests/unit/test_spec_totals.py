@@ -1,0 +1,78 @@
+"""What pools come to."""
+
+from __future__ import annotations
+
+import json
+
+from spec.pools import Pool
+from spec.totals import totals
+
+
+def pool(group: str, zone: str, replicas: int, **capacity: str) -> Pool:
+    resources = {name.replace("__", "/").replace("_", "."): amount for name, amount in capacity.items()}
+    return Pool(f"{group}-{zone}", group, zone, "", replicas, {}, capacity=resources, allocatable=resources)
+
+
+POOLS = [
+    pool("h100", "use2", 2, pods="110", memory="1872Gi", cpu="208", nvidia_com__gpu="8"),
+    pool("h100", "use1", 3, pods="110", memory="1872Gi", cpu="208", nvidia_com__gpu="8"),
+    pool("mi300", "use1", 1, pods="110", memory="1Ti", cpu="1500m", amd_com__gpu="4"),
+    pool("system", "", 2, pods="110", cpu="64"),
+]
+
+
+def test_nodes_and_every_resource_are_summed() -> None:
+    sums = totals(POOLS)
+    assert sums.nodes == 8
+    assert {name: str(amount) for name, amount in sums.resources.items()} == {
+        "cpu": "1169500m",
+        "memory": "10384Gi",
+        "pods": "880",
+        "amd.com/gpu": "4",
+        "nvidia.com/gpu": "40",
+    }
+
+
+def test_gpus_are_all_resources_named_gpu() -> None:
+    assert totals(POOLS).gpus == 44
+
+
+def test_groups_and_zones_are_summed_in_the_order_of_the_file() -> None:
+    sums = totals(POOLS)
+    assert [(name, tally.nodes, tally.gpus) for name, tally in sums.by_group.items()] == [
+        ("h100", 5, 40),
+        ("mi300", 1, 4),
+        ("system", 2, 0),
+    ]
+    assert [(name, tally.nodes) for name, tally in sums.by_zone.items()] == [("use2", 2), ("use1", 4), ("(none)", 2)]
+
+
+def test_the_plain_form_has_numbers_for_counts_and_quantities_for_bytes() -> None:
+    plain = totals(POOLS).to_plain()
+    assert json.loads(json.dumps(plain)) == plain
+    assert {key: plain[key] for key in ("nodes", "gpus", "cpu", "memory", "pods")} == {
+        "nodes": 8,
+        "gpus": 44,
+        "cpu": 1169.5,
+        "memory": "10384Gi",
+        "pods": 880,
+    }
+    assert plain["byGroup"]["mi300"]["resources"]["amd.com/gpu"] == "4"  # type: ignore[index]
+    assert list(plain["byZone"]) == ["use2", "use1", "(none)"]  # type: ignore[call-overload]
+
+
+def test_nothing_comes_to_nothing() -> None:
+    assert totals([]).to_plain() == {
+        "nodes": 0,
+        "gpus": 0,
+        "cpu": 0,
+        "memory": "0",
+        "pods": 0,
+        "resources": {},
+        "byGroup": {},
+        "byZone": {},
+    }
+
+
+def test_sums_are_exact_beyond_64_bits() -> None:
+    assert str(totals([pool("a", "z", 100_000, memory="4Ei")]).resources["memory"]) == "400000Ei"

@@ -1,0 +1,89 @@
+"""YAML texts: with the types Go programs would see, or as written; errors with line and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spec.errors import SpecError
+from spec.yamltext import json_problem, read_yaml, read_yaml_texts
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("12:30", "12:30"),
+        ("2026-01-31", "2026-01-31"),
+        ("1e3", 1000.0),
+        ("1.10", 1.1),
+        ("0o17", "0o17"),
+        ("017", 15),
+        ("0x1F", 31),
+        ("yes", True),
+        ("off", False),
+        ("~", None),
+        ("", None),
+        ("'1'", "1"),
+        ("75.16.1", "75.16.1"),
+    ],
+)
+def test_scalars_have_the_types_go_gives_them(written: str, value: object) -> None:
+    read: Any = read_yaml(f"a: {written}")
+    assert read["a"] == value
+    assert type(read["a"]) is type(value)
+
+
+@pytest.mark.parametrize("written", ["1.10", "true", "2026-01-31", "0x10", "96", ".5"])
+def test_texts_stay_as_they_are_written(written: str) -> None:
+    assert read_yaml_texts(f"a: {written}") == {"a": written}
+
+
+def test_nothing_is_nothing_even_among_texts() -> None:
+    assert read_yaml_texts("a:\nb: ~\nc: ''") == {"a": None, "b": None, "c": ""}
+
+
+def test_merge_keys_may_bring_in_what_is_written_again() -> None:
+    assert read_yaml_texts("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}") == {
+        "base": {"x": "1", "y": "2"},
+        "more": {"x": "3", "y": "2"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: [1", "line 1, column 6"),
+        ("a: 1\nb: c: d", "line 2, column 5"),
+        ("a: 1\n\tb: 2", "line 2, column 1"),
+        ("a: 1\nb: 2\na: 3", 'line 3, column 1: the key "a" is there twice'),
+        ("a: *missing", "line 1, column 4"),
+        ("a: 1\n---\nb: 2", "line 2, column 1"),
+        ("a: !!python/object:os.system x", "line 1, column 4"),
+        ("a: \x00", "special characters"),
+        ("? [1]\n: 2", "line 1, column 3"),
+        ("a: !!int x", ""),
+        ("[" * 700, "too deeply"),
+    ],
+)
+def test_what_does_not_parse_is_told_with_its_place(text: str, place: str) -> None:
+    for read in (read_yaml, read_yaml_texts):
+        with pytest.raises(SpecError) as caught:
+            read(text, "values.yaml")
+        told = str(caught.value)
+        assert told.startswith("1 problem in values.yaml\n")
+        assert place in told
+        assert len(told.splitlines()) == 2
+
+
+def test_only_json_can_be_handed_on() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert json_problem({"a": [1, "b", None, True]}) is None
+    assert "itself" in str(json_problem(circle))
+    assert "deeply" in str(json_problem(deep))
+    assert "JSON" in str(json_problem(float("nan")))
+    assert "JSON" in str(json_problem({"a": {1, 2}}))
