@@ -22,6 +22,7 @@ from provider import VERSION
 from provider.engine import Engine
 from provider.errors import PartialFailure, ProviderError
 from provider.resources.base import Difference, Operation, Resource
+from provider.resources.diffing import covers
 from provider.values import from_struct, to_struct
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _resource(self, urn: str) -> Resource:
         # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
-        token = urn.split("::")[2].rsplit("$", 1)[-1]
+        token = [*urn.split("::", 3), "", ""][2].rsplit("$", 1)[-1]
         try:
             return self._resources[token]
         except KeyError:
@@ -82,9 +83,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             # A defect of ours: the engine shows one line, the details go to the engine's debug log (-v=9).
             traceback.print_exc(file=sys.stderr)
             where = traceback.extract_tb(error.__traceback__)[-1]
+            said = " ".join(str(error).split())
             await context.abort(
                 grpc.StatusCode.INTERNAL,
-                f"kumulus plugin: unexpected {type(error).__name__}: {error} "
+                f"kumulus plugin: unexpected {type(error).__name__}: {said} "
                 f"({os.path.basename(where.filename)}:{where.lineno}); please report this",
             )
         finally:
@@ -132,7 +134,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             resource = self._resource(request.urn)
             found = resource.diff(from_struct(request.olds), from_struct(request.news))
             ignored = list(request.ignoreChanges)
-            found = [d for d in found if not any(_covers(prefix, d.path) for prefix in ignored)]
+            found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]
             return _diff_response(found, resource.delete_before_replace)
 
         return await self._guard(context, work())
@@ -176,11 +178,6 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             return empty_pb2.Empty()
 
         return await self._guard(context, work())
-
-
-def _covers(prefix: str, path: str) -> bool:
-    """Whether ``ignoreChanges`` of a prefix covers a property path."""
-    return path == prefix or path.startswith((prefix + ".", prefix + "["))
 
 
 def _diff_response(found: list[Difference], delete_before_replace: bool) -> provider_pb2.DiffResponse:

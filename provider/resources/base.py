@@ -8,9 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from provider.engine import Reporter
+from provider.errors import ProviderError
+from provider.values import UNKNOWN
 
 Properties = dict[str, Any]
 Kind = Literal["add", "delete", "update", "add-replace", "delete-replace", "update-replace"]
+
+
+def known(properties: Properties, key: str) -> Any:
+    """Return a property that check fills in, or that we recorded ourselves.
+
+    Raises:
+        ProviderError: it is not there, or unknown: the state was edited by hand, or another version wrote it.
+    """
+    value = properties.get(key)
+    if value is None or value is UNKNOWN:
+        raise ProviderError(f"the property {key!r} is missing; if the stack's state was edited, put it back there")
+    return value
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import re
 from typing import Any, ClassVar
 
 from provider.errors import ProviderError
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource
-from provider.resources.diffing import differences
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from provider.resources.diffing import differences, join
 from provider.runtimes.base import Observed, Runtime, Wanted
 from provider.values import UNKNOWN, contains_unknown
 from spec.names import dns_label_fault
@@ -40,7 +40,7 @@ class Cluster(Resource):
         failures = [
             Failure(key, f"Cluster has no input {key!r}; it takes {', '.join(_KEYS)}")
             for key in inputs
-            if key not in _KEYS and not key.startswith("__")
+            if key not in (*_KEYS, "status") and not key.startswith("__")
         ]
         checked = {key: inputs[key] for key in _KEYS if inputs.get(key) is not None}
         name = checked.get("name")
@@ -60,9 +60,12 @@ class Cluster(Resource):
                 failures.append(Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4"))
             elif problem := runtime.version_problem(version):
                 failures.append(Failure("kubernetesVersion", problem))
-        checked.setdefault(
-            "home", sticky.get("home") or os.environ.get("KUMULUS_HOME") or os.path.join(program, ".kumulus")
-        )
+        home = checked.setdefault("home", sticky.get("home") or os.environ.get("KUMULUS_HOME") or ".kumulus")
+        if home is not UNKNOWN:
+            if isinstance(home, str) and home.strip():
+                checked["home"] = os.path.normpath(os.path.join(program, home))
+            else:
+                failures.append(Failure("home", f"is {home!r}; write the path of a directory"))
         # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
         checked["status"] = "running"
         options = checked.setdefault("options", {})
@@ -70,7 +73,7 @@ class Cluster(Resource):
             failures.append(Failure("options", "is not a mapping"))
         elif not contains_unknown(options):
             for path, remedy in runtime.problems(options).items():
-                failures.append(Failure(f"options.{path}", remedy))
+                failures.append(Failure(join("options", path), remedy))
         return Checked(checked, failures)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -81,35 +84,31 @@ class Cluster(Resource):
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         if runtime is None or contains_unknown(inputs):
             return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
-        old_options, options = old_outputs.get("options") or {}, inputs.get("options") or {}
+        old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
         for key in sorted({*old_options, *options}):
             found += differences(
-                f"options.{key}", old_options.get(key), options.get(key), replace=key in runtime.replaced_by
+                join("options", key), old_options.get(key), options.get(key), replace=key in runtime.replaced_by
             )
         found += differences("status", old_outputs.get("status"), inputs.get("status"))
-        wanted = runtime.configuration(self._wanted(inputs, ""))
+        wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        name = str(inputs["name"])
-        wanted = self._wanted(inputs, _owner(op))
-        runtime = self._runtime(inputs)
         if op.preview:
-            known = (
-                {"kubeconfig": UNKNOWN} if contains_unknown(inputs) else {"kubeconfig": runtime.kubeconfig_path(wanted)}
-            )
+            path = UNKNOWN if contains_unknown(inputs) else self._runtime(inputs).kubeconfig_path(self._wanted(inputs))
             unknown = dict.fromkeys(("identity", "server", "directory", "owner", "status", "components"), UNKNOWN)
-            return name, {**inputs, **known, **unknown}
-        seen = await runtime.create(wanted, op.report, op.stop)
-        return name, self._outputs(inputs, seen, wanted.owner)
+            return "", {**inputs, "kubeconfig": path, **unknown}
+        wanted = self._wanted(inputs, _owner(op))
+        seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
+        return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             raise ProviderError("a cluster of the kwok runtime cannot be imported; declare it and run `pulumi up`")
         seen = await self._runtime(outputs).read(
-            str(outputs["directory"]), str(outputs["kubeconfig"]), str(outputs["identity"])
+            str(known(outputs, "directory")), str(known(outputs, "kubeconfig")), str(known(outputs, "identity"))
         )
         if seen is None:
             return None
@@ -119,11 +118,11 @@ class Cluster(Resource):
         """See :meth:`Resource.update`."""
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
-            components = old_outputs.get("components") or {}
+            components = _mapping(old_outputs, "components")
             for name, state in components.items():
                 if state != "running":
                     op.report.info(f"{name} is {state} and will be started")
-            configuration = self._runtime(inputs).configuration(self._wanted(inputs, ""))
+            configuration = self._runtime(inputs).configuration(self._wanted(inputs))
             return {
                 **inputs,
                 **kept,
@@ -139,18 +138,23 @@ class Cluster(Resource):
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
-        await self._runtime(outputs).delete(str(outputs["directory"]), str(outputs.get("owner")), op.report)
+        await self._runtime(outputs).delete(str(known(outputs, "directory")), str(outputs.get("owner")), op.report)
 
     def _runtime(self, properties: Properties) -> Runtime:
-        return self._runtimes[str(properties["runtime"])]
+        name = str(known(properties, "runtime"))
+        if name not in self._runtimes:
+            raise ProviderError(
+                f"{name!r} is not a runtime of this plugin; it has: {', '.join(sorted(self._runtimes))}"
+            )
+        return self._runtimes[name]
 
-    def _wanted(self, inputs: Properties, owner: str) -> Wanted:
+    def _wanted(self, inputs: Properties, owner: str = "") -> Wanted:
         return Wanted(
-            name=str(inputs["name"]),
+            name=str(known(inputs, "name")),
             owner=owner,
-            home=str(inputs["home"]),
-            kubernetes_version=str(inputs["kubernetesVersion"]),
-            options=dict(inputs.get("options") or {}),
+            home=str(known(inputs, "home")),
+            kubernetes_version=str(known(inputs, "kubernetesVersion")),
+            options=_mapping(inputs, "options"),
         )
 
     def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
@@ -166,6 +170,11 @@ class Cluster(Resource):
             "configuration": seen.configuration,
         }
         return outputs
+
+
+def _mapping(properties: Properties, key: str) -> dict[str, Any]:
+    found = properties.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _owner(op: Operation) -> str:

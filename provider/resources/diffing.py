@@ -9,6 +9,7 @@ from typing import Any
 from provider.resources.base import Difference, Kind
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_STEP = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 
 
 def join(path: str, key: str) -> str:
@@ -17,6 +18,19 @@ def join(path: str, key: str) -> str:
         return f"{path}.{key}" if path else key
     escaped = key.replace("\\", "\\\\").replace('"', '\\"')
     return f'{path}["{escaped}"]'
+
+
+def covers(pattern: str, path: str) -> bool:
+    """Whether a property path is the one of a pattern, as in ``ignoreChanges``, or lies below it; ``*`` is any key."""
+    wanted, given = _steps(pattern), _steps(path)
+    return 0 < len(wanted) <= len(given) and all(want in ("*", have) for want, have in zip(wanted, given, strict=False))
+
+
+def _steps(path: str) -> list[str]:
+    """The keys of a property path: ``a.b``, ``a["b"]`` and ``["a"].b`` are the same."""
+    return [
+        plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in (step.groups("") for step in _STEP.finditer(path))
+    ]
 
 
 def differences(path: str, old: Any, new: Any, *, replace: bool = False) -> list[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kube import ApiError, Client, KubeconfigError, Unreachable
@@ -12,10 +13,11 @@ from provider.pools import drift, pods
 from provider.pools.converge import Result, converge, explain, remove_nodes
 from provider.pools.live import NODES
 from provider.pools.observe import Observation, observe
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences
 from provider.values import UNKNOWN, contains_unknown
 from spec.consequences import consequences
+from spec.errors import SpecError
 from spec.names import node_name
 from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_problems, pool_to_properties
 
@@ -64,12 +66,11 @@ class NodePool(Resource):
         found: list[Difference] = []
         for key in _KEYS:
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
-        found += [Difference(f"drift.{key}", "delete") for key in old_outputs.get("drift") or {}]
-        return found
+        return found + [Difference(f"drift.{key}", "delete") for key in _drift(old_outputs)]
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        resource_id = f"{inputs['clusterName']}/{inputs['name']}"
+        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
         if op.preview:
             if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
                 op.report.info(consequences(None, _pool(inputs)).describe())
@@ -113,7 +114,7 @@ class NodePool(Resource):
         try:
             names = [
                 item["metadata"]["name"]
-                async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={outputs['name']}"})
+                async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={known(outputs, 'name')}"})
                 for item in page
             ]
             result = await remove_nodes(client, names, op.stop, op.report)
@@ -169,17 +170,25 @@ class NodePool(Resource):
         meaning = consequences(old, new, bound)
         if meaning:
             op.report.info(meaning.describe())
-        if found := old_outputs.get("drift"):
+        if found := _drift(old_outputs):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
     async def _client(self, properties: Properties, patience: float) -> Client:
         return await self._connections.client(
-            str(properties["kubeconfig"]), str(properties["clusterIdentity"]), patience
+            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
         )
 
 
 def _pool(properties: Properties) -> Pool:
-    return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+    try:
+        return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+    except SpecError as error:
+        raise ProviderError(str(error)) from None
+
+
+def _drift(outputs: Properties) -> Mapping[str, object]:
+    found = outputs.get("drift")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
@@ -193,7 +202,7 @@ def _told(result: Result, stopped: bool) -> str:
 
 
 def _unreachable(properties: Properties, error: Exception) -> str:
-    return f"pool {properties['name']}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
+    return f"pool {properties.get('name')}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
 
 
 __all__ = ["NodePool", "Observation"]

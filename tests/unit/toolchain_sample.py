@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ENSURE = "import sys, pathlib; from toolchain import supply, pins; supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
+ENSURE = """
+import pathlib, sys
+from toolchain import pins, supply
+supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))
+"""
+MAIN = """package main
+
+var version string
+
+func main() { println("tool", version) }
+"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class Sample:
             module = self.folder / "modules" / name
             module.mkdir(parents=True, exist_ok=True)
             (module / "go.mod").write_text(f"module sample/{name}\n\ngo 1.21\n")
-            (module / "main.go").write_text('package main\n\nvar version string\n\nfunc main() { println("tool", version) }\n')
+            (module / "main.go").write_text(MAIN)
         self.path.mkdir(exist_ok=True)
 
     def program(self, name: str, script: str) -> Path:
@@ -143,7 +153,8 @@ class Sample:
     def installed(self) -> Mapping[str, Path]:
         """The tools in the cache, by name; of several pins the latest."""
         folders = sorted(self.cache.glob("*/bin"), key=lambda folder: folder.parent.stat().st_ctime)
-        return {file.name: file for folder in folders for file in folder.iterdir() if file.stat().st_mode & stat.S_IXUSR}
+        files = (file for folder in folders for file in folder.iterdir())
+        return {file.name: file for file in files if file.stat().st_mode & stat.S_IXUSR}
 
 
 def wait_for(condition: object, seconds: float = 30) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import toolchain
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok.stages import stages
+from spec.quantity import QuantityError, parse
 
-REPLACED_BY = frozenset({"apiServerPort", "featureGates", "runtimeConfig", "etcdQuota", "heartbeatFactor"})
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (design §8).
@@ -26,6 +28,56 @@ _PORT_KEYS = (
     "kubeSchedulerPort",
     "kwokControllerPort",
 )
+
+
+def problems(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with a stack's options: the option → what to write instead."""
+    found: dict[str, str] = {}
+    for key, value in options.items():
+        if key not in _CHECKS:
+            found[key] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
+        elif value is not None and (wrong := _CHECKS[key](value)):
+            found[key] = wrong
+    return found
+
+
+def _port_problem(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 1024 <= value <= 65535:
+        return None
+    return f"{value!r} is not a port; write a number from 1024 to 65535"
+
+
+def _switches_problem(value: Any) -> str | None:
+    if not isinstance(value, Mapping):
+        return f"is {value!r}; write a mapping of names to true or false"
+    for name, switch in value.items():
+        if not name or set(name) & set("=, \t\n") or (not isinstance(switch, bool) and switch not in ("true", "false")):
+            return f"{name!r} is {switch!r}; write a name and true or false"
+    return None
+
+
+def _quota_problem(value: Any) -> str | None:
+    try:
+        enough = parse(value).nanos > 0
+    except QuantityError:
+        enough = False
+    return None if enough else f"is {value!r}; write a quantity such as 8Gi"
+
+
+def _factor_problem(value: Any) -> str | None:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return None
+    return f"is {value!r}; write a number above 0"
+
+
+_CHECKS: Mapping[str, Callable[[Any], str | None]] = {
+    "apiServerPort": _port_problem,
+    "featureGates": _switches_problem,
+    "runtimeConfig": _switches_problem,
+    "etcdQuota": _quota_problem,
+    "heartbeatFactor": _factor_problem,
+}
+REPLACED_BY = frozenset(_CHECKS)
 
 
 def port_keys(options: dict[str, Any]) -> list[str]:

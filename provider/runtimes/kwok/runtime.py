@@ -35,12 +35,7 @@ class KwokRuntime(Runtime):
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """See :meth:`Runtime.problems`."""
-        known = sorted(self.replaced_by)
-        found = {key: f"unknown option; it takes: {', '.join(known)}" for key in options if key not in known}
-        port = options.get("apiServerPort")
-        if port is not None and not (isinstance(port, int) and 1024 <= port <= 65535):
-            found["apiServerPort"] = f"{port!r} is not a port; write a number from 1024 to 65535"
-        return found
+        return configuration.problems(options)
 
     def default_version(self) -> str:
         """See :meth:`Runtime.default_version`."""
@@ -325,4 +320,5 @@ def _explain(layout: Layout, message: str) -> str:
 def _os_error(error: OSError, layout: Layout) -> str:
     if error.errno == errno.ENOSPC:
         return f"no disk space left at {layout.home}; free some, or set KUMULUS_HOME to a directory on another disk"
-    return f"{error.filename or layout.directory}: {error.strerror}; KUMULUS_HOME can name another directory"
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename or layout.directory}: {reason}; KUMULUS_HOME can name another directory"
