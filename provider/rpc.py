@@ -233,6 +233,16 @@ async def serve(arguments: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     print(port, flush=True)
+    orphaned = asyncio.create_task(_parent_gone(ended))
     await ended.wait()
+    orphaned.cancel()
     servicer.stop()
     await server.stop(grace=4.0)
+
+
+async def _parent_gone(ended: asyncio.Event) -> None:
+    """End the plugin when the engine was killed: nobody is left to end it."""
+    parent = os.getppid()
+    while os.getppid() == parent:  # noqa: ASYNC110 - nothing else tells of it
+        await asyncio.sleep(1.0)
+    ended.set()
