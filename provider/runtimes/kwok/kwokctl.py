@@ -8,7 +8,10 @@ from pathlib import Path
 
 import toolchain
 from provider.errors import ProviderError
+from provider.runtimes.kwok import processes
 from provider.runtimes.kwok.layout import Layout
+
+_LOOK_EVERY = 0.25
 
 
 async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
@@ -20,7 +23,7 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         timeout: seconds after which it is killed.
 
     Raises:
-        ProviderError: kwokctl failed; with the last lines of what it said.
+        ProviderError: kwokctl failed, with the last lines of what it said; or a component that it started has ended.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     environment["KWOK_WORKDIR"] = str(layout.home)
@@ -42,15 +45,32 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         raise ProviderError(str(error)) from None
     finally:
         os.umask(previous)
+    saying = asyncio.create_task(process.communicate())
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), timeout)
+        async with asyncio.timeout(timeout):
+            await _finished(saying, layout)
+        output, _ = saying.result()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
+    finally:
+        # Also when the engine is gone and this call is cancelled: it would go on starting components.
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if process.returncode:
         tail = "\n".join("    " + line[:300] for line in output.decode(errors="replace").splitlines()[-6:])
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} failed (exit code {process.returncode}):\n{tail}")
+
+
+async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
+    """Wait for kwokctl's end, but not for a component that has ended: it would wait for that until its timeout."""
+    suspect = None
+    while not (await asyncio.wait({saying}, timeout=_LOOK_EVERY))[0]:
+        ended = processes.ended(layout.directory)
+        # Looked at twice: a process that is just being started does not bear its name yet.
+        if ended is not None and ended == suspect:
+            raise ProviderError(f"{ended} of cluster {layout.name} ended")
+        suspect = ended
 
 
 def free_bytes(path: Path) -> int:

@@ -28,6 +28,44 @@ def running(directory: Path) -> dict[str, list[int]]:
     return found
 
 
+def ended(directory: Path) -> str | None:
+    """Name a component that kwokctl has started, by its pid file, and that does not run; None when all do.
+
+    Args:
+        directory: the cluster's directory.
+    """
+    prefix = str(directory / "bin") + "/"
+    for file in sorted((directory / "pids").glob("*.pid")):
+        try:
+            process = psutil.Process(int(file.read_text()))
+            if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[:1] == [prefix + file.stem]:
+                continue
+        except (psutil.Error, OSError, ValueError):
+            pass
+        return file.stem
+    return None
+
+
+def setting_up(home: Path, name: str) -> list[int]:
+    """Return the pids of kwokctl runs for a cluster that outlived the plugin that began them.
+
+    Args:
+        home: the ``KWOK_WORKDIR`` of the cluster.
+        name: the cluster's name.
+    """
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"]
+        if not command or Path(command[0]).name != "kwokctl" or command[1:3] != ["--name", name]:
+            continue
+        try:
+            if process.environ().get("KWOK_WORKDIR") == str(home):
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
 def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 

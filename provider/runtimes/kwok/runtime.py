@@ -8,8 +8,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -60,7 +60,7 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.create`."""
         layout = Layout.of(wanted.home, wanted.name)
         self._prepare_home(layout)
-        with _exclusive(layout):
+        async with _exclusive(layout):
             await self._clear_leftover(layout, wanted, report)
             try:
                 return await self._create(layout, wanted, report)
@@ -154,7 +154,12 @@ class KwokRuntime(Runtime):
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`."""
         layout = Layout.of(wanted.home, wanted.name)
-        with _exclusive(layout):
+        if not layout.kwok_file.exists():
+            raise ProviderError(
+                f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
+            )
+        async with _exclusive(layout):
+            processes.end(processes.setting_up(layout.home, layout.name))
             if layout.note().get("configuration") != configuration.fingerprint():
                 self._reconfigure(layout, report)
             alive = processes.running(layout.directory)
@@ -207,7 +212,11 @@ class KwokRuntime(Runtime):
         if recorded is not None and recorded != owner:
             report.warn(f"{layout.directory} now belongs to {recorded}; it is left alone")
             return
-        with _exclusive(layout):
+        if recorded is None and not layout.kwok_file.exists() and layout.directory.parent.name != "clusters":
+            raise ProviderError(
+                f"{layout.directory} does not look like a cluster of ours; it is left alone: remove it by hand"
+            )
+        async with _exclusive(layout):
             self._remove(layout)
         for empty in (layout.directory.parent, layout.home):
             with suppress(OSError):
@@ -215,6 +224,7 @@ class KwokRuntime(Runtime):
 
     def _remove(self, layout: Layout) -> None:
         """End every process of the cluster and remove its directory."""
+        processes.end(processes.setting_up(layout.home, layout.name))
         pids = [pid for group in processes.running(layout.directory).values() for pid in group]
         processes.end(pids)
         try:
@@ -280,14 +290,23 @@ async def _release_leases(layout: Layout, patience: float) -> bool:
         return False
 
 
-@contextmanager
-def _exclusive(layout: Layout) -> Iterator[None]:
-    """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends."""
+@asynccontextmanager
+async def _exclusive(layout: Layout) -> AsyncIterator[None]:
+    """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends.
+
+    Asked for again and again rather than waited for: a wait in the kernel would stop the whole plugin, and the other
+    run may be one of its own.
+    """
     path = layout.home / "clusters" / f".{layout.name}.lock"
     while True:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            await asyncio.sleep(0.1)
+            continue
         if path.exists() and os.stat(path).st_ino == os.fstat(lock).st_ino:
             break
         os.close(lock)  # its last holder removed the file: what was locked is no longer the lock
