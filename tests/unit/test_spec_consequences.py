@@ -88,6 +88,11 @@ def test_a_resize_and_a_change_at_once() -> None:
     )
 
 
+def test_nodes_that_are_new_are_not_counted_as_changed() -> None:
+    new = replace(OLD, replicas=8, labels={"team": "b"})
+    assert "+3 nodes (5 -> 8), 5 nodes changed: " in told(OLD, new)
+
+
 def test_equal_quantities_are_no_change() -> None:
     change = consequences(OLD, with_capacity(memory="1392640Mi"))
     assert not change

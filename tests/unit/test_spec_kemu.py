@@ -163,7 +163,7 @@ def test_what_kemu_takes_as_zero_or_empty_is_taken_so() -> None:
     assert spec.nodeGroups[0].placement[0].replicas == 0
     assert spec.nodeGroups[1].placement == []
     assert spec.nodeGroups[0].nodeTemplate.capacity == {"cpu": "1k", "memory": "1Ti", "pods": "1M"}
-    assert "KWOK's default" in notices(text)["spec.nodeGroups[0].nodeTemplate.capacity"]
+    assert "KWOK's default: cpu 1k, memory 1Ti, pods 1M" in notices(text)["spec.nodeGroups[0].nodeTemplate.capacity"]
 
 
 @pytest.mark.parametrize("text", ["kind: ClusterConfig\nspec: {}\n", "kind: ClusterConfig\n", "spec: {nodeGroups: }\n"])
