@@ -39,6 +39,8 @@ class Engine:
         self._channel = grpc.aio.insecure_channel(address) if address else None
         self._stub = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
         self._sending: set[asyncio.Task[None]] = set()
+        # One at a time, in the order they were said: side by side, an older status could overtake the last.
+        self._turn = asyncio.Lock()
 
     def reporter(self, urn: str) -> Reporter:
         """Return a reporter whose messages are shown under the resource of that URN."""
@@ -65,7 +67,8 @@ class Engine:
         # The generated stub is typed for synchronous channels; on an asynchronous one its calls are awaited.
         log: Any = self._stub
         try:
-            await log.Log(request)
+            async with self._turn:
+                await log.Log(request)
         except grpc.aio.AioRpcError:
             # The engine is gone or busy: a message is not worth failing the operation for.
             return

@@ -13,7 +13,6 @@ from provider.runtimes.base import Wanted
 from provider.runtimes.kwok.stages import stages
 from spec.quantity import QuantityError, parse
 
-
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (design §8).
 _PARALLELISM = 32
