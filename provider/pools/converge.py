@@ -7,24 +7,21 @@ nothing is done twice.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
 from kube import ApiError, Client, Unreachable
 from kube.bulk import Outcome, for_each
 from kube.client import MERGE_PATCH
 from provider.engine import Reporter
 from provider.pools import pods
-from provider.pools.compare import applied_record, field_differences, patches
-from provider.pools.live import APPLIED, NODES, LiveNode, encode_applied
+from provider.pools.bodies import Bodies
+from provider.pools.compare import field_differences, patches
+from provider.pools.live import NODES, LiveNode
 from provider.pools.observe import Observation, get_node
 from spec.names import node_name
-from spec.nodes import node_manifest
-from spec.pools import CLUSTER_LABEL, Pool
+from spec.pools import Pool
 
 _CONFLICT_TRIES = 8
 
@@ -81,7 +78,7 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
     meter = _Meter(report)
-    body = _Bodies(pool)
+    body = Bodies(pool)
 
     async def create(ordinal: int) -> None:
         await create_node(client, pool, ordinal, body.of(ordinal))
@@ -146,7 +143,7 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
     current: LiveNode | None = node
     for _ in range(_CONFLICT_TRIES):
         if current is None:
-            await client.write("POST", NODES, _Bodies(pool).of(ordinal))
+            await client.write("POST", NODES, Bodies(pool).of(ordinal))
             return
         if current.real:
             raise NameTaken(f"a real node already carries the name {node.name}")
@@ -199,20 +196,6 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
     except (ApiError, Unreachable, pods.PodsRemain) as error:
         result.problems.append(str(error))
     return result
-
-
-class _Bodies:
-    """The bodies to post, encoded; what all nodes of the pool share is computed once."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._record = encode_applied(applied_record(pool, 0))
-
-    def of(self, ordinal: int) -> bytes:
-        manifest: Any = node_manifest(self._pool, ordinal, self._now, self._pool.labels.get(CLUSTER_LABEL, ""))
-        manifest["metadata"]["annotations"][APPLIED] = self._record
-        return json.dumps(manifest, separators=(",", ":")).encode()
 
 
 class _Meter:

@@ -1,0 +1,80 @@
+"""Operate a fleet of nine pools through the plugin's own resources, as the engine does, and time it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.control_plane import ControlPlane, Quiet, pools
+from kube import Client
+from provider.connections import Connections
+from provider.resources.base import Operation
+from provider.resources.node_pool import NodePool
+from spec.pools import Pool, pool_to_properties
+
+NODES = "/api/v1/nodes"
+
+
+class Fleet:
+    """Nine pools on one control plane.
+
+    Args:
+        plane: the control plane.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._connections = Connections()
+        self._resource = NodePool(self._connections)
+        self._recorded: dict[str, dict[str, Any]] = {}
+        self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Quiet(), asyncio.Event())
+
+    def _properties(self, pool: Pool) -> dict[str, Any]:
+        observed = self._plane.observed
+        place = {"kubeconfig": observed.kubeconfig, "clusterIdentity": observed.identity, "clusterName": "bench"}
+        return {**place, **pool_to_properties(pool)}
+
+    async def become(self, nodes: int, labels: Mapping[str, str] | None = None) -> float:
+        """Create or update the pools so that they have this many nodes in all; returns the seconds it took."""
+        wanted = [replace(pool, labels={**pool.labels, **(labels or {})}) for pool in pools(nodes)]
+
+        async def apply(pool: Pool) -> None:
+            inputs = self._properties(pool)
+            old = self._recorded.get(pool.name)
+            if old is None:
+                _, self._recorded[pool.name] = await self._resource.create(self._op, inputs)
+            else:
+                self._recorded[pool.name] = await self._resource.update(self._op, pool.name, old, inputs)
+
+        started = time.monotonic()
+        await asyncio.gather(*(apply(pool) for pool in wanted))
+        return time.monotonic() - started
+
+    async def until_ready(self, nodes: int) -> float:
+        """Wait until this many nodes are Ready; returns the seconds it took."""
+        return await until_ready(self._plane.client, nodes)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()
+
+
+async def until_ready(client: Client, nodes: int) -> float:
+    """Wait until exactly this many nodes exist and all of them are Ready; returns the seconds it took."""
+    started = time.monotonic()
+    while True:
+        ready = total = 0
+        async for page in client.pages(NODES, {"resourceVersion": "0"}, limit=2000):
+            total += len(page)
+            ready += sum(_is_ready(node) for node in page)
+        if total == ready == nodes:
+            return time.monotonic() - started
+        await asyncio.sleep(0.1)
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
