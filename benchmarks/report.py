@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,10 +52,10 @@ def write(rows: list[Row]) -> None:
     PAGE.write_text(head + _BEGIN + "\n" + _table(rows, machine) + _END + tail)
 
 
-def _table(rows: list[Row], machine: dict[str, object]) -> str:
+def _table(rows: list[Row], machine: Mapping[str, object]) -> str:
     lines = [
-        f"{machine['date']}, {machine['cpus']} CPUs, {machine['memory_gib']} GiB, load average {machine['load_average']:.1f}"
-        " at the end:",
+        f"{machine['date']}, {machine['cpus']} CPUs, {machine['memory_gib']} GiB, "
+        f"load average {machine['load_average']:.1f} at the end:",
         "",
         "| What | Must reach | Measured | |",
         "|---|---|---|---|",

@@ -1,0 +1,196 @@
+"""How fast nodes come: against kwokctl, against the limit, and from 2,550 to 10,000."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import toolchain
+from benchmarks import limit
+from benchmarks.control_plane import ControlPlane, control_plane
+from benchmarks.fleet import Fleet, until_ready
+from benchmarks.report import Row
+
+FLEET = 2550
+LARGE = 10_000
+
+
+async def against_kwokctl() -> list[Row]:
+    """2,550 nodes until all are Ready: ours, and ``kwokctl scale node``."""
+    async with control_plane() as plane:
+        ours = await _created(plane, FLEET)
+    async with control_plane() as plane:
+        theirs = await _scaled(plane, FLEET)
+    ratio = theirs / ours
+    return [
+        Row(
+            "2,550 nodes until all are Ready, against `kwokctl scale node`",
+            "8 times faster",
+            f"{ratio:.1f} times ({ours:.1f} s against {theirs:.1f} s)",
+            ratio >= 8,
+            {"ours_s": ours, "kwokctl_s": theirs},
+        )
+    ]
+
+
+async def against_the_limit(rounds: int = 3) -> list[Row]:
+    """Our rate against a compiled load generator's, in turn, each time on a fresh control plane."""
+    figures: dict[str, float] = {}
+    ours: list[float] = []
+    best: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        binary = await limit.build(Path(folder))
+        for turn in range(rounds):
+            async with control_plane() as plane:
+                fleet = Fleet(plane)
+                ours.append(FLEET / await fleet.become(FLEET))
+                await fleet.close()
+            rates = {}
+            for connections in (32, 64, 128):
+                async with control_plane() as plane:
+                    rates[connections] = await limit.post(plane, binary, FLEET, connections)
+            best.append(max(rates.values()))
+            figures |= {f"limit_{turn}_{n}_connections_nodes_per_s": rate for n, rate in rates.items()}
+            figures[f"ours_{turn}_nodes_per_s"] = ours[-1]
+    ratio = _median([mine / other for mine, other in zip(ours, best, strict=True)])
+    return [
+        Row(
+            "The same against a compiled load generator (best of 32, 64, 128 connections)",
+            "0.9 of its rate",
+            f"{ratio:.2f} ({_median(ours):,.0f}/s against {_median(best):,.0f}/s, median of {rounds})",
+            ratio >= 0.9,
+            figures,
+        )
+    ]
+
+
+async def large() -> list[Row]:
+    """10,000 nodes: created, relabelled, shrunk; each against the creation."""
+    async with control_plane() as plane:
+        small = await _created(plane, FLEET)
+    async with control_plane() as plane:
+        fleet = Fleet(plane)
+        started = time.monotonic()
+        await fleet.become(LARGE)
+        await fleet.until_ready(LARGE)
+        created = time.monotonic() - started
+        labelled = await fleet.become(LARGE, {"example.com/benchmark": "yes"})
+        shrunk = await fleet.become(FLEET, {"example.com/benchmark": "yes"})
+        await fleet.close()
+    return [
+        Row(
+            "10,000 nodes until all are Ready",
+            "5 times the time of 2,550",
+            f"{created / small:.1f} times ({created:.1f} s against {small:.1f} s)",
+            created <= 5 * small,
+            {"created_s": created, "small_s": small},
+        ),
+        Row(
+            "Label change on all of 10,000 nodes",
+            "1.5 times their creation",
+            f"{labelled / created:.2f} times ({labelled:.1f} s)",
+            labelled <= 1.5 * created,
+            {"labelled_s": labelled, "created_s": created},
+        ),
+        Row(
+            "Shrinking 10,000 to 2,550",
+            "the time of creating them",
+            f"{shrunk / (created * (LARGE - FLEET) / LARGE):.2f} times ({shrunk:.1f} s)",
+            shrunk <= created * (LARGE - FLEET) / LARGE,
+            {"shrunk_s": shrunk},
+        ),
+    ]
+
+
+async def with_pods() -> list[Row]:
+    """2,550 nodes with 2,550 running pods to none."""
+    async with control_plane() as plane:
+        fleet = Fleet(plane)
+        started = time.monotonic()
+        await fleet.become(FLEET)
+        await fleet.until_ready(FLEET)
+        created = time.monotonic() - started
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "fill"},
+            "spec": {
+                "parallelism": FLEET,
+                "completions": FLEET,
+                "template": {
+                    "metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}},
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "tolerations": [{"operator": "Exists"}],
+                        "containers": [
+                            {"name": "work", "image": "none", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+                        ],
+                    },
+                },
+            },
+        }
+        started = time.monotonic()
+        await plane.client.create("/apis/batch/v1/namespaces/default/jobs", job)
+        await _until_running(plane)
+        filled = time.monotonic() - started
+        emptied = await fleet.become(0)
+        bound = [
+            pod
+            async for page in plane.client.pages("/api/v1/pods", {"fieldSelector": "spec.nodeName!="})
+            for pod in page
+        ]
+        await fleet.close()
+    allowed = created + filled
+    return [
+        Row(
+            "2,550 nodes with 2,550 running pods to 0",
+            "the time of creating them, no pod left",
+            f"{emptied / allowed:.2f} times ({emptied:.1f} s against {created:.1f} + {filled:.1f} s), "
+            f"{len(bound)} pods left",
+            emptied <= allowed and not bound,
+            {"emptied_s": emptied, "nodes_created_s": created, "pods_running_s": filled, "pods_left": len(bound)},
+        )
+    ]
+
+
+async def _until_running(plane: ControlPlane) -> None:
+    """Wait until every pod of the Job runs, by watching the Job."""
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    async for event in plane.client.watch(jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
+        if (event["object"].get("status") or {}).get("ready") == FLEET:
+            return
+    raise RuntimeError("the pods did not run within 300 s")
+
+
+async def _created(plane: ControlPlane, nodes: int) -> float:
+    fleet = Fleet(plane)
+    started = time.monotonic()
+    await fleet.become(nodes)
+    await fleet.until_ready(nodes)
+    await fleet.close()
+    return time.monotonic() - started
+
+
+async def _scaled(plane: ControlPlane, nodes: int) -> float:
+    """Seconds ``kwokctl scale node`` takes until all are Ready."""
+    directory = Path(plane.observed.directory)
+    started = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        str(toolchain.find("kwokctl")),
+        *("--name", directory.name, "scale", "node", "--replicas", str(nodes)),
+        env={**os.environ, "KWOK_WORKDIR": str(directory.parent.parent)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    if await process.wait():
+        raise RuntimeError("kwokctl scale node failed")
+    await until_ready(plane.client, nodes)
+    return time.monotonic() - started
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]

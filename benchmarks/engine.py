@@ -1,0 +1,148 @@
+"""What the whole command costs at 10,000 nodes: previews over an empty program's, state, memory, destroy."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+import yaml
+
+from benchmarks.control_plane import CAPACITY
+from benchmarks.report import Row
+from tests.support.project import Project
+
+_NODES = 10_000
+_GROUPS = ("a2", "a3", "b2")
+_ZONES = ("use1", "use2", "use3")
+_ROUNDS = 5
+
+
+async def large_stack() -> list[Row]:
+    """Measure a stack of 10,000 nodes in nine pools with the real ``pulumi``."""
+    return await asyncio.to_thread(_measure)
+
+
+def _measure() -> list[Row]:
+    folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
+    empty, large = Project(folder / "empty", _empty_program(folder)), Project(folder / "large")
+    try:
+        empty.write_config({}, "empty")
+        empty.up()
+        large.write_stack(_cluster(), "large")
+        with _PluginMemory() as memory:
+            large.up(timeout=900)
+        state = large.backend_file().stat().st_size / 1024
+        # In turn, so that the machine's mood is the same for all three.
+        bare, plain, refreshed = [], [], []
+        for _ in range(_ROUNDS):
+            bare.append(empty.preview().seconds)
+            plain.append(large.preview("--expect-no-changes").seconds)
+            refreshed.append(large.preview("--refresh", "--expect-no-changes").seconds)
+        destroyed = large.destroy().seconds
+    finally:
+        large.close()
+        empty.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    over = statistics.median(plain) - statistics.median(bare)
+    refresh = statistics.median(refreshed) - statistics.median(plain)
+    figures = {
+        "empty_preview_s": statistics.median(bare),
+        "preview_s": statistics.median(plain),
+        "refresh_preview_s": statistics.median(refreshed),
+    }
+    return [
+        Row(
+            "`preview` without changes, 10,000 nodes, over an empty program's",
+            "0.5 s more",
+            f"{over:.2f} s more ({statistics.median(plain):.2f} s)",
+            over <= 0.5,
+            figures,
+        ),
+        Row(
+            "`preview --refresh`, 10,000 nodes", "4 s more than without", f"{refresh:.1f} s more", refresh <= 4, figures
+        ),
+        Row("`destroy`, 10,000 nodes", "3 s", f"{destroyed:.1f} s", destroyed <= 3, {"destroy_s": destroyed}),
+        Row(
+            "The plugin's peak memory at 10,000 nodes",
+            "200 MB",
+            f"{memory.peak:.0f} MB",
+            memory.peak <= 200,
+            {"plugin_mb": memory.peak},
+        ),
+        Row("Pulumi state at 10,000 nodes in 9 pools", "64 KB", f"{state:.0f} KB", state <= 64, {"state_kb": state}),
+    ]
+
+
+def _empty_program(folder: Path) -> Path:
+    """A Pulumi program that declares nothing: what every command costs in any case."""
+    program = folder / "empty-program"
+    program.mkdir()
+    options = {"toolchain": "pip", "virtualenv": ".venv"}
+    settings = {
+        "name": "empty",
+        "runtime": {"name": "python", "options": options},
+        "stackConfigDir": "stacks",
+        "plugins": {"providers": []},
+    }
+    (program / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+    (program / "__main__.py").write_text("import pulumi\n")
+    return program
+
+
+def _cluster() -> dict[str, Any]:
+    replicas, rest = divmod(_NODES, len(_GROUPS) * len(_ZONES))
+    groups = [
+        {
+            "name": group,
+            "placement": [{"availabilityZone": zone, "replicas": replicas} for zone in _ZONES],
+            "nodeTemplate": {"capacity": dict(CAPACITY)},
+        }
+        for group in _GROUPS
+    ]
+    groups[0]["placement"][0]["replicas"] += rest  # type: ignore[index]
+    return {"nodeGroups": groups}
+
+
+class _PluginMemory:
+    """The plugin's peak resident memory in MB while the context lasts, as the kernel counts it (VmHWM)."""
+
+    def __init__(self) -> None:
+        self.peak = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> _PluginMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.is_set():
+            for process in psutil.process_iter(["cmdline"]):
+                command = process.info["cmdline"] or []
+                if command[1:4] == ["-P", "-m", "provider"]:
+                    self.peak = max(self.peak, _high_water_mark(process.pid))
+            time.sleep(0.2)
+
+
+def _high_water_mark(pid: int) -> float:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    except OSError:
+        pass
+    return 0.0
