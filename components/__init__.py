@@ -3,9 +3,22 @@
 They meet the provider plugin at Pulumi type tokens only and import nothing of it.
 """
 
+from typing import TYPE_CHECKING
+
 from components.emulated_cluster import EmulatedCluster
-from components.helm_addon import HelmAddon
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 
+if TYPE_CHECKING:
+    from components.helm_addon import HelmAddon
+
 __all__ = ["EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup"]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no add-on.
+    if name == "HelmAddon":
+        from components.helm_addon import HelmAddon
+
+        return HelmAddon
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

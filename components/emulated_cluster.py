@@ -32,14 +32,19 @@ class EmulatedCluster(pulumi.ComponentResource):
         node_count: nodes of the declared groups.
         capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
         node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
+
+    Raises:
+        pulumi.RunError: the spec asks for a runtime that this version does not have.
     """
 
     def __init__(
         self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None:
+        spec = loaded.spec
+        if spec.runtime != "kwok":
+            raise pulumi.RunError(f"runtime: {spec.runtime} is not supported by this version yet; write runtime: kwok")
         super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
         self._base = base
-        spec = loaded.spec
         self.cluster_name = loaded.cluster_name
         self.cluster = KwokCluster(
             resource_name,
@@ -70,7 +75,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         )
 
     def _addons(self, resource_name: str, loaded: Loaded) -> dict[str, HelmAddon]:
-        # Imported here: the Kubernetes SDK takes longer to import than everything else, and most stacks need none.
+        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no add-on.
         import pulumi_kubernetes as kubernetes
 
         from components.helm_addon import HelmAddon

@@ -67,14 +67,13 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
 
     Args:
         addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
-            path that starts with ``/``, ``./`` or ``../``.
+            path (see :func:`spec.addons.chart_kind`).
         base: directory that a relative path refers to.
     """
-    chart = addon.chart
-    if chart.startswith("oci://"):
-        return chart, None
-    if chart.startswith(("/", "./", "../")):
-        return str((base / chart).resolve()), None
+    if addon.chart_kind == "oci":
+        return addon.chart, None
+    if addon.chart_kind == "path":
+        return str((base / addon.chart).resolve()), None
     if addon.repoURL and addon.repoURL.startswith("oci://"):
-        return f"{addon.repoURL.rstrip('/')}/{chart.split('/')[-1]}", None
-    return chart.split("/", 1)[-1], addon.repoURL
+        return f"{addon.repoURL.rstrip('/')}/{addon.chart_name}", None
+    return addon.chart_name, addon.repoURL
