@@ -1,0 +1,519 @@
+"""The components under Pulumi's mocks: what they register, with which inputs, and how it hangs together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import logging
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import mocks, rpc, set_mocks
+from pulumi.runtime import stack as pulumi_stack
+from pulumi.runtime.config import set_all_config
+from pulumi.runtime.settings import set_root_resource
+
+from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup
+from components.helm_addon import chart_source
+from spec.addons import Addon
+from spec.load import Loaded, load
+from spec.pools import pool_to_properties
+
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTER, POOL = "kumulus:index:Cluster", "kumulus:index:NodePool"
+RELEASE, PROVIDER = "kubernetes:helm.sh/v3:Release", "pulumi:providers:kubernetes"
+KUBECONFIG = "/home/me/.kumulus/clusters/dev/kubeconfig.yaml"
+
+
+@dataclass
+class Registered:
+    """One resource as the program registered it; other resources are named by their type and name."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    parent: str
+    deleted_with: str
+    depends_on: set[str]
+    provider: str
+    delete_before_replace: bool
+
+
+@dataclass
+class Program:
+    """What a program did."""
+
+    resources: list[Registered] = field(default_factory=list)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def of_type(self, token: str) -> dict[str, Registered]:
+        return {resource.name: resource for resource in self.resources if resource.type == token}
+
+    def only(self, token: str) -> Registered:
+        (found,) = self.of_type(token).values()
+        return found
+
+
+def short(urn: str) -> str:
+    """``<type>::<name>`` of a URN; "" stays."""
+    _, _, rest = urn.partition("::")
+    token, _, name = rest.partition("::")[2].partition("::")
+    return f"{token.rsplit('$', 1)[-1]}::{name}" if name else ""
+
+
+class Outputs(mocks.Mocks):
+    """Gives each resource the outputs that the plugin would; in a preview only those it would know."""
+
+    def __init__(self, preview: bool) -> None:
+        self._preview = preview
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        state = dict(args.inputs)
+        if args.typ == CLUSTER:
+            state["kubeconfig"] = KUBECONFIG
+            if not self._preview:
+                state |= {"identity": "uid-1", "server": "https://127.0.0.1:1"}
+        return None if self._preview else f"{args.name}-id", state
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise AssertionError(f"unexpected call of {args.token}")
+
+
+class Monitor(mocks.MockMonitor):
+    """Records registrations with their options, which Pulumi's own mocks drop."""
+
+    def __init__(self, preview: bool) -> None:
+        super().__init__(Outputs(preview))
+        self.program = Program()
+
+    def RegisterResource(self, request: Any) -> Any:
+        answer = super().RegisterResource(request)
+        if request.type != "pulumi:pulumi:Stack":
+            self.program.resources.append(
+                Registered(
+                    type=request.type,
+                    name=request.name,
+                    inputs=rpc.deserialize_properties(request.object, keep_unknowns=True),
+                    parent=short(request.parent),
+                    deleted_with=short(request.deletedWith),
+                    depends_on={short(urn) for urn in request.dependencies},
+                    provider=short(request.provider),
+                    delete_before_replace=request.deleteBeforeReplace,
+                )
+            )
+        return answer
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:
+        outputs = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
+        self.program.outputs[short(request.urn)] = outputs
+        return super().RegisterResourceOutputs(request)
+
+
+def run(program: Callable[[], object], *, preview: bool = False) -> Program:
+    """Run a Pulumi program against the mocks, in a context and an event loop of its own."""
+
+    def alone() -> Program:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        monitor = Monitor(preview)
+        logger = logging.Logger("pulumi")
+        handler = logging.Handler()
+        handler.emit = lambda record: monitor.program.said.append(record.getMessage())  # type: ignore[method-assign]
+        logger.addHandler(handler)
+        try:
+            set_mocks(monitor.mocks, "kumulus", "dev", preview, logger, monitor)
+            # The one that the mocks made has no program, and so would not register the program's exports.
+            set_root_resource(None)
+            loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+        return monitor.program
+
+    return contextvars.Context().run(alone)
+
+
+GROUPS: list[dict[str, Any]] = [
+    {
+        "name": "a100",
+        "placement": [
+            {"availabilityZone": "use1", "replicas": 5},
+            {"availabilityZone": "use2", "replicas": 3},
+        ],
+        "nodeTemplate": {
+            "metadata": {"labels": {"team": "search"}, "annotations": {"example.com/note": "x"}},
+            "capacity": {"cpu": "96", "memory": "1360Gi", "pods": "110", "nvidia.com/gpu": "8"},
+        },
+    },
+    {
+        "name": "cpu",
+        "placement": [{"availabilityZone": "use1", "replicas": 2}],
+        "nodeTemplate": {"taints": [], "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+    },
+]
+
+
+def spec(**cluster: Any) -> Loaded:
+    return load({"cluster": {"nodeGroups": GROUPS, **cluster}}, "dev", ROOT)
+
+
+def emulated(loaded: Loaded, **options: Any) -> Callable[[], EmulatedCluster]:
+    return lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT, **options)
+
+
+# --- EmulatedCluster -------------------------------------------------------------------------------------------------
+
+
+def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> None:
+    loaded = spec(kubernetesVersion="1.35.4", kwok={"apiServerPort": 7000})
+    program = run(emulated(loaded))
+    cluster = program.only(CLUSTER)
+    assert cluster.inputs == {
+        "name": "dev",
+        "runtime": "kwok",
+        "kubernetesVersion": "v1.35.4",
+        "options": {"apiServerPort": 7000},
+    }
+    pools = program.of_type(POOL)
+    assert list(pools) == ["a100-use1", "a100-use2", "cpu-use1"]
+    place = {"clusterName": "dev", "kubeconfig": KUBECONFIG, "clusterIdentity": "uid-1"}
+    for pool in loaded.pools:
+        assert pools[pool.name].inputs == {**place, **json.loads(json.dumps(pool_to_properties(pool)))}
+
+
+def test_what_a_spec_leaves_to_the_plugin_is_not_sent() -> None:
+    assert run(emulated(spec())).only(CLUSTER).inputs == {"name": "dev", "runtime": "kwok", "options": {}}
+
+
+def test_nodes_belong_to_the_cluster_and_go_with_it() -> None:
+    program = run(emulated(spec()))
+    cluster = f"{CLUSTER}::{program.only(CLUSTER).name}"
+    for pool in program.of_type(POOL).values():
+        assert pool.deleted_with == cluster
+        assert cluster in pool.depends_on
+
+
+def test_the_tree_of_components() -> None:
+    program = run(emulated(spec()))
+    root = "kumulus:index:EmulatedCluster::dev"
+    # They are registered side by side.
+    assert sorted((r.type.removeprefix("kumulus:index:"), r.name, r.parent) for r in program.resources) == [
+        ("Cluster", "dev-control-plane", "kumulus:index:KwokCluster::dev"),
+        ("EmulatedCluster", "dev", "pulumi:pulumi:Stack::kumulus-dev"),
+        ("KwokCluster", "dev", root),
+        ("KwokNodeGroup", "a100", root),
+        ("KwokNodeGroup", "cpu", root),
+        ("NodePool", "a100-use1", "kumulus:index:KwokNodeGroup::a100"),
+        ("NodePool", "a100-use2", "kumulus:index:KwokNodeGroup::a100"),
+        ("NodePool", "cpu-use1", "kumulus:index:KwokNodeGroup::cpu"),
+    ]
+
+
+def test_in_a_first_preview_the_kubeconfig_is_known_and_the_identity_is_not() -> None:
+    program = run(emulated(spec()), preview=True)
+    for pool in program.of_type(POOL).values():
+        assert pool.inputs["kubeconfig"] == KUBECONFIG
+        assert isinstance(pool.inputs["clusterIdentity"], pulumi.output.Unknown)
+
+
+def test_the_fleets_totals_are_told() -> None:
+    made: list[EmulatedCluster] = []
+    program = run(lambda: made.append(emulated(spec())()))
+    assert (made[0].cluster_name, made[0].node_count) == ("dev", 10)
+    assert made[0].capacity == {"gpus": 64, "nvidia.com/gpu": "64", "cpu": "784", "memory": "10944Gi", "pods": "1100"}
+    assert made[0].node_groups == {
+        "a100": {"nodes": 8, "gpus": 64, "zones": "use1 5, use2 3"},
+        "cpu": {"nodes": 2, "gpus": 0, "zones": "use1 2"},
+    }
+    assert program.outputs["kumulus:index:EmulatedCluster::dev"] == {
+        "kubeconfig": KUBECONFIG,
+        "clusterName": "dev",
+        "nodeCount": 10,
+    }
+
+
+def test_every_component_registers_its_outputs() -> None:
+    program = run(emulated(spec(clusterAddons=[ADDON])))
+    components = {f"{r.type}::{r.name}" for r in program.resources if r.type.startswith("kumulus:")} - {
+        f"{r.type}::{r.name}" for r in program.resources if r.type in (CLUSTER, POOL)
+    }
+    assert components <= set(program.outputs)
+
+
+def test_options_of_the_component_are_not_handed_down_to_its_children() -> None:
+    def program() -> None:
+        other = pulumi.CustomResource("a:b:C", "other", {})
+        emulated(spec(), opts=pulumi.ResourceOptions(depends_on=[other]))()
+
+    depending = {r.type for r in run(program).resources if "a:b:C::other" in r.depends_on}
+    assert depending == {"kumulus:index:EmulatedCluster"}
+
+
+@pytest.mark.parametrize("runtime", ["kind", "existing"])
+def test_a_runtime_that_is_not_there_yet_is_refused_and_not_silently_another(runtime: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"runtime: {runtime} is not supported .* write runtime: kwok"):
+        run(emulated(spec(runtime=runtime)))
+
+
+def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
+    script = (
+        "import sys; from components import EmulatedCluster, KwokCluster, KwokNodeGroup; "
+        "print([name for name in sys.modules if name.startswith('pulumi_kubernetes')])"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+# --- add-ons ---------------------------------------------------------------------------------------------------------
+
+ADDON: dict[str, Any] = {
+    "name": "prometheus",
+    "repoName": "prometheus-community",
+    "repoURL": "https://prometheus-community.github.io/helm-charts",
+    "namespace": "monitoring",
+    "chart": "prometheus-community/kube-prometheus-stack",
+    "version": "75.16.1",
+    "valuesObject": "grafana:\n  adminPassword: admin\n  replicas: 2\n",
+    "timeout": 120,
+    "atomic": True,
+}
+
+
+def test_an_addon_is_a_helm_release() -> None:
+    release = run(emulated(spec(clusterAddons=[ADDON]))).only(RELEASE)
+    wanted = {
+        "name": "prometheus",
+        "namespace": "monitoring",
+        "chart": "kube-prometheus-stack",
+        "version": "75.16.1",
+        "repositoryOpts": {"repo": "https://prometheus-community.github.io/helm-charts"},
+        "values": {"grafana": {"adminPassword": "admin", "replicas": 2}},
+        "createNamespace": True,
+        "timeout": 120,
+        "atomic": True,
+        "skipAwait": False,
+    }
+    assert {key: release.inputs.get(key) for key in wanted} == wanted
+    assert release.parent == "kumulus:index:HelmAddon::prometheus"
+    assert release.deleted_with == f"{CLUSTER}::dev-control-plane"
+    assert release.delete_before_replace
+
+
+def test_an_addons_provider_is_bound_to_the_cluster_by_its_identity() -> None:
+    program = run(emulated(spec(clusterAddons=[ADDON])))
+    provider = program.only(PROVIDER)
+    assert (provider.inputs["kubeconfig"], provider.inputs["clusterIdentifier"]) == (KUBECONFIG, "uid-1")
+    assert f"{CLUSTER}::dev-control-plane" in provider.depends_on
+    assert program.only(RELEASE).provider.startswith(f"{PROVIDER}::{provider.name}")
+
+
+def test_addons_wait_for_the_system_pool_and_for_each_other() -> None:
+    addons = [{**ADDON, "name": "second", "dependsOn": ["first"]}, {**ADDON, "name": "first"}]
+    releases = run(emulated(spec(clusterAddons=addons))).of_type(RELEASE)
+    first, second = releases["first-release"], releases["second-release"]
+    assert f"{POOL}::system" in first.depends_on & second.depends_on
+    assert f"{RELEASE}::first-release" in second.depends_on
+    assert f"{RELEASE}::second-release" not in first.depends_on
+
+
+def test_the_system_pool_is_there_for_addons_only_and_is_not_counted() -> None:
+    assert "system" not in run(emulated(spec())).of_type(POOL)
+    made: list[EmulatedCluster] = []
+    program = run(lambda: made.append(emulated(spec(clusterAddons=[ADDON]))()))
+    system = program.of_type(POOL)["system"]
+    assert system.inputs["taints"] == []
+    assert system.deleted_with == f"{CLUSTER}::dev-control-plane"
+    assert made[0].node_count == 10
+    assert any("emulated" in message and "'system' pool" in message for message in program.said)
+
+
+@pytest.mark.parametrize(
+    ("written", "chart", "repository"),
+    [
+        ({"chart": "repo/x", "repoURL": "https://c.example"}, "x", "https://c.example"),
+        ({"chart": "x", "repoURL": "https://c.example"}, "x", "https://c.example"),
+        ({"chart": "repo/x", "repoURL": "oci://r.example/charts/"}, "oci://r.example/charts/x", None),
+        ({"chart": "oci://r.example/charts/x"}, "oci://r.example/charts/x", None),
+        ({"chart": "./charts/x"}, "/base/charts/x", None),
+        ({"chart": "../x.tgz"}, "/x.tgz", None),
+        ({"chart": "/srv/x"}, "/srv/x", None),
+        ({"chart": "."}, "/base", None),
+    ],
+)
+def test_a_chart_comes_from_a_repository_a_registry_or_a_path(
+    written: dict[str, str], chart: str, repository: str | None
+) -> None:
+    assert chart_source(Addon(name="x", **written), Path("/base")) == (chart, repository)  # type: ignore[arg-type]
+
+
+def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
+    (tmp_path / "Chart.yaml").write_text("name: x\nversion: 1.0.0\n")
+    addon = {"name": "x", "namespace": "default", "chart": str(tmp_path)}
+    release = run(emulated(spec(clusterAddons=[addon]))).only(RELEASE)
+    assert release.inputs["chart"] == str(tmp_path)
+    assert "repositoryOpts" not in release.inputs
+    assert "version" not in release.inputs
+
+
+# --- as a library ----------------------------------------------------------------------------------------------------
+
+
+def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
+    def program() -> None:
+        cluster = KwokCluster("mine", options={"etcdQuota": "8Gi"})
+        KwokNodeGroup(
+            "gpu",
+            cluster=cluster,
+            zones={"a": 2, "b": 1},
+            capacity={"cpu": 8, "pods": "110", "nvidia.com/gpu": "4"},
+            labels={"team": "x"},
+            annotations={"example.com/note": "y"},
+            taints=[{"key": "dedicated", "effect": "NoExecute"}],
+            allocatable={"cpu": "7500m"},
+        )
+
+    found = run(program)
+    assert found.only(CLUSTER).inputs == {"name": "mine", "runtime": "kwok", "options": {"etcdQuota": "8Gi"}}
+    pools = found.of_type(POOL)
+    assert {name: pool.inputs["replicas"] for name, pool in pools.items()} == {"gpu-a": 2, "gpu-b": 1}
+    inputs = pools["gpu-a"].inputs
+    assert inputs["clusterName"] == "mine"
+    assert inputs["capacity"] == {"cpu": "8", "pods": "110", "nvidia.com/gpu": "4"}
+    assert inputs["allocatable"] == {"cpu": "7500m", "pods": "110", "nvidia.com/gpu": "4"}
+    assert inputs["taints"] == [{"key": "dedicated", "value": "", "effect": "NoExecute"}]
+    assert inputs["annotations"] == {"example.com/note": "y"}
+    assert inputs["labels"].items() >= {"team": "x", "kumulus.io/cluster": "mine", "kumulus.io/pool": "gpu-a"}.items()
+    assert pools["gpu-a"].deleted_with == f"{CLUSTER}::mine-control-plane"
+
+
+def test_a_group_without_taints_has_kwoks_and_one_with_none_has_none() -> None:
+    def program() -> None:
+        cluster = KwokCluster("mine")
+        KwokNodeGroup("default", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"})
+        KwokNodeGroup("open", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"}, taints=[])
+
+    pools = run(program).of_type(POOL)
+    kwok = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+    assert (pools["default-a"].inputs["taints"], pools["open-a"].inputs["taints"]) == ([kwok], [])
+
+
+def test_the_cluster_can_be_called_otherwise_than_its_resource() -> None:
+    program = run(lambda: KwokCluster("mine", cluster_name="other", kubernetes_version="v1.35.4"))
+    assert program.only(CLUSTER).inputs == {
+        "name": "other",
+        "runtime": "kwok",
+        "kubernetesVersion": "v1.35.4",
+        "options": {},
+    }
+
+
+def test_a_library_has_all_the_components() -> None:
+    import components
+
+    assert {getattr(components, name).__name__ for name in components.__all__} == set(components.__all__)
+    assert HelmAddon.__module__ == "components.helm_addon"
+    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
+        components.Nope  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"zones": {"a": -1}}, ["placement[0].replicas", "less than 0"]),
+        ({"zones": {"A_b": 1}}, ["placement[0].availabilityZone", "write a-b"]),
+        ({"capacity": {"cpu": "many", "pods": "1"}}, ["capacity.cpu", "write a quantity such as"]),
+        ({"capacity": {"cpu": "1"}}, ["capacity", "pods"]),
+        ({"labels": {"kumulus.io/pool": "x"}}, ['labels["kumulus.io/pool"]', "use a label of your own domain"]),
+        ({"taints": [{"key": "a", "effect": "Never"}]}, ["taints[0].effect", "write one of NoSchedule"]),
+        ({"allocatable": {"cpu": "2", "pods": "2"}}, ["allocatable.pods", 'write "1" or less']),
+        ({"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}}, ["2 problems", "replicas", "capacity.cpu"]),
+    ],
+)
+def test_invalid_arguments_are_told_by_path_and_remedy(arguments: dict[str, Any], expected: list[str]) -> None:
+    valid: dict[str, Any] = {"zones": {"a": 1}, "capacity": {"cpu": "2", "pods": "1"}}
+    made: list[str] = []
+
+    def program() -> None:
+        cluster = KwokCluster("mine")
+        with pytest.raises(pulumi.RunError) as raised:
+            KwokNodeGroup("gpu", cluster=cluster, **{**valid, **arguments})
+        made.append(str(raised.value))
+
+    assert run(program).of_type(POOL) == {}
+    for words in expected:
+        assert words in made[0]
+
+
+# --- the program -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def interrupts_as_they_were() -> Iterator[None]:
+    """The program takes SIGINT for itself; a test must not leave that to the others."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def main(config: dict[str, Any]) -> Program:
+    def program() -> None:
+        set_all_config({key: json.dumps(v) if isinstance(v, dict) else v for key, v in config.items()})
+        runpy.run_path(str(ROOT / "__main__.py"))
+
+    with interrupts_as_they_were():
+        return run(program)
+
+
+def test_the_program_exports_what_users_need() -> None:
+    program = main({"kumulus:cluster": {"nodeGroups": GROUPS}})
+    outputs = program.outputs["pulumi:pulumi:Stack::kumulus-dev"]
+    assert set(outputs) == {"kubeconfig", "clusterName", "nodeCount", "capacity", "nodeGroups"}
+    assert (outputs["kubeconfig"], outputs["clusterName"], outputs["nodeCount"]) == (KUBECONFIG, "dev", 10)
+    assert outputs["capacity"]["gpus"] == 64
+    assert set(outputs["nodeGroups"]) == {"a100", "cpu"}
+
+
+def test_a_mistake_in_the_stack_file_is_told_before_anything_is_declared() -> None:
+    with pytest.raises(pulumi.RunError) as raised:
+        main({"kumulus:cluster": {"nodeGroups": [{"name": "A"}], "nodegroups": []}})
+    message = str(raised.value)
+    assert "problems in stacks/Pulumi.dev.yaml" in message
+    assert "nodeGroups[0].name" in message
+    assert "nodegroups: is not a known key; write nodeGroups" in message
+
+
+def test_what_was_corrected_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "kemu.yaml"
+    file.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kemu.datastrophic.io/v1alpha1",
+                "kind": "ClusterConfig",
+                "spec": {
+                    "nodeGroups": [
+                        {
+                            "name": "a",
+                            "placement": [{"availabilityZone": "z", "replicas": 1}],
+                            "nodeTemplate": {"capacity": {"cpu": 1, "memory": "1Gi", "ephemeralStorage": "1Ti"}},
+                        }
+                    ]
+                },
+            }
+        )
+    )
+    program = main({"kumulus:clusterConfig": str(file)})
+    assert any("ephemeralStorage" in message for message in program.said)
+    assert program.only(POOL).inputs["capacity"]["ephemeral-storage"] == "1Ti"
