@@ -146,11 +146,13 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
     if options.get("heartbeatFactor"):
         kwokctl["heartbeatFactor"] = float(options["heartbeatFactor"])
+    # kwokctl's `override` only replaces a flag that it sets itself: these are added.
+    # There is one of each controller. Electing a leader, they would end themselves when etcd or the API server is
+    # silent for ten seconds, and a restarted one would wait for its predecessor's lease to expire.
     patches = [
-        {
-            "name": "kube-apiserver",
-            "extraArgs": [{"key": "service-cluster-ip-range", "value": _SERVICE_RANGE, "override": True}],
-        }
+        _flag("kube-apiserver", "service-cluster-ip-range", _SERVICE_RANGE),
+        _flag("kube-controller-manager", "leader-elect", "false"),
+        _flag("kube-scheduler", "leader-elect", "false"),
     ]
     head = {
         "apiVersion": _CONFIG_API,
@@ -159,6 +161,11 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         "componentsPatches": patches,
     }
     return [head, *controller_documents()]
+
+
+def _flag(component: str, key: str, value: str) -> dict[str, Any]:
+    """A patch that gives a component one more flag."""
+    return {"name": component, "extraArgs": [{"key": key, "value": value}]}
 
 
 def _pairs(mapping: dict[str, Any]) -> str:
