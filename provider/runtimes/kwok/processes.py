@@ -89,9 +89,12 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice."""
+    """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice.
+
+    Of several threads the first may be a zombie while others still hold both.
+    """
     try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
+        return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False
 
