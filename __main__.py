@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pulumi
+from pulumi.runtime.config import get_config_env
 
 from components.emulated_cluster import EmulatedCluster
 from spec.errors import SpecError
@@ -16,18 +17,10 @@ from spec.load import load
 signal.signal(signal.SIGINT, lambda *_: os._exit(32))
 
 BASE = Path(__file__).resolve().parent
-config = pulumi.Config("kumulus")
+# Every key of the namespace, so that a misspelt one is told instead of ignored.
+config = {key: value for key, value in get_config_env().items() if key.startswith("kumulus:")}
 try:
-    loaded = load(
-        {
-            "cluster": config.get_object("cluster"),
-            "clusterConfig": config.get("clusterConfig"),
-            "runtime": config.get("runtime"),
-            "skipAddons": config.get("skipAddons"),
-        },
-        stack=pulumi.get_stack(),
-        base=BASE,
-    )
+    loaded = load(config, stack=pulumi.get_stack(), base=BASE)
 except SpecError as error:
     raise pulumi.RunError(str(error)) from None
 for notice in loaded.notices:

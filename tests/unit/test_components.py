@@ -20,7 +20,6 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks, rpc, set_mocks
 from pulumi.runtime import stack as pulumi_stack
-from pulumi.runtime.config import set_all_config
 from pulumi.runtime.settings import set_root_resource
 
 from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup
@@ -470,11 +469,19 @@ def interrupts_as_they_were() -> Iterator[None]:
 
 def main(config: dict[str, Any]) -> Program:
     def program() -> None:
-        set_all_config({key: json.dumps(v) if isinstance(v, dict) else v for key, v in config.items()})
-        runpy.run_path(str(ROOT / "__main__.py"))
+        # As the engine hands the configuration over: in the environment, mappings as JSON.
+        texts = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in config.items()}
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PULUMI_CONFIG", json.dumps(texts))
+            runpy.run_path(str(ROOT / "__main__.py"))
 
     with interrupts_as_they_were():
         return run(program)
+
+
+def test_a_misspelt_key_of_the_configuration_is_told() -> None:
+    with pytest.raises(pulumi.RunError, match="clusterconfig: is not a known key; write clusterConfig"):
+        main({"kumulus:clusterconfig": "x.yaml", "other:key": "not ours"})
 
 
 def test_the_program_exports_what_users_need() -> None:
