@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import NamedTuple
 
 from kube import ApiError, Client
 from kube.bulk import for_each
@@ -15,27 +16,45 @@ _ASK_SINGLY = 40
 _PATIENCE = 60.0
 
 
+_STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+_JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+# A Job's controller keeps its pods until it has noted how they ended. One that goes with its node would count as
+# failed, and in the back-off that follows (10 s and doubled with every such pod, up to 10 minutes) the API server
+# refuses the Job's status, "cannot set more ready pods than active", while other pods of it run: it would stay so long.
+_UNTRACK = {"metadata": {"$deleteFromPrimitiveList/finalizers": [_JOB_TRACKING]}}
+
+
+class Bound(NamedTuple):
+    """A pod that is bound to a node; ``tracked`` when it has not ended and a Job's controller wants to know its end."""
+
+    uid: str
+    path: str
+    tracked: bool
+
+
 class PodsRemain(Exception):
     """Pods of removed nodes did not go in time."""
 
 
-async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[tuple[str, str]]:
-    """Return namespace and name of the pods bound to any of the nodes.
+async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[Bound]:
+    """Return the pods bound to any of the nodes.
 
     Args:
         client: the cluster's API.
         nodes: names of nodes.
         running: only those in phase Pending or Running; finished ones hold nothing.
     """
-    found: list[tuple[str, str]] = []
+    found: list[Bound] = []
 
     def look(pod: dict[str, object]) -> None:
         spec, status, meta = pod.get("spec"), pod.get("status"), pod.get("metadata")
         assert isinstance(spec, dict)
         assert isinstance(meta, dict)
         phase = status.get("phase") if isinstance(status, dict) else None
-        if spec.get("nodeName") in nodes and not (running and phase in ("Succeeded", "Failed")):
-            found.append((meta["namespace"], meta["name"]))
+        ended = phase in ("Succeeded", "Failed")
+        if spec.get("nodeName") in nodes and not (running and ended):
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+            found.append(Bound(meta["uid"], path, _JOB_TRACKING in meta.get("finalizers", ()) and not ended))
 
     if len(nodes) <= _ASK_SINGLY:
 
@@ -57,8 +76,8 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
 async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, report: Reporter) -> int:
     """Remove the pods bound to nodes that no longer exist, and wait until they are gone.
 
-    The scheduler may bind one more pod to a node it has not yet seen go, and a Job's pod stays until its controller
-    took its finalizer away: so it is looked again until nothing is left.
+    The scheduler may bind one more pod to a node it has not yet seen go, and a finalizer may keep a pod for a while:
+    so it is looked again until nothing is left. A Job replaces its pods without counting them as failed.
 
     Args:
         client: the cluster's API.
@@ -72,7 +91,7 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
     Raises:
         PodsRemain: some were still there after a minute.
     """
-    removed: set[tuple[str, str]] = set()
+    removed: set[str] = set()
     deadline = time.monotonic() + _PATIENCE
     pause = 0.05
     while nodes:
@@ -80,15 +99,15 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
         if not left or stop.is_set():
             break
         if time.monotonic() > deadline:
-            raise PodsRemain(
-                f"{len(left):,} pods of removed nodes are still there, {left[0][0]}/{left[0][1]} among them"
-            )
-        fresh = [pod for pod in left if pod not in removed]
+            raise PodsRemain(f"{len(left):,} pods of removed nodes are still there, {left[0].path} among them")
+        fresh = [pod for pod in left if pod.uid not in removed]
         report.status(f"removing {len(left):,} pods")
 
-        async def remove(pod: tuple[str, str]) -> None:
+        async def remove(pod: Bound) -> None:
             try:
-                await client.delete(f"/api/v1/namespaces/{pod[0]}/pods/{pod[1]}", {"gracePeriodSeconds": 0})
+                if pod.tracked:
+                    await client.write("PATCH", pod.path, _UNTRACK, content_type=_STRATEGIC_MERGE_PATCH)
+                await client.delete(pod.path, {"gracePeriodSeconds": 0})
             except ApiError as error:
                 if error.status != 404:
                     raise
@@ -96,7 +115,7 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
         outcome = await for_each(fresh, remove, workers=client.connections, stop=stop)
         if outcome.failed:
             raise outcome.failed[0][1]
-        removed.update(outcome.done)
+        removed.update(pod.uid for pod in outcome.done)
         if not fresh:
             await asyncio.sleep(pause)
             pause = min(1.0, pause * 2)
