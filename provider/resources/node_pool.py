@@ -11,7 +11,7 @@ from provider.connections import Connections, WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods
 from provider.pools.converge import Result, converge, explain, remove_nodes
-from provider.pools.live import NODES
+from provider.pools.live import APPLIED, NODES, live_node
 from provider.pools.observe import Observation, observe
 from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences
@@ -112,12 +112,9 @@ class NodePool(Resource):
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
         try:
-            names = [
-                item["metadata"]["name"]
-                async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={known(outputs, 'name')}"})
-                for item in page
-            ]
-            result = await remove_nodes(client, names, op.stop, op.report)
+            result = await remove_nodes(client, await _labelled(client, outputs), op.stop, op.report)
+            if result.complete:
+                result = await remove_nodes(client, await _strayed(client, outputs), op.stop, op.report)
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
         if not result.complete:
@@ -184,6 +181,19 @@ def _pool(properties: Properties) -> Pool:
         return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
     except SpecError as error:
         raise ProviderError(str(error)) from None
+
+
+async def _labelled(client: Client, outputs: Properties) -> list[str]:
+    """Names of the nodes that carry the pool's label; a real node may carry it, but is never ours to remove."""
+    selector = {"labelSelector": f"{POOL_LABEL}={known(outputs, 'name')}"}
+    found = [live_node(item) async for page in client.pages(NODES, selector) for item in page]
+    return [node.name for node in found if not node.real]
+
+
+async def _strayed(client: Client, outputs: Properties) -> list[str]:
+    """Names of the pool's nodes that lost its label: our record on them says that we made them."""
+    seen = await observe(client, _pool(outputs))
+    return [node.name for node, _ in seen.altered.values() if APPLIED in node.annotations]
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:
