@@ -246,6 +246,11 @@ def _backoff(attempt: int) -> float:
 def _plain(error: BaseException) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "no answer in time"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = error.certificate_error
+        return f"its certificate is not trusted: {getattr(reason, 'verify_message', '') or reason}"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return f"no TLS connection: {error.os_error.strerror or error.os_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)
