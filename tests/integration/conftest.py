@@ -1,0 +1,234 @@
+"""One real control plane for all tests of this folder, and pools on it as the plugin's adapter drives them."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolchain
+from provider.connections import Connections
+from provider.resources.base import Found, Operation, Properties
+from provider.resources.node_pool import NodePool
+from provider.runtimes.base import Observed, Wanted
+from provider.runtimes.kwok.runtime import KwokRuntime
+from spec.pools import POOL_LABEL
+from tests.support import processes
+from tests.support.api import Api, Object, Refused
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kwokctl")
+KWOK_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+
+
+@dataclass
+class Said:
+    """What a resource reported; ``on_status`` is called with every status."""
+
+    statuses: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    on_status: Callable[[str], object] | None = None
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        self.statuses.append(message)
+        if self.on_status is not None:
+            self.on_status(message)
+
+    def info(self, message: str) -> None:
+        self.messages.append(message)
+
+    def warn(self, message: str) -> None:
+        self.messages.append(message)
+
+
+@dataclass
+class Plane:
+    """The control plane under test."""
+
+    runtime: KwokRuntime
+    wanted: Wanted
+    observed: Observed
+    api: Api
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.observed.directory)
+
+    @property
+    def identity(self) -> str:
+        return self.observed.identity
+
+    async def read(self) -> Observed | None:
+        return await self.runtime.read(self.observed.directory, self.observed.kubeconfig, self.identity)
+
+    async def repair(self) -> Observed:
+        return await self.runtime.repair(self.wanted, self.identity, Said())
+
+    def processes(self) -> dict[str, list[int]]:
+        """Pids by component, as the process table has them."""
+        found = processes.components(Path(self.wanted.home))
+        return {
+            name.rpartition("/")[2]: pids for name, pids in found.items() if name.startswith(f"{self.wanted.name}/")
+        }
+
+
+def wanted(home: Path, name: str = "test", owner: str = "the tests", **options: Any) -> Wanted:
+    """A control plane to ask for."""
+    return Wanted(name, owner, str(home), KwokRuntime().default_version(), options)
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    for tool in TOOLS:
+        toolchain.find(tool)
+    home = tmp_path_factory.mktemp("home")
+    runtime, asked = KwokRuntime(), wanted(home)
+    try:
+        observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
+        api = Api(Path(observed.kubeconfig))
+        # Pods are refused until the controller manager has made it.
+        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+        yield Plane(runtime, asked, observed, api)
+        api.close()
+        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
+    finally:
+        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+@dataclass
+class Pools:
+    """Pools on the control plane, made, read, changed and deleted through the resource ``NodePool``."""
+
+    plane: Plane
+    resource: NodePool
+    made: dict[str, Properties] = field(default_factory=dict)
+
+    def name(self) -> str:
+        return f"p{uuid.uuid4().hex[:6]}-z"
+
+    def inputs(self, replicas: int, name: str | None = None, **template: Any) -> Properties:
+        """Checked inputs of a pool; its template has a label, an annotation, a taint and GPUs unless told otherwise."""
+        name = name or self.name()
+        properties = {
+            "kubeconfig": self.plane.observed.kubeconfig,
+            "clusterIdentity": self.plane.identity,
+            "clusterName": "test",
+            "name": name,
+            "replicas": replicas,
+            "annotations": {"example.com/note": "first"},
+            "taints": [KWOK_TAINT],
+            "capacity": {"cpu": "4", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "8"},
+            **template,
+            "labels": {
+                "kumulus.io/cluster": "test",
+                POOL_LABEL: name,
+                "kubernetes.io/os": "linux",
+                **template.get("labels", {"team": "search"}),
+            },
+        }
+        checked = self.resource.check({}, properties, "/")
+        assert checked.failures == []
+        return checked.inputs
+
+    async def create(self, inputs: Properties, said: Said | None = None, **options: Any) -> Properties:
+        self.made[str(inputs["name"])] = inputs
+        return (await self.resource.create(operation(said, **options), inputs))[1]
+
+    async def update(self, inputs: Properties, old: Properties, said: Said | None = None, **options: Any) -> Properties:
+        return await self.resource.update(operation(said, **options), "id", old, inputs)
+
+    async def read(self, inputs: Properties, outputs: Properties | None = None) -> Found | None:
+        return await self.resource.read(operation(), "id", outputs or inputs, inputs)
+
+    async def drift(self, inputs: Properties) -> Properties:
+        """What a read names as drift."""
+        found = await self.read(inputs)
+        assert found is not None
+        drift: Properties = found.outputs.get("drift", {})
+        return drift
+
+    async def delete(self, inputs: Properties) -> None:
+        await self.resource.delete(operation(), "id", inputs)
+
+    def nodes(self, inputs: Properties) -> dict[str, Object]:
+        """The nodes that carry the pool's label, by name."""
+        found = self.plane.api.list(NODES, labelSelector=f"{POOL_LABEL}={inputs['name']}")
+        return {node["metadata"]["name"]: node for node in found}
+
+    def uids(self, inputs: Properties) -> dict[str, str]:
+        return {name: node["metadata"]["uid"] for name, node in self.nodes(inputs).items()}
+
+
+def operation(said: Said | None = None, **options: Any) -> Operation:
+    """The circumstances of a call; ``stop``, ``preview`` and ``timeout`` as for :class:`Operation`."""
+    urn = "urn:pulumi:test::kumulus::kumulus:index:NodePool::pool"
+    return Operation(urn, said or Said(), options.pop("stop", None) or asyncio.Event(), **options)
+
+
+@pytest.fixture
+async def pools(plane: Plane) -> AsyncIterator[Pools]:
+    connections = Connections()
+    found = Pools(plane, NodePool(connections))
+    yield found
+    for inputs in found.made.values():
+        await found.delete(inputs)
+    await connections.close()
+
+
+@pytest.fixture
+def workloads(plane: Plane) -> Iterator[Callable[[str, Object], Object]]:
+    """Create pods and jobs that are removed after the test."""
+    made: list[str] = []
+
+    def create(path: str, body: Object) -> Object:
+        made.append(f"{path}/{body['metadata']['name']}?propagationPolicy=Background&gracePeriodSeconds=0")
+        return plane.api.create(path, body)
+
+    yield create
+    for path in made:
+        with suppress(Refused):
+            plane.api.delete(path)
+
+
+def pod(name: str, pool: str, cpu: str = "100m") -> Object:
+    """A pod for a node of a pool."""
+    return {"metadata": {"name": name, "labels": {"test": pool}}, "spec": pod_spec(pool, cpu)}
+
+
+def pod_spec(pool: str, cpu: str = "100m") -> Object:
+    return {
+        "nodeSelector": {POOL_LABEL: pool},
+        "tolerations": [{"key": KWOK_TAINT["key"], "operator": "Exists"}],
+        "containers": [{"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}],
+    }
+
+
+def job(name: str, pool: str, delay: str | None, parallelism: int = 1, cpu: str = "100m") -> Object:
+    """A Job whose pods complete after a delay, or at once without one."""
+    annotations = {"pod-complete.stage.kwok.x-k8s.io/delay": delay} if delay else {}
+    template = {
+        "metadata": {"labels": {"test": pool, "job": name}, "annotations": annotations},
+        "spec": {**pod_spec(pool, cpu), "restartPolicy": "Never"},
+    }
+    return {
+        "metadata": {"name": name},
+        "spec": {"parallelism": parallelism, "completions": parallelism, "template": template},
+    }
+
+
+def conditions(node: Object) -> dict[str, str]:
+    """A node's conditions: their status by type."""
+    return {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
+
+
+def ready(node: Object) -> bool:
+    return conditions(node).get("Ready") == "True"

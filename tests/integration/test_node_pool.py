@@ -1,0 +1,442 @@
+"""Node pools on a real control plane: made, resized, changed, drifted, interrupted, removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import certifi
+import pytest
+import yaml
+
+from kube import Client, Unreachable, load_kubeconfig
+from provider.errors import PartialFailure, ProviderError
+from provider.pools.converge import change_node
+from provider.pools.live import APPLIED, live_node
+from spec.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
+from tests.integration.conftest import (
+    JOBS,
+    KWOK_TAINT,
+    LEASES,
+    NODES,
+    PODS,
+    Plane,
+    Pools,
+    Said,
+    conditions,
+    job,
+    pod,
+    ready,
+)
+from tests.support.api import Object
+
+pytestmark = pytest.mark.integration
+Create = Callable[[str, Object], Object]
+
+
+def names(inputs: dict[str, Any], *ordinals: int) -> set[str]:
+    return {f"{inputs['name']}-{ordinal}" for ordinal in ordinals}
+
+
+# --- made and resized ------------------------------------------------------------------------------------------------
+
+
+async def test_fifty_nodes_are_ready_at_once_and_stay_ready(plane: Plane, pools: Pools) -> None:
+    inputs, said = pools.inputs(50), Said()
+    outputs = await pools.create(inputs, said)
+    made = pools.nodes(inputs)
+    assert outputs == inputs
+    assert set(made) == names(inputs, *range(50))
+    assert all(map(ready, made.values()))
+    assert sum(int(node["status"]["allocatable"]["nvidia.com/gpu"]) for node in made.values()) == 400
+    assert said.statuses[-1].startswith("nodes 50/50 · ")
+    # Once KWOK holds their leases it plays their kubelets.
+    plane.api.until(LEASES, lambda leases: set(made) <= set(leases), 30)
+    assert all(map(ready, pools.nodes(inputs).values()))
+    # The API server gives every new node a taint that the controller manager takes off a Ready one.
+    plane.api.until(
+        NODES,
+        lambda found: all(node["spec"]["taints"] == [KWOK_TAINT] for node in found.values()),
+        30,
+        labelSelector=f"{POOL_LABEL}={inputs['name']}",
+    )
+
+
+async def test_making_what_is_there_already_does_nothing(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(20)
+    await pools.create(inputs)
+    # The controller manager adds this label to every new node; after that nobody writes to them for minutes.
+    plane.api.until(
+        NODES,
+        lambda found: all("beta.kubernetes.io/os" in node["metadata"]["labels"] for node in found.values()),
+        30,
+        labelSelector=f"{POOL_LABEL}={inputs['name']}",
+    )
+    before = {name: node["metadata"]["resourceVersion"] for name, node in pools.nodes(inputs).items()}
+    assert await pools.update(inputs, inputs) == inputs
+    assert await pools.create(inputs) == inputs
+    assert {name: node["metadata"]["resourceVersion"] for name, node in pools.nodes(inputs).items()} == before
+
+
+async def test_growing_creates_only_the_missing_nodes(pools: Pools) -> None:
+    inputs = pools.inputs(3)
+    outputs = await pools.create(inputs)
+    before = pools.uids(inputs)
+    more = pools.inputs(6, inputs["name"])
+    assert (await pools.update(more, outputs))["replicas"] == 6
+    after = pools.uids(inputs)
+    assert set(after) == names(inputs, *range(6))
+    assert after.items() >= before.items()
+
+
+async def test_shrinking_removes_the_highest_ordinals_and_their_pods(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    inputs = pools.inputs(6)
+    pool, selector = inputs["name"], f"test={inputs['name']}"
+    outputs = await pools.create(inputs)
+    # Each node has room for one of these.
+    workloads(JOBS, job(f"{pool}-job", pool, "1h", parallelism=5, cpu="3"))
+    workloads(PODS, pod(pool, pool, cpu="3"))
+    bound = plane.api.until(
+        PODS,
+        lambda found: sum(p["status"]["phase"] == "Running" for p in found.values()) == 6,
+        60,
+        labelSelector=selector,
+    )
+    assert len({p["spec"]["nodeName"] for p in bound.values()}) == 6
+    uids, fewer = pools.uids(inputs), pools.inputs(2, pool)
+
+    said = Said()
+    await pools.update(fewer, outputs, said, preview=True)
+    assert "−4 nodes (6 → 2)" in said.messages[0]
+    assert "4 running pods would go" in said.messages[0]
+    assert pools.uids(inputs) == uids
+
+    assert (await pools.update(fewer, outputs))["replicas"] == 2
+    assert pools.uids(inputs) == {name: uids[name] for name in names(inputs, 0, 1)}
+    stayed = {name: p for name, p in bound.items() if p["spec"]["nodeName"] in names(inputs, 0, 1)}
+    left = {p["metadata"]["name"]: p for p in plane.api.list(PODS, labelSelector=selector)}
+    assert {name for name, p in left.items() if p["spec"].get("nodeName")} == set(stayed)
+    assert all(left[name]["metadata"]["uid"] == p["metadata"]["uid"] for name, p in stayed.items())
+    # The Job wants as many pods as before and holds nothing against them.
+    replaced = plane.api.until(PODS, lambda found: len(found) == 5, 30, labelSelector=f"job={pool}-job")
+    assert sum("nodeName" not in p["spec"] for p in replaced.values()) >= 3
+    assert plane.api.get(f"{JOBS}/{pool}-job")["status"].get("failed", 0) == 0
+
+
+async def test_a_pool_may_be_empty(pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    outputs = await pools.create(inputs)
+    none = pools.inputs(0, inputs["name"])
+    assert (await pools.update(none, outputs))["replicas"] == 0
+    assert pools.nodes(inputs) == {}
+    assert await pools.drift(none) == {}
+
+
+async def test_deleting_a_pool_removes_its_nodes_and_pods_and_nobody_elses(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    inputs, others = pools.inputs(3), pools.inputs(2)
+    await pools.create(inputs)
+    await pools.create(others)
+    pool = inputs["name"]
+    workloads(PODS, pod(pool, pool))
+    plane.api.until(PODS, lambda found: pool in found and "nodeName" in found[pool]["spec"], 30)
+    # Somebody took the pool's label off one of them: it is the pool's all the same.
+    plane.api.merge(f"{NODES}/{pool}-1", {"metadata": {"labels": {POOL_LABEL: None}}})
+    kept = pools.uids(others)
+    await pools.delete(inputs)
+    left = {node["name"] for node in plane.api.metadata(NODES)}
+    assert not left & names(inputs, 0, 1, 2)
+    assert plane.api.list(PODS, labelSelector=f"test={pool}") == []
+    assert pools.uids(others) == kept
+    await pools.delete(inputs)
+
+
+# --- changed in place ------------------------------------------------------------------------------------------------
+
+
+async def test_a_changed_template_is_applied_in_place(pools: Pools) -> None:
+    inputs = pools.inputs(3)
+    outputs = await pools.create(inputs)
+    before = pools.uids(inputs)
+    changed = pools.inputs(
+        3,
+        inputs["name"],
+        labels={"team": "ads", "rack": "r1"},
+        annotations={"example.com/note": "second"},
+        taints=[{**KWOK_TAINT, "value": "still"}, {"key": "dedicated", "effect": "PreferNoSchedule"}],
+        capacity={"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4", "example.com/nic": "2"},
+        allocatable={"cpu": "7"},
+        nodeInfo={"kubeletVersion": "v1.35.4"},
+    )
+    said = Said()
+    outputs = await pools.update(changed, outputs, said)
+    assert outputs == changed
+    assert pools.uids(inputs) == before
+    for node in pools.nodes(inputs).values():
+        labels, annotations, status = node["metadata"]["labels"], node["metadata"]["annotations"], node["status"]
+        assert (labels["team"], labels["rack"], annotations["example.com/note"]) == ("ads", "r1", "second")
+        assert node["spec"]["taints"] == [
+            {**KWOK_TAINT, "value": "still"},
+            {"key": "dedicated", "effect": "PreferNoSchedule"},
+        ]
+        assert status["capacity"] == changed["capacity"]
+        assert status["allocatable"] == {**changed["capacity"], "cpu": "7"}
+        assert status["nodeInfo"]["kubeletVersion"] == "v1.35.4"
+    assert await pools.drift(changed) == {}
+
+
+async def test_what_the_template_drops_is_removed(pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    outputs = await pools.create(inputs)
+    before = pools.uids(inputs)
+    without = pools.inputs(
+        2, inputs["name"], labels={}, annotations={}, taints=[], capacity={"cpu": "4", "memory": "16Gi", "pods": "110"}
+    )
+    await pools.update(without, outputs)
+    assert pools.uids(inputs) == before
+    for node in pools.nodes(inputs).values():
+        assert "team" not in node["metadata"]["labels"]
+        assert "example.com/note" not in node["metadata"]["annotations"]
+        assert "taints" not in node["spec"]
+        assert "nvidia.com/gpu" not in node["status"]["capacity"]
+        assert "nvidia.com/gpu" not in node["status"]["allocatable"]
+
+
+async def test_a_taint_that_appears_meanwhile_survives(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(1)
+    await pools.create(inputs)
+    node = f"{inputs['name']}-0"
+    stale = live_node(plane.api.get(f"{NODES}/{node}"))
+    fault = {"key": "fault.example.com/gpu", "value": "xid-79", "effect": "NoExecute"}
+    plane.api.merge(f"{NODES}/{node}", {"spec": {"taints": [KWOK_TAINT, fault]}})
+    changed = pools.inputs(1, inputs["name"], taints=[{"key": "dedicated", "effect": "NoSchedule"}])
+    pool = pool_from_properties({key: changed[key] for key in POOL_KEYS})
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        await change_node(client, pool, 0, stale)
+    assert plane.api.get(f"{NODES}/{node}")["spec"]["taints"] == [{"key": "dedicated", "effect": "NoSchedule"}, fault]
+
+
+# --- drift -----------------------------------------------------------------------------------------------------------
+
+
+async def test_drift_of_every_kind_is_named_and_repaired(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(9)
+    await pools.create(inputs)
+    pool, api = inputs["name"], plane.api
+    before = pools.uids(inputs)
+    api.delete(f"{NODES}/{pool}-7")
+    api.delete(f"{NODES}/{pool}-8")
+    api.merge(f"{NODES}/{pool}-0", {"metadata": {"labels": {"team": "ads"}}})
+    api.merge(f"{NODES}/{pool}-1", {"spec": {"taints": []}})
+    api.merge(f"{NODES}/{pool}-2/status", {"status": {"capacity": {"nvidia.com/gpu": "4"}}})
+    api.merge(f"{NODES}/{pool}-3", {"metadata": {"labels": {POOL_LABEL: None}}})
+    api.merge(f"{NODES}/{pool}-4", {"metadata": {"annotations": {APPLIED: "spoiled"}}})
+    intruder = {"metadata": {"name": f"{pool}-intruder", "labels": {POOL_LABEL: pool}}}
+    api.create(NODES, intruder)
+
+    found = await pools.read(inputs)
+    assert found is not None
+    assert found.inputs == inputs
+    assert found.outputs["replicas"] == 7
+    assert found.outputs["drift"] == {
+        "missing": f"2: {pool}-7, {pool}-8",
+        "extra": f"1: {pool}-intruder",
+        "altered": {
+            f"{pool}-0": 'labels["team"]: "ads" instead of "search"',
+            f"{pool}-1": 'taints["kwok.x-k8s.io/node:NoSchedule"]: missing instead of "fake"',
+            f"{pool}-2": 'capacity["nvidia.com/gpu"]: "4" instead of "8"',
+            f"{pool}-3": f'labels["{POOL_LABEL}"]: missing instead of "{pool}"',
+            f"{pool}-4": f'annotations["{APPLIED}"]: "another record" instead of "our record"',
+        },
+    }
+    differing = {d.path for d in pools.resource.diff(found.outputs, inputs)}
+    assert differing == {"replicas", "drift.missing", "drift.extra", "drift.altered"}
+
+    assert await pools.update(inputs, found.outputs) == inputs
+    after = pools.uids(inputs)
+    assert set(after) == names(inputs, *range(9))
+    untouched = names(inputs, *range(7))
+    assert {name: after[name] for name in untouched} == {name: before[name] for name in untouched}
+    assert await pools.drift(inputs) == {}
+
+
+async def test_what_others_did_to_nodes_is_no_drift_and_survives_a_repair(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    node, api = f"{NODES}/{inputs['name']}-0", plane.api
+    fault = {"key": "fault.example.com/gpu", "value": "xid-79", "effect": "NoExecute"}
+    api.merge(
+        node,
+        {
+            "metadata": {"labels": {"example.com/theirs": "yes"}, "annotations": {"example.com/theirs": "yes"}},
+            "spec": {"unschedulable": True, "taints": [KWOK_TAINT, fault]},
+        },
+    )
+    status = api.get(node)["status"]
+    broken = {"type": "GpuHealthy", "status": "False", "reason": "Xid79", "message": "fallen off the bus"}
+    api.merge(
+        f"{node}/status",
+        {"status": {"conditions": [*status["conditions"], broken], "capacity": {"example.com/theirs": "3"}}},
+    )
+    assert await pools.drift(inputs) == {}
+
+    changed = pools.inputs(
+        2, inputs["name"], labels={"team": "ads"}, capacity={**inputs["capacity"], "nvidia.com/gpu": "4"},
+        taints=[{**KWOK_TAINT, "value": "still"}],
+    )  # fmt: skip
+    await pools.update(changed, inputs)
+    after = api.get(node)
+    assert after["metadata"]["labels"]["example.com/theirs"] == "yes"
+    assert after["metadata"]["annotations"]["example.com/theirs"] == "yes"
+    assert after["spec"]["unschedulable"] is True
+    assert fault in after["spec"]["taints"]
+    assert conditions(after)["GpuHealthy"] == "False"
+    assert after["status"]["capacity"]["example.com/theirs"] == "3"
+    assert (after["metadata"]["labels"]["team"], after["status"]["capacity"]["nvidia.com/gpu"]) == ("ads", "4")
+
+
+async def test_a_pool_without_any_node_left_is_gone(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    for name in names(inputs, 0, 1):
+        plane.api.delete(f"{NODES}/{name}")
+    assert await pools.read(inputs) is None
+
+
+# --- real nodes ------------------------------------------------------------------------------------------------------
+
+
+def real_node(name: str, **labels: str) -> Object:
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux", **labels}},
+        "status": {
+            "capacity": {"cpu": "2"},
+            "nodeInfo": {
+                **dict.fromkeys(("architecture", "bootID", "kernelVersion", "kubeProxyVersion", "kubeletVersion"), ""),
+                **dict.fromkeys(("machineID", "operatingSystem", "osImage", "systemUUID"), ""),
+                "containerRuntimeVersion": "containerd://1.7.2",
+            },
+        },
+    }
+
+
+def writers(node: Object) -> set[str]:
+    return {entry["manager"] for entry in node["metadata"]["managedFields"]}
+
+
+async def test_a_real_nodes_name_is_refused_and_the_node_left_alone(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(3)
+    taken = f"{inputs['name']}-1"
+    plane.api.create(NODES, real_node(taken))
+    try:
+        with pytest.raises(PartialFailure) as raised:
+            await pools.create(inputs)
+        assert str(raised.value) == (
+            f"pool {inputs['name']}: nodes: 2 created: a real node already carries the name {taken}; "
+            "rename the node group or its zone"
+        )
+        assert raised.value.outputs["replicas"] == 2
+        assert raised.value.outputs["drift"] == {"realNodes": f"1: {taken}"}
+        await pools.delete(inputs)
+        assert {node["name"] for node in plane.api.metadata(NODES)} & names(inputs, 0, 1, 2) == {taken}
+        node = plane.api.get(f"{NODES}/{taken}")
+        assert node["status"]["capacity"] == {"cpu": "2"}
+        assert "kumulus" not in writers(node)
+    finally:
+        plane.api.delete(f"{NODES}/{taken}")
+
+
+async def test_a_real_node_under_the_pools_label_is_never_removed(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    worker = f"{inputs['name']}-worker"
+    plane.api.create(NODES, real_node(worker, **{POOL_LABEL: inputs["name"]}))
+    try:
+        assert await pools.drift(inputs) == {}
+        await pools.update(inputs, inputs)
+        await pools.delete(inputs)
+        assert set(pools.nodes(inputs)) == {worker}
+    finally:
+        plane.api.delete(f"{NODES}/{worker}")
+
+
+# --- interrupted -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_create_that_was_killed_half_way_is_finished_by_the_next(pools: Pools) -> None:
+    inputs, said = pools.inputs(300), Said()
+    task = asyncio.ensure_future(pools.create(inputs, said))
+    said.on_status = lambda _: task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    half = pools.uids(inputs)
+    assert 0 < len(half) < 300
+    await pools.create(inputs)
+    after = pools.uids(inputs)
+    assert set(after) == names(inputs, *range(300))
+    assert after.items() >= half.items()
+
+
+async def test_a_stop_ends_it_soon_and_records_what_was_done(pools: Pools) -> None:
+    inputs, said, stop = pools.inputs(300), Said(), asyncio.Event()
+    said.on_status = lambda _: stop.set()
+    with pytest.raises(PartialFailure) as raised:
+        await pools.create(inputs, said, stop=stop)
+    there = len(pools.nodes(inputs))
+    failure = raised.value
+    assert 0 < there < 300
+    assert failure.resource_id == f"test/{inputs['name']}"
+    assert failure.outputs["replicas"] == there
+    assert f"{there:,} created; {300 - there:,} left to do: stopped on request" in str(failure)
+    assert str(failure.outputs["drift"]["missing"]).startswith(f"{300 - there:,}: ")
+
+    outputs = await pools.update(inputs, failure.outputs)
+    assert outputs == inputs
+    assert set(pools.nodes(inputs)) == names(inputs, *range(300))
+
+
+async def test_a_users_timeout_records_what_was_done(pools: Pools) -> None:
+    inputs = pools.inputs(400)
+    with pytest.raises(PartialFailure, match="not finished in time") as raised:
+        await pools.create(inputs, timeout=0.1)
+    assert raised.value.outputs["replicas"] == len(pools.nodes(inputs)) < 400
+
+
+async def test_two_runs_at_once_make_each_node_once(pools: Pools) -> None:
+    inputs = pools.inputs(60)
+    await asyncio.gather(pools.create(inputs), pools.create(inputs))
+    assert set(pools.nodes(inputs)) == names(inputs, *range(60))
+    assert await pools.drift(inputs) == {}
+
+
+# --- another cluster -------------------------------------------------------------------------------------------------
+
+
+async def test_in_another_cluster_under_the_same_kubeconfig_there_is_nothing_of_ours(pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    elsewhere = {**inputs, "clusterIdentity": "another"}
+    before = pools.uids(inputs)
+    assert await pools.read(elsewhere) is None
+    await pools.delete(elsewhere)
+    with pytest.raises(ProviderError, match=r"another cluster .* answers in place of another"):
+        await pools.update(elsewhere, elsewhere)
+    assert pools.uids(inputs) == before
+
+
+async def test_a_server_with_another_certificate_is_unreachable_in_words(plane: Plane, tmp_path: Path) -> None:
+    document = yaml.safe_load((plane.directory / "kubeconfig.yaml").read_text())
+    document["clusters"][0]["cluster"]["certificate-authority"] = certifi.where()
+    for entry in ("client-certificate", "client-key"):
+        user = document["users"][0]["user"]
+        user[entry] = str(plane.directory / user[entry])
+    file = tmp_path / "kubeconfig.yaml"
+    file.write_text(yaml.safe_dump(document))
+    async with Client(load_kubeconfig(file)) as client:
+        with pytest.raises(Unreachable, match="not reachable: its certificate is not trusted: "):
+            await client.get("/api/v1/namespaces", patience=0.2)
