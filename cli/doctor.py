@@ -16,7 +16,7 @@ from pathlib import Path
 from cli.project import ROOT
 from toolchain import cache, golang, pins, plugins, venv
 from toolchain.locate import Location, is_installed, locate, plugin_directory, pulumi_home
-from toolchain.pins import Pins
+from toolchain.pins import Pins, Tool
 
 _MEMORY_GIGABYTES = 2.0
 
@@ -54,16 +54,16 @@ def examine() -> list[Finding]:
     """Look at everything."""
     known = pins.load()
     locations = [locate(known, tool) for tool in known.tools]
-    building = any(location.path is None and not location.tool.optional for location in locations)
+    lacking = [location.tool for location in locations if location.path is None and not location.tool.optional]
     return [
         _python(),
         _venv(),
-        _go(known, building),
+        _go(known, bool(lacking)),
         *(_tool(location) for location in locations),
         *_other_kubernetes(known),
         _kubernetes_plugin(known),
         _command_plugin(),
-        _disk(known, building),
+        _disk(known, lacking),
         _memory(),
     ]
 
@@ -153,13 +153,14 @@ def _command_plugin() -> Finding:
     return Finding(name, "absent", "-", "none", purpose, f"needed for hostCommands only: {remedy}", remedy)
 
 
-def _disk(known: Pins, building: bool) -> Finding:
+def _disk(known: Pins, lacking: list[Tool]) -> Finding:
     folder = cache.root()
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free / 1e9
-    low = building and free < known.build_gigabytes
-    note = f"building needs {known.build_gigabytes:.0f} GB for a while" if building else ""
+    needed = known.gigabytes_to_build(lacking)
+    low = free < needed
+    note = f"building needs {needed:.0f} GB for a while" if lacking else ""
     remedy = "make room, or set XDG_CACHE_HOME to a directory with more"
     return Finding("disk", "missing" if low else "ok", f"{free:.0f} GB", f"free in {_short(folder)}", "", note, remedy)
 

@@ -38,7 +38,8 @@ def require_stack(stack: str) -> str:
 def clusters_directory() -> Path:
     """Where the files of local clusters are, a directory for each stack."""
     home = os.environ.get("KUMULUS_HOME", "")
-    return (Path(home).absolute() if home else ROOT / ".kumulus") / "clusters"
+    # A relative one is relative to the program, as in the provider.
+    return ROOT / (home or ".kumulus") / "clusters"
 
 
 def kubeconfig(stack: str) -> Path:

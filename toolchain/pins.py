@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,12 @@ class Pins:
     kubernetes: Mapping[str, str]
     """Kubernetes versions besides the default one, to the module each is built in."""
     go_minimum: str
-    build_gigabytes: float
+    disk: Mapping[str, float]
+    """The most disk space that building in a module takes, in GB."""
+
+    def gigabytes_to_build(self, tools: Sequence[Tool]) -> float:
+        """The disk space needed to build these tools: modules are built one after the other."""
+        return max((self.disk[tool.module] for tool in tools), default=0.0)
 
     def tool(self, name: str) -> Tool:
         """The tool of this name.
@@ -155,7 +160,7 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
             tools=tools,
             kubernetes={entry["version"]: entry["module"] for entry in document.get("kubernetes", [])},
             go_minimum=document["go"]["minimum"],
-            build_gigabytes=document["disk"]["build-gigabytes"],
+            disk=document["disk"],
         )
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise ToolchainError(f"{path} cannot be used: {error!r}") from error

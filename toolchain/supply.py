@@ -63,7 +63,7 @@ def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
         say(f"{', '.join(tool.name for tool in reused)}: unchanged, taken from an earlier build")
     if not to_build:
         return
-    _check_disk(known, scratch)
+    _check_disk(known.gigabytes_to_build(to_build), scratch)
     (scratch / "work").mkdir(parents=True, exist_ok=True)
     builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
     for number, tool in enumerate(to_build, start=1):
@@ -81,9 +81,9 @@ def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
             builder.drop_caches(tool.module)
 
 
-def _check_disk(known: Pins, scratch: Path) -> None:
+def _check_disk(total: float, scratch: Path) -> None:
     scratch.mkdir(parents=True, exist_ok=True)
-    needed = known.build_gigabytes - _gigabytes(scratch)
+    needed = total - _gigabytes(scratch)
     free = shutil.disk_usage(scratch).free / 1e9
     if free < needed:
         raise ToolchainError(

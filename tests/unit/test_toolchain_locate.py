@@ -164,7 +164,10 @@ def test_what_cannot_be_had_is_refused(tool: str, version: str | None, said: str
         toolchain.find(tool, version)
 
 
-def test_every_pinned_tool_has_its_module_and_checksums() -> None:
-    for tool in pins.load().tools:
+def test_every_pinned_tool_has_its_module_with_checksums_and_a_disk_estimate() -> None:
+    known = pins.load()
+    others = [tool for version in known.kubernetes for tool in known.control_plane(version)]
+    for tool in (*known.tools, *others):
         assert (tool.sources / "go.mod").is_file(), tool.name
         assert (tool.sources / "go.sum").is_file(), tool.name
+        assert known.gigabytes_to_build([tool]) > 0

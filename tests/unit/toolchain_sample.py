@@ -68,7 +68,8 @@ class Sample:
                 [go]
                 minimum = "1.21"
                 [disk]
-                build-gigabytes = {gigabytes}
+                alpha = {gigabytes}
+                beta = {gigabytes}
                 [ldflags]
                 alpha = ["-X main.version=v{{version}}"]
                 beta = ["-X main.version=v{{version}}"]
