@@ -1,20 +1,17 @@
 """The Pulumi program: load the stack's spec, declare the cluster, export its outputs."""
 
-import os
-import signal
 from pathlib import Path
 
 import pulumi
 from pulumi.runtime.config import get_config_env
 
 from components.emulated_cluster import EmulatedCluster
+from components.engine import end_with_engine
 from spec.errors import SpecError
 from spec.load import load
 
-# When a resource fails, the engine interrupts this program. By default that prints a traceback of its event loop and
-# then waits seconds for its threads, though the failure itself is already reported under its resource: so it just
-# ends, with the code by which Pulumi's language host knows that the user has been told what is wrong.
-signal.signal(signal.SIGINT, lambda *_: os._exit(32))
+if __name__ == "__main__":
+    end_with_engine()
 
 BASE = Path(__file__).resolve().parent
 # Every key of the namespace, so that a misspelt one is told instead of ignored.

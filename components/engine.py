@@ -1,0 +1,41 @@
+"""How a Pulumi program ends when its engine does not wait for it any more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import psutil
+
+# By this exit code Pulumi's language host knows that the user has been told what is wrong.
+_TOLD = 32
+_LOOK_EVERY = 1.0
+
+
+def end_with_engine() -> None:
+    """End this program, without a word, when the engine interrupts it and when the engine was killed.
+
+    When a resource fails, the engine interrupts the program. By default that prints a traceback of its event loop and
+    then waits seconds for its threads, though the failure is already reported under its resource.
+
+    When the engine was killed, the program would wait for its answers for ever, and Pulumi's language host, which
+    looks after the engine every five minutes, would wait for the program.
+
+    To be called at the start of a program, in its main thread.
+    """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_TOLD))
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+
+
+def _watch(host: int) -> None:
+    """Wait until the language host has lost its parent, which is the engine, or is gone itself."""
+    try:
+        process = psutil.Process(host)
+        engine = process.ppid()
+        while process.ppid() == engine:
+            time.sleep(_LOOK_EVERY)
+    except psutil.NoSuchProcess:
+        pass
+    os._exit(_TOLD)
