@@ -26,7 +26,7 @@ _REMAINING = """
         * ({"h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 0.000001, "µs": 0.000001, "ns": 0.000000001}
            [.captures[1].string])]
      | add) as $seconds
-    | (((.status.startTime | fromdate) + $seconds - now) * 1000 | floor) as $left
+    | (((.status.startTime | fromdate) + $seconds - now) * 1000 | ceil) as $left
     | if $left > 0 then "\\($left)ms" else "0s" end
   else "0s" end
 """.strip().replace("DELAY_ANNOTATION", DELAY_ANNOTATION)
