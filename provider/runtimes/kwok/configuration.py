@@ -95,6 +95,9 @@ def controller_documents() -> list[dict[str, Any]]:
                 "podPlayStageParallelism": _PARALLELISM,
                 "nodePlayStageParallelism": _PARALLELISM,
                 "nodeLeaseParallelism": _PARALLELISM,
+                # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
+                # theirs elsewhere in 10.0.0.0/8, see spec.nodes.
+                "cidr": "10.0.0.0/16",
             },
         },
         *stages(),
