@@ -28,7 +28,6 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     environment["KWOK_WORKDIR"] = str(layout.home)
     # A config of its own even where none is needed: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
-    previous = os.umask(0o077)
     try:
         process = await asyncio.create_subprocess_exec(
             str(toolchain.find("kwokctl")),
@@ -40,11 +39,10 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
             stderr=asyncio.subprocess.STDOUT,
             env=environment,
             cwd=str(layout.home),
+            umask=0o077,
         )
     except toolchain.ToolchainError as error:
         raise ProviderError(str(error)) from None
-    finally:
-        os.umask(previous)
     saying = asyncio.create_task(process.communicate())
     try:
         async with asyncio.timeout(timeout):

@@ -42,7 +42,7 @@ class Claims:
 
     def __init__(self, avoid: set[int] | None = None) -> None:
         self._avoid = avoid or set()
-        self._locks: list[int] = []
+        self._locks: dict[int, int] = {}
         self._folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
 
     def __enter__(self) -> Claims:
@@ -52,8 +52,14 @@ class Claims:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for lock in self._locks:
+        for port, lock in self._locks.items():
+            self.path(port).unlink(missing_ok=True)
             os.close(lock)
+        self._locks.clear()
+
+    def path(self, port: int) -> Path:
+        """The file that stands for a port while it is claimed."""
+        return self._folder / str(port)
 
     def take(self) -> int:
         """Claim a free port.
@@ -61,18 +67,22 @@ class Claims:
         Raises:
             NoFreePort: none was found.
         """
-        for port in random.sample(_RANGE, 500):
+        for port in random.sample(_RANGE, min(500, len(_RANGE))):
             if port not in self._avoid and self.claim(port) and not in_use(port):
                 return port
         raise NoFreePort(f"no free port between {_RANGE.start} and {_RANGE.stop - 1} on 127.0.0.1")
 
     def claim(self, port: int) -> bool:
         """Claim one particular port against other Kumulus runs; False when one of them has it."""
-        lock = os.open(self._folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last holder may have removed the file meanwhile: then somebody else can lock another of that name.
+            held = os.stat(self.path(port)).st_ino == os.fstat(lock).st_ino
         except OSError:
+            held = False
+        if not held:
             os.close(lock)
             return False
-        self._locks.append(lock)
+        self._locks[port] = lock
         return True
