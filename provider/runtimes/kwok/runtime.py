@@ -15,16 +15,14 @@ from typing import Any, ClassVar
 
 import toolchain
 from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
-from kube.bulk import for_each
 from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Runtime, Wanted
-from provider.runtimes.kwok import configuration, kwokctl, ports, processes
+from provider.runtimes.kwok import configuration, handover, kwokctl, ports, processes
 from provider.runtimes.kwok.layout import Layout, dump
 
 _NEEDED_BYTES = 1 << 30
 _START_TIMEOUT = 90.0
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
 class KwokRuntime(Runtime):
@@ -105,8 +103,8 @@ class KwokRuntime(Runtime):
 
     def _prepare_home(self, layout: Layout) -> None:
         try:
-            layout.home.mkdir(parents=True, exist_ok=True)
-            layout.home.chmod(0o700)
+            # A home that is there already, such as /srv, keeps its mode: each cluster's directory is private anyway.
+            layout.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             layout.directory.parent.mkdir(mode=0o700, exist_ok=True)
             free = kwokctl.free_bytes(layout.home)
         except OSError as error:
@@ -177,23 +175,25 @@ class KwokRuntime(Runtime):
             return self._observed(layout, actual)
 
     async def _start(self, layout: Layout, report: Reporter, *, hand_over: bool) -> None:
-        """Start what is dead; a new kwok-controller takes the node leases over at once.
-
-        KWOK's leases are held by ``<host>_<uuid of the process>``: a new controller would wait for the old one's to
-        expire, up to 200 s in which neither nodes nor pods are advanced.
-        """
+        """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
         try:
-            handed = hand_over and await _release_leases(layout, patience=1.0)
+            handed = hand_over and await _released(layout, patience=1.0)
             processes.correct_pid_files(layout.directory, processes.running(layout.directory))
             await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
             if hand_over and not handed:
                 await self._answering(layout, report)
-                await _release_leases(layout, patience=30.0)
                 processes.end(processes.running(layout.directory).get("kwok-controller", []))
+                await _released(layout, patience=30.0)
                 processes.correct_pid_files(layout.directory, processes.running(layout.directory))
                 await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
+            if hand_over:
+                report.status("handing nodes and pods over to the new kwok-controller")
+                async with Client(load_kubeconfig(layout.kubeconfig)) as client:
+                    await handover.resume(client)
         except ProviderError as error:
             raise ProviderError(_explain(layout, str(error))) from None
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_explain(layout, f"the API server of cluster {layout.name} fails: {error}")) from None
 
     def _reconfigure(self, layout: Layout, report: Reporter) -> None:
         """Write the controller's settings anew and end it; the start that follows makes it read them."""
@@ -278,16 +278,10 @@ async def _identity(layout: Layout, patience: float) -> str:
                 await asyncio.sleep(0.05)
 
 
-async def _release_leases(layout: Layout, patience: float) -> bool:
-    """Take every node lease away from its holder; False when the API server does not answer."""
-    try:
-        async with Client(load_kubeconfig(layout.kubeconfig), patience=patience) as client:
-            names = [lease["metadata"]["name"] async for page in client.pages(_LEASES) for lease in page]
-            release = {"spec": {"holderIdentity": None}}
-            await for_each(names, lambda name: client.merge_patch(f"{_LEASES}/{name}", release), workers=32)
-            return True
-    except (ApiError, Unreachable, KubeconfigError):
-        return False
+async def _released(layout: Layout, patience: float) -> bool:
+    """Whether the leases of a kwok-controller that ended could be removed."""
+    async with Client(load_kubeconfig(layout.kubeconfig), patience=patience) as client:
+        return await handover.release(client)
 
 
 @asynccontextmanager

@@ -1,0 +1,91 @@
+"""Hand nodes and pods over from a kwok-controller that ended to the one that takes its place.
+
+KWOK's node leases are held by ``<host>_<uuid of the process>``: a new controller would wait for the old one's to
+expire, up to 200 s in which neither nodes nor pods are advanced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from kube import ApiError, Client, Unreachable
+from kube.bulk import for_each
+from kube.client import MERGE_PATCH
+
+RESUMED = "kumulus.io/resumed"
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_UNFINISHED = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_PATIENCE = 20.0
+
+
+async def release(client: Client) -> bool:
+    """Delete every node lease, before the new controller starts; False when the API server does not answer.
+
+    Deleted rather than taken from its holder: a new controller that does not see a lease yet tries to create it, and
+    comes back to one that exists only after a quarter of its 200 s.
+    """
+
+    async def delete(name: str) -> None:
+        with suppress(ApiError):
+            await client.delete(f"{_LEASES}/{name}")
+
+    try:
+        names = [lease["metadata"]["name"] async for page in client.pages(_LEASES) for lease in page]
+        outcome = await for_each(names, delete, workers=client.connections)
+    except (ApiError, Unreachable):
+        return False
+    return outcome.complete
+
+
+async def resume(client: Client) -> None:
+    """Have the new controller look at every pod that has something to expect of it.
+
+    KWOK v0.8.0 looks at a node's pods when it has taken the node's lease, but passes over them while its own view of
+    that lease is some milliseconds behind (controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly): until
+    such a pod changes it neither runs, nor completes, nor goes. So each is changed, once the leases are held.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    give_up = time.monotonic() + _PATIENCE
+    pause = 0.05
+    while not await _held(client) and time.monotonic() < give_up:
+        await asyncio.sleep(pause)
+        pause = min(1.0, pause * 2)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    change = {"metadata": {"annotations": {RESUMED: now}}}
+    waiting = [_path(pod) async for page in client.pages("/api/v1/pods", _UNFINISHED) for pod in page if _waits(pod)]
+    await for_each(
+        waiting,
+        lambda path: client.write("PATCH", path, change, content_type=MERGE_PATCH),
+        workers=client.connections,
+    )
+
+
+async def _held(client: Client) -> bool:
+    """Whether every node's lease is held."""
+    held = {
+        lease["metadata"]["name"]
+        async for page in client.pages(_LEASES)
+        for lease in page
+        if lease["spec"].get("holderIdentity")
+    }
+    nodes = client.pages("/api/v1/nodes", limit=2000, accept=_METADATA_ONLY)
+    return held.issuperset([node["metadata"]["name"] async for page in nodes for node in page])
+
+
+def _waits(pod: Mapping[str, Any]) -> bool:
+    """Whether one of the stages applies to a pod that is bound and has not ended."""
+    meta = pod["metadata"]
+    of_a_job = any(owner.get("kind") == "Job" for owner in meta.get("ownerReferences") or ())
+    return of_a_job or "deletionTimestamp" in meta or pod["status"].get("phase") == "Pending"
+
+
+def _path(pod: Mapping[str, Any]) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
