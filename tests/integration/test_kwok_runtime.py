@@ -1,0 +1,361 @@
+"""The kwok runtime on this machine: what it opens, what it brings back, what it refuses, what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from provider.errors import ProviderError
+from provider.runtimes.kwok.layout import Layout
+from provider.runtimes.kwok.ports import Claims, NoFreePort, in_use
+from provider.runtimes.kwok.runtime import KwokRuntime
+from tests.integration.conftest import JOBS, PODS, Plane, Pools, Said, job, pod, ready, wanted
+from tests.support import processes
+from tests.support.api import Object
+
+pytestmark = pytest.mark.integration
+Create = Callable[[str, Object], Object]
+COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+
+
+@contextmanager
+def occupied(port: int = 0) -> Iterator[int]:
+    """Listen on a port of this machine."""
+    with closing(socket.socket()) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+# --- what runs -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_control_plane_is_five_processes_that_answer(plane: Plane) -> None:
+    assert set(plane.processes()) == COMPONENTS
+    found = await plane.read()
+    assert found == plane.observed
+    assert found is not None
+    assert found.components == dict.fromkeys(COMPONENTS, "running")
+    assert found.health == "running"
+    assert found.identity == plane.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+    assert found.server == plane.api.server
+    assert found.configuration == plane.runtime.configuration(plane.wanted)
+
+
+def test_everything_listens_on_this_machine_only(plane: Plane) -> None:
+    heard = processes.listening(pid for pids in plane.processes().values() for pid in pids)
+    assert {address for address, _ in heard} == {"127.0.0.1"}
+    assert {port for _, port in heard} >= set(Layout(plane.directory).ports().values())
+
+
+def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
+    assert mode(plane.directory) == 0o700
+    ours = [path for path in files(plane.directory) if path.parent.name != "bin"]
+    secret = [path for path in ours if path.suffix == ".key" or b"PRIVATE KEY" in path.read_bytes()]
+    assert plane.directory / "pki" / "admin.key" in secret
+    for path in [*secret, plane.directory / "kubeconfig.yaml"]:
+        assert mode(path) == 0o600, path
+
+
+async def test_another_cluster_under_the_same_directory_is_not_ours(plane: Plane) -> None:
+    assert await plane.runtime.read(plane.observed.directory, plane.observed.kubeconfig, "another") is None
+
+
+# --- stages ----------------------------------------------------------------------------------------------------------
+
+
+def moment(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+
+
+async def phases(plane: Plane, pool: str, phase: str, count: int = 1) -> dict[str, Object]:
+    """Wait until that many pods of a test are in a phase."""
+
+    def reached(found: object) -> bool:
+        assert isinstance(found, dict)
+        return sum(p["status"].get("phase") == phase for p in found.values()) >= count
+
+    return dict(plane.api.until(PODS, reached, 40, labelSelector=f"test={pool}"))
+
+
+async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, pools: Pools, workloads: Create) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    pool = inputs["name"]
+    workloads(PODS, pod(pool, pool))
+    await phases(plane, pool, "Running")
+    workloads(JOBS, job(f"{pool}-none", pool, None))
+    workloads(JOBS, job(f"{pool}-odd", pool, "soon"))
+    done = await phases(plane, pool, "Succeeded", 2)
+    bare = done.pop(pool)
+    assert bare["status"]["phase"] == "Running"
+    assert {c["type"]: c["status"] for c in bare["status"]["conditions"]}["Ready"] == "True"
+    assert bare["status"]["podIP"]
+    for found in done.values():
+        state = found["status"]["containerStatuses"][0]["state"]["terminated"]
+        assert (state["exitCode"], state["reason"]) == (0, "Completed")
+        assert state["startedAt"] == found["status"]["startTime"]
+        assert {c["type"]: c["status"] for c in found["status"]["conditions"]}["Ready"] == "False"
+    for name in ("none", "odd"):
+        plane.api.until(JOBS, lambda jobs, name=name: jobs[f"{pool}-{name}"]["status"].get("succeeded") == 1, 30)
+    assert all(map(ready, pools.nodes(inputs).values()))
+
+
+async def test_a_jobs_delay_counts_from_the_pods_start_whatever_happens_meanwhile(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    delay, inputs = 6, pools.inputs(1)
+    await pools.create(inputs)
+    pool = inputs["name"]
+    workloads(JOBS, job(pool, pool, f"{delay}s"))
+    ((name, running),) = (await phases(plane, pool, "Running")).items()
+    started = moment(running["status"]["startTime"])
+    processes.kill(plane.processes()["kwok-controller"])
+    await plane.repair()
+    restarted = (datetime.now(UTC) - started).total_seconds()
+    # Counted anew from this change the delay would end four seconds too late.
+    await asyncio.sleep(max(0.0, 4 - restarted))
+    plane.api.merge(f"{PODS}/{name}", {"metadata": {"labels": {"changed": "yes"}}})
+    done = (await phases(plane, pool, "Succeeded"))[name]
+    ended = moment(done["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"])
+    assert delay <= (ended - started).total_seconds() <= max(delay, restarted) + 2.5
+
+
+# --- brought back ----------------------------------------------------------------------------------------------------
+
+
+async def works(plane: Plane, pools: Pools, workloads: Create, pool: str) -> None:
+    """The nodes are as before, and a pod is bound, runs and completes: every component does its part."""
+    inputs = pools.made[pool]
+    assert await pools.drift(inputs) == {}
+    assert all(map(ready, pools.nodes(inputs).values()))
+    workloads(JOBS, job(pool, pool, None))
+    await phases(plane, pool, "Succeeded")
+
+
+@pytest.mark.parametrize("victim", ["etcd", "kube-apiserver", "kwok-controller", "all"])
+async def test_what_died_is_named_and_brought_back_with_all_nodes(
+    plane: Plane, pools: Pools, workloads: Create, victim: str
+) -> None:
+    inputs = pools.inputs(5)
+    await pools.create(inputs)
+    uids, alive = pools.uids(inputs), plane.processes()
+    victims = COMPONENTS if victim == "all" else {victim}
+    processes.kill(pid for name in victims for pid in alive[name])
+
+    found = await plane.read()
+    assert found is not None
+    assert found.identity == plane.identity
+    assert {name for name, state in found.components.items() if state == "stopped"} >= victims
+    assert found.components["kube-scheduler"] == ("stopped" if victim == "all" else "running")
+    assert found.health == ("stopped" if victim == "all" else "degraded")
+
+    repaired = await plane.repair()
+    assert (repaired.health, repaired.identity) == ("running", plane.identity)
+    assert await plane.read() == plane.observed
+    assert pools.uids(inputs) == uids
+    survivors = {name: pids for name, pids in plane.processes().items() if name not in victims}
+    if victim == "kwok-controller":
+        assert survivors == {name: pids for name, pids in alive.items() if name not in victims}
+    await works(plane, pools, workloads, inputs["name"])
+
+
+async def test_after_a_reboot_pid_files_that_name_strangers_are_neither_believed_nor_their_processes_killed(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    stranger = await asyncio.create_subprocess_exec("sleep", "600")
+    try:
+        processes.kill(pid for pids in plane.processes().values() for pid in pids)
+        for name in COMPONENTS:
+            (plane.directory / "pids" / f"{name}.pid").write_text(str(stranger.pid))
+        found = await plane.read()
+        assert found is not None
+        assert found.components == dict.fromkeys(COMPONENTS, "stopped")
+        assert (await plane.repair()).health == "running"
+        assert stranger.returncode is None
+        await works(plane, pools, workloads, inputs["name"])
+    finally:
+        stranger.kill()
+        await stranger.wait()
+
+
+async def test_a_port_that_somebody_took_meanwhile_is_named_with_its_holder(plane: Plane) -> None:
+    port = Layout(plane.directory).ports()["kwok-controller"]
+    processes.kill(plane.processes()["kwok-controller"])
+    with occupied(port):
+        with pytest.raises(ProviderError) as raised:
+            await plane.repair()
+        assert f"kwok-controller of cluster test cannot start: its port {port} is in use by pid {os.getpid()} (" in str(
+            raised.value
+        )
+    assert (await plane.repair()).health == "running"
+
+
+async def test_repairing_what_is_well_changes_nothing(plane: Plane) -> None:
+    before = plane.processes()
+    assert await plane.repair() == plane.observed
+    assert plane.processes() == before
+
+
+async def test_changed_stages_are_applied_to_a_running_cluster(plane: Plane) -> None:
+    layout, before = Layout(plane.directory), plane.processes()
+    layout.write_note({**layout.note(), "configuration": "another"})
+    layout.write_documents([d for d in layout.documents() if d.get("kind") != "Stage"])
+    found = await plane.read()
+    assert found is not None
+    assert found.configuration == "another"
+    repaired = await plane.repair()
+    assert repaired.configuration == plane.runtime.configuration(plane.wanted)
+    assert any(d.get("kind") == "Stage" for d in layout.documents())
+    after = plane.processes()
+    assert {name for name in COMPONENTS if before[name] != after[name]} == {"kwok-controller"}
+
+
+# --- refused ---------------------------------------------------------------------------------------------------------
+
+
+async def test_another_stacks_cluster_is_refused_and_left_alone(plane: Plane) -> None:
+    runtime, said = KwokRuntime(), Said()
+    asked = wanted(Path(plane.wanted.home), owner="somebody else")
+    with pytest.raises(ProviderError) as raised:
+        await runtime.create(asked, said, asyncio.Event())
+    assert "a cluster named 'test' that this stack did not make" in str(raised.value)
+    assert "(made by the tests)" in str(raised.value)
+    await runtime.delete(plane.observed.directory, "somebody else", said)
+    assert said.messages == [f"{plane.directory} now belongs to the tests; it is left alone"]
+    assert await plane.read() == plane.observed
+
+
+async def test_a_chosen_port_in_use_is_named_with_its_holder(tmp_path: Path) -> None:
+    with occupied() as port:
+        asked = wanted(tmp_path / "home", apiServerPort=port)
+        with pytest.raises(ProviderError) as raised:
+            await KwokRuntime().create(asked, Said(), asyncio.Event())
+    assert f"port {port} (kwok.apiServerPort) is in use by pid {os.getpid()} (" in str(raised.value)
+    assert "choose another port" in str(raised.value)
+    assert files(tmp_path) == []
+
+
+async def test_a_component_that_cannot_start_gives_its_last_words_and_leaves_nothing(tmp_path: Path) -> None:
+    asked = wanted(tmp_path / "home", featureGates={"NoSuchGate": True})
+    with pytest.raises(ProviderError) as raised:
+        await KwokRuntime().create(asked, Said(), asyncio.Event())
+    message = str(raised.value)
+    assert "last lines of the log of kube-" in message
+    assert "NoSuchGate" in message
+    assert processes.components(tmp_path / "home") == {}
+    assert files(tmp_path) == []
+
+
+async def test_a_home_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProviderError, match="KUMULUS_HOME can name another directory"):
+        await KwokRuntime().create(wanted(tmp_path / "file" / "home"), Said(), asyncio.Event())
+
+
+# --- made, cancelled, deleted ----------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_create_leaves_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    task = asyncio.ensure_future(KwokRuntime().create(wanted(home), Said(), asyncio.Event()))
+    await asyncio.to_thread(processes.await_that, lambda: bool(processes.components(home)), 30, "a component runs")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert processes.components(home) == {}
+    assert files(tmp_path) == []
+
+
+def leftover(home: Path, name: str, owner: str) -> subprocess.Popen[bytes]:
+    """What a create that was killed leaves: a note, half of the files, and a component that runs."""
+    directory = home / "clusters" / name
+    (directory / "bin").mkdir(parents=True)
+    (directory / "kumulus.json").write_text(json.dumps({"owner": owner}))
+    (directory / "kwok.yaml").write_text("half: [")
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    return subprocess.Popen([str(directory / "bin" / "etcd"), "600"], executable=sleep)
+
+
+async def test_clusters_made_at_once_do_not_meet_and_leave_nothing_when_deleted(tmp_path: Path) -> None:
+    home, runtime = tmp_path / "home", KwokRuntime()
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    remains = leftover(home, "one", "me")
+    try:
+        one, two, refused = await asyncio.gather(
+            runtime.create(wanted(home, "one", "me"), Said(), asyncio.Event()),
+            runtime.create(wanted(home, "two", "me"), Said(), asyncio.Event()),
+            # The same name at the same time: it waits for its turn, and is then told whose it is.
+            runtime.create(wanted(home, "one", "somebody else"), Said(), asyncio.Event()),
+            return_exceptions=True,
+        )
+        assert not isinstance(one, BaseException), one
+        assert not isinstance(two, BaseException), two
+        assert isinstance(refused, ProviderError)
+        assert "(made by me)" in str(refused)
+        # What the killed create had started is ended, and a directory that was there keeps its mode.
+        assert remains.wait(5) is not None
+        assert mode(home) == 0o755
+
+        ports = [set(Layout(Path(each.directory)).ports().values()) for each in (one, two)]
+        assert len(ports[0] | ports[1]) == 12
+        assert one.identity != two.identity
+        assert await runtime.read(one.directory, one.kubeconfig, two.identity) is None
+
+        for each in (one, two):
+            await runtime.delete(each.directory, "me", Said())
+            assert await runtime.read(each.directory, each.kubeconfig, each.identity) is None
+            await runtime.delete(each.directory, "me", Said())
+        assert processes.components(home) == {}
+        assert not any(in_use(port) for port in ports[0] | ports[1])
+        assert not home.exists()
+    finally:
+        remains.kill()
+        remains.wait()
+        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+def test_a_claimed_port_is_nobody_elses_until_it_is_given_back() -> None:
+    with Claims() as mine, Claims() as others:
+        port = mine.take()
+        assert not others.claim(port)
+        assert not in_use(port)
+    with Claims() as others:
+        assert others.claim(port)
+    # Nothing stays in the folder for temporary files.
+    assert not Claims().path(port).exists()
+
+
+def test_a_port_to_avoid_or_in_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with occupied() as port:
+        monkeypatch.setattr("provider.runtimes.kwok.ports._RANGE", range(port, port + 1))
+        with Claims() as claims, pytest.raises(NoFreePort, match=f"no free port between {port} and {port}"):
+            claims.take()
+    with Claims(avoid={port}) as claims, pytest.raises(NoFreePort):
+        claims.take()
+    with Claims() as claims:
+        assert claims.take() == port
