@@ -1,0 +1,90 @@
+"""Projects to run pulumi on, and one running fleet for the tests that only change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Remember on each test whether it failed, for the fixtures it shares with others."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A project of the test's own."""
+    made = Project(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def module_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project that the tests of a module share, in their order."""
+    made = Project(tmp_path_factory.mktemp("project"))
+    yield made
+    made.close()
+
+
+@dataclass
+class Fleet:
+    """The quickstart stack, up.
+
+    Attributes:
+        project: where it was brought up.
+        cluster: its ``kumulus:cluster``, as up now: a test that changes it brings the change up too.
+    """
+
+    project: Project
+    cluster: dict[str, Any]
+
+    def write(self) -> None:
+        """Write the stack file as ``cluster`` has it."""
+        self.project.write_stack(self.cluster)
+
+    def group(self, name: str) -> dict[str, Any]:
+        """One of its node groups, to be changed."""
+        found: dict[str, Any] = next(group for group in self.cluster["nodeGroups"] if group["name"] == name)
+        return found
+
+    def nodes(self) -> int:
+        """How many nodes the stack file declares."""
+        return sum(place["replicas"] for group in self.cluster["nodeGroups"] for place in group["placement"])
+
+
+@pytest.fixture(scope="session")
+def _fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], Fleet]]:
+    current: list[Fleet] = []
+
+    def running(afresh: bool) -> Fleet:
+        if afresh and current:
+            current.pop().project.close()
+        if not current:
+            project = Project(tmp_path_factory.mktemp("fleet"))
+            current.append(Fleet(project, project.copy_stack("quickstart")))
+            project.up()
+        return current[0]
+
+    yield running
+    for fleet in current:
+        fleet.project.close()
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest, _fleets: Callable[[bool], Fleet]) -> Iterator[Fleet]:
+    """The one running fleet; after a test that failed on it, the next gets a new one."""
+    yield _fleets(request.session.stash.get(_FAILED, False))
+    request.session.stash[_FAILED] = request.node.stash.get(_FAILED, False)

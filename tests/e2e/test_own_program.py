@@ -1,0 +1,35 @@
+"""A Pulumi program of one's own that uses the components as a library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.pods import is_ready
+from tests.support.project import NODES, ROOT, Project
+
+pytestmark = pytest.mark.e2e
+
+PROGRAM = ROOT / "examples" / "own-program"
+
+
+def test_ten_lines_make_a_cluster_with_ready_nodes(tmp_path: Path) -> None:
+    assert len((PROGRAM / "__main__.py").read_text().splitlines()) <= 12
+    project = Project(tmp_path, PROGRAM)
+    try:
+        project.write_config({}, stack="dev")
+        project.up()
+        assert project.outputs()["kubeconfig"] == str(project.kubeconfig("own"))
+        nodes = project.api("own").list(NODES)
+        assert {node["metadata"]["name"] for node in nodes} == {
+            *(f"a100-use1-{ordinal}" for ordinal in range(3)),
+            *(f"a100-use2-{ordinal}" for ordinal in range(2)),
+        }
+        assert all(map(is_ready, nodes))
+        project.preview("--expect-no-changes")
+        project.destroy()
+        assert project.processes() == {}
+        assert not project.home.exists()
+    finally:
+        project.close()

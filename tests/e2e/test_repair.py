@@ -1,0 +1,100 @@
+"""A control plane that was killed or removed is back after one ``up --refresh``."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import Fleet
+from tests.support import processes
+from tests.support.pods import PODS, is_ready, is_running, pod
+from tests.support.project import CLUSTER, NODES
+
+pytestmark = pytest.mark.e2e
+
+COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with any cluster."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def kill(fleet: Fleet, names: set[str]) -> None:
+    running = fleet.project.processes()
+    processes.kill(pid for name in names for pid in running[f"quickstart/{name}"])
+
+
+def running(fleet: Fleet) -> dict[str, int]:
+    """How many processes each component has."""
+    return {name.partition("/")[2]: len(pids) for name, pids in fleet.project.processes().items()}
+
+
+def works(fleet: Fleet, name: str) -> bool:
+    """Whether a new pod is placed and run: the scheduler and KWOK do their work, at once."""
+    api = fleet.project.api()
+    api.create(PODS, pod(name))
+    seen = api.until(PODS, lambda pods: is_running(pods[name]), 30, fieldSelector=f"metadata.name={name}")
+    return is_running(seen[name])
+
+
+@pytest.mark.parametrize("name", ["etcd", "kube-apiserver", "kwok-controller"])
+def test_a_killed_component_is_started_again_with_all_nodes(fleet: Fleet, name: str) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    kill(fleet, {name})
+    if name == "etcd":
+        preview = project.foresee("--refresh")
+        [step] = preview.steps
+        assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"status": "update"})
+        assert "etcd is stopped and will be started" in preview.messages["quickstart-control-plane"]
+
+    project.up("--refresh")
+    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    assert project.identity() == identity
+    assert project.node_uids() == before
+    assert works(fleet, f"after-{name}")
+    project.preview("--refresh", "--expect-no-changes")
+
+
+def test_after_a_reboot_everything_is_started_and_strangers_are_left_alone(
+    fleet: Fleet, stranger: subprocess.Popen[bytes]
+) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    kill(fleet, COMPONENTS)
+    # The pid files stay; after a reboot their numbers may be those of other processes.
+    assert (project.cluster() / "pids" / "kube-apiserver.pid").exists()
+    (project.cluster() / "pids" / "etcd.pid").write_text(str(stranger.pid))
+
+    project.up("--refresh")
+    assert stranger.poll() is None
+    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    assert project.identity() == identity
+    assert project.node_uids() == before
+    assert works(fleet, "after-a-reboot")
+    project.preview("--expect-no-changes")
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["processes-killed", "processes-left"])
+def test_a_cluster_removed_behind_pulumis_back_is_made_again(fleet: Fleet, killed: bool) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    if killed:
+        kill(fleet, COMPONENTS)
+    shutil.rmtree(project.cluster())
+
+    project.up("--refresh")
+    nodes = project.api().list(NODES)
+    assert {node["metadata"]["name"] for node in nodes} == before.keys()
+    assert all(map(is_ready, nodes))
+    assert project.identity() != identity
+    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    project.preview("--refresh", "--expect-no-changes")

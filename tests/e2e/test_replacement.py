@@ -1,0 +1,65 @@
+"""A change that needs another control plane: the preview says replace, and one up makes everything anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolchain
+from tests.e2e.conftest import Fleet
+from tests.support.pods import is_ready
+from tests.support.project import NODES
+
+pytestmark = pytest.mark.e2e
+
+
+def another_version() -> str | None:
+    """A Kubernetes version besides the default one whose programs are built."""
+    for version in toolchain.kubernetes_versions()[1:]:
+        try:
+            toolchain.find("kube-apiserver", version)
+        except toolchain.ToolchainError:
+            continue
+        return version
+    return None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "path"),
+    [
+        pytest.param("kwok", {"featureGates": {"AllAlpha": False}}, "options.featureGates", id="feature-gates"),
+        pytest.param(
+            "kubernetesVersion",
+            another_version(),
+            "kubernetesVersion",
+            id="kubernetes-version",
+            marks=pytest.mark.skipif(another_version() is None, reason="no second Kubernetes version is built"),
+        ),
+    ],
+)
+def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
+    fleet: Fleet, key: str, value: Any, path: str
+) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    fleet.cluster[key] = value
+    fleet.write()
+
+    steps = project.foresee().by_name
+    assert {name for name, step in steps.items() if step.op != "replace"} == set()
+    assert len(steps) == 10, "the cluster and its nine pools"
+    [changed] = steps["quickstart-control-plane"].changed
+    assert changed.startswith(path)
+    assert project.node_uids() == before
+
+    project.up()
+    nodes = project.api().list(NODES)
+    assert {node["metadata"]["name"] for node in nodes} == before.keys()
+    assert all(map(is_ready, nodes))
+    assert project.identity() != identity
+    assert before.values() & {node["metadata"]["uid"] for node in nodes} == set()
+    if key == "kubernetesVersion":
+        assert project.api().get("/version")["gitVersion"] == f"v{value}"
+    assert len(project.processes()) == 5
+    project.preview("--refresh", "--expect-no-changes")

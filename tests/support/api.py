@@ -1,0 +1,166 @@
+"""A small synchronous Kubernetes API client for tests: not the one under test, and with a watch instead of sleeps."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import yaml
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+Object = dict[str, Any]
+
+
+class Refused(Exception):
+    """The server's answer was no success."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+class Api:
+    """The API server that a kubeconfig with files or data for its certificates names.
+
+    Args:
+        kubeconfig: path of the kubeconfig.
+    """
+
+    def __init__(self, kubeconfig: Path) -> None:
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        self.server: str = cluster["server"]
+        self._tls = ssl.create_default_context(cafile=kubeconfig.parent / cluster["certificate-authority"])
+        self._tls.load_cert_chain(
+            kubeconfig.parent / user["client-certificate"], kubeconfig.parent / user["client-key"]
+        )
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def _connect(self, timeout: float) -> http.client.HTTPSConnection:
+        parts = urlsplit(self.server)
+        return http.client.HTTPSConnection(str(parts.hostname), parts.port, timeout=timeout, context=self._tls)
+
+    def request(
+        self, verb: str, path: str, body: Object | list[Object] | None = None, content: str = "application/json"
+    ) -> Any:
+        """Send one request and return its decoded answer.
+
+        Raises:
+            Refused: the server said no.
+        """
+        accept = _METADATA_ONLY if content == _METADATA_ONLY else "application/json"
+        headers = {"Accept": accept, **({"Content-Type": content} if body is not None else {})}
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer, raw = self._send(verb, path, data, headers)
+        except (ConnectionError, http.client.RemoteDisconnected):
+            # A connection from before the server was started anew: the second attempt has one of its own.
+            answer, raw = self._send(verb, path, data, headers)
+        if answer.status >= 300:
+            raise Refused(answer.status, raw.decode(errors="replace")[:500])
+        return json.loads(raw)
+
+    def _send(
+        self, verb: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        if self._connection is None:
+            self._connection = self._connect(30)
+        try:
+            self._connection.request(verb, path, body=data, headers=headers)
+            answer = self._connection.getresponse()
+            return answer, answer.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def get(self, path: str) -> Object:
+        """GET an object."""
+        found: Object = self.request("GET", path)
+        return found
+
+    def create(self, path: str, body: Object) -> Object:
+        """POST an object."""
+        made: Object = self.request("POST", path, body)
+        return made
+
+    def delete(self, path: str) -> None:
+        """DELETE an object."""
+        self.request("DELETE", path)
+
+    def merge(self, path: str, body: Object) -> Object:
+        """Apply a JSON merge patch."""
+        changed: Object = self.request("PATCH", path, body, MERGE_PATCH)
+        return changed
+
+    def list(self, path: str, **selectors: str) -> list[Object]:
+        """The items of a list; ``labelSelector`` and ``fieldSelector`` narrow it."""
+        items: list[Object] = self.request("GET", _with(path, selectors))["items"] or []
+        return items
+
+    def metadata(self, path: str, **selectors: str) -> list[Object]:
+        """The metadata of a list's items, which is quicker to get than the items."""
+        items = self.request("GET", _with(path, selectors), content=_METADATA_ONLY)["items"] or []
+        return [item["metadata"] for item in items]
+
+    def until(
+        self, path: str, reached: Callable[[Mapping[str, Object]], bool], timeout: float, **selectors: str
+    ) -> Mapping[str, Object]:
+        """Watch a collection until a condition holds and return its objects by name.
+
+        Args:
+            path: the collection.
+            reached: the condition, given the objects by name.
+            timeout: seconds.
+            selectors: ``labelSelector`` and ``fieldSelector``.
+
+        Raises:
+            AssertionError: the condition did not hold in time.
+        """
+        give_up = time.monotonic() + timeout
+        page = self.request("GET", _with(path, selectors))
+        state = {item["metadata"]["name"]: item for item in page["items"] or []}
+        version = page["metadata"]["resourceVersion"]
+        if reached(state):
+            return state
+        for event in self._events(path, {**selectors, "resourceVersion": version}, give_up):
+            name = event["object"]["metadata"]["name"]
+            if event["type"] == "DELETED":
+                state.pop(name, None)
+            else:
+                state[name] = event["object"]
+            if reached(state):
+                return state
+        raise AssertionError(f"{path} {selectors}: not as awaited after {timeout:.0f} s; {len(state)} objects there")
+
+    def _events(self, path: str, query: Mapping[str, str], give_up: float) -> Iterator[Object]:
+        seconds = max(1, int(give_up - time.monotonic()))
+        connection = self._connect(seconds + 5)
+        try:
+            connection.request("GET", _with(path, {**query, "watch": "1", "timeoutSeconds": str(seconds)}))
+            answer = connection.getresponse()
+            if answer.status >= 300:
+                raise Refused(answer.status, answer.read().decode(errors="replace")[:500])
+            for line in answer:
+                if line.strip():
+                    yield json.loads(line)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _with(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path

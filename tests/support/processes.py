@@ -1,0 +1,87 @@
+"""What a test's commands left running, and where it listens: told by the process table, not by pid files."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import psutil
+
+HOME_VARIABLE = "KUMULUS_HOME"
+
+
+def components(home: Path) -> dict[str, list[int]]:
+    """Pids of the control planes' processes below a KUMULUS_HOME, by ``<cluster>/<component>``.
+
+    Args:
+        home: the KUMULUS_HOME.
+    """
+    prefix = f"{home}/clusters/"
+    found: dict[str, list[int]] = {}
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = process.info["cmdline"]
+        if command and command[0].startswith(prefix) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            cluster, _, component = command[0].removeprefix(prefix).partition("/bin/")
+            found.setdefault(f"{cluster}/{component}", []).append(process.pid)
+    return found
+
+
+def helpers(home: Path) -> dict[int, str]:
+    """What else runs on behalf of a KUMULUS_HOME: pulumi, its language host, its plugins; the command line by pid."""
+    ours = {pid for pids in components(home).values() for pid in pids}
+    found: dict[int, str] = {}
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if process.pid in ours or process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
+            continue
+        try:
+            mine = process.environ().get(HOME_VARIABLE) == str(home)
+        except (psutil.Error, OSError):
+            continue
+        if mine:
+            found[process.pid] = " ".join(process.info["cmdline"] or [])
+    return found
+
+
+def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
+    """The addresses and ports on which processes listen."""
+    found: set[tuple[str, int]] = set()
+    for pid in pids:
+        for connection in psutil.Process(pid).net_connections(kind="inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                found.add((connection.laddr.ip, connection.laddr.port))
+    return found
+
+
+def kill(pids: Iterable[int]) -> None:
+    """Kill processes and wait until they are gone."""
+    doomed = []
+    for pid in pids:
+        try:
+            process = psutil.Process(pid)
+            process.kill()
+            doomed.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    await_that(lambda: not any(map(_lives, doomed)), 10, "killed processes are gone")
+
+
+def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: float = 0.02) -> None:
+    """Look again and again until something holds that nothing tells of by itself, such as the end of a process.
+
+    Raises:
+        AssertionError: it does not hold in time.
+    """
+    give_up = time.monotonic() + timeout
+    while not holds():
+        assert time.monotonic() < give_up, f"after {timeout:.0f} s still not so: {what}"
+        time.sleep(pause)
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        # Of several threads the first may be a zombie while others still hold files and ports.
+        return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,327 @@
+"""A copy of the project in a directory of its own, to run the real ``pulumi`` command on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support import processes
+from tests.support.api import Api
+from toolchain import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+NODES = "/api/v1/nodes"
+POOL = "kumulus:index:NodePool"
+CLUSTER = "kumulus:index:Cluster"
+
+# What the tester's shell may hold and a test must not see.
+_IDLE = ("same", "refresh", "read")
+_PRIVATE = ("PULUMI_", "KUMULUS_", "KWOK_", "KUBECONFIG", "HELM_")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended.
+
+    Attributes:
+        code: its exit code.
+        stdout: what it wrote to standard output.
+        stderr: what it wrote to standard error.
+        seconds: how long it took.
+    """
+
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """Everything it wrote."""
+        return f"{self.stdout}\n{self.stderr}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a preview.
+
+    Attributes:
+        op: such as ``update``, ``create``, ``replace``.
+        type: type token of the resource.
+        name: name of the resource.
+        changed: the kind of each changed property (``update``, ``add`` …) by its path.
+        old: the recorded inputs, new: the wanted ones.
+    """
+
+    op: str
+    type: str
+    name: str
+    changed: Mapping[str, str]
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What ``pulumi preview --json`` says.
+
+    Attributes:
+        steps: the steps that change something.
+        messages: what was said of each resource, by its name.
+    """
+
+    steps: tuple[Step, ...]
+    messages: Mapping[str, str]
+
+    @property
+    def by_name(self) -> dict[str, Step]:
+        """The steps by the resource's name, of the project's own resource types alone."""
+        return {step.name: step for step in self.steps if step.type in (POOL, CLUSTER)}
+
+
+class Running:
+    """A command that is under way."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self._started = time.monotonic()
+
+    def result(self, timeout: float = 180) -> Result:
+        """Wait for its end."""
+        out, err = self.process.communicate(timeout=timeout)
+        return Result(self.process.returncode, out, err, time.monotonic() - self._started)
+
+
+class Project:
+    """A Pulumi program in a directory of its own, with its own state, PULUMI_HOME and KUMULUS_HOME.
+
+    Args:
+        root: an empty directory.
+        program: a directory with ``Pulumi.yaml`` and ``__main__.py`` to copy; the project itself by default.
+    """
+
+    def __init__(self, root: Path, program: Path = ROOT) -> None:
+        self.directory = root / "project"
+        self.home = root / "home"
+        self.pulumi_home = root / "pulumi"
+        self.stacks = self.directory / "stacks"
+        self.stack = "quickstart"
+        self._started: list[subprocess.Popen[str]] = []
+        self._known: set[str] = set()
+        self._apis: dict[str, tuple[float, Api]] = {}
+        for folder in (self.stacks, root / "state", self.pulumi_home):
+            folder.mkdir(parents=True)
+        settings = yaml.safe_load((program / "Pulumi.yaml").read_text())
+        settings["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
+        settings["backend"] = {"url": f"file://{root / 'state'}"}
+        for plugin in settings["plugins"]["providers"]:
+            plugin["path"] = str((program / plugin["path"]).resolve())
+        (self.directory / "Pulumi.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+        (self.directory / "__main__.py").write_text((program / "__main__.py").read_text())
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(_PRIVATE)}
+        self.environment = {
+            **environment.complete(kept),
+            "PULUMI_HOME": str(self.pulumi_home),
+            processes.HOME_VARIABLE: str(self.home),
+            # Whatever the terminal: what is compared is plain text.
+            "NO_COLOR": "1",
+        }
+
+    # --- the stack file --------------------------------------------------------------------------------------------
+
+    def stack_file(self, stack: str | None = None) -> Path:
+        """The path of a stack's file."""
+        return self.stacks / f"Pulumi.{stack or self.stack}.yaml"
+
+    def write_stack(self, cluster: Mapping[str, Any] | None = None, stack: str | None = None, **config: Any) -> None:
+        """Write a stack's file.
+
+        Args:
+            cluster: the mapping ``kumulus:cluster``.
+            stack: the stack's name; the current one by default, and the current one from now on.
+            config: further keys of the namespace kumulus.
+        """
+        wanted = {"cluster": cluster, **config} if cluster is not None else config
+        self.write_config({f"kumulus:{key}": value for key, value in wanted.items()}, stack)
+
+    def write_config(self, config: Mapping[str, Any], stack: str | None = None) -> None:
+        """Write a stack's file with these keys under ``config``; the salt that pulumi put there stays."""
+        self.stack = stack or self.stack
+        file = self.stack_file()
+        salt = [line for line in _lines(file) if line.startswith("encryptionsalt:")]
+        text = yaml.safe_dump({"config": json.loads(json.dumps(config))}, sort_keys=False)
+        file.write_text(text + "".join(f"{line}\n" for line in salt))
+
+    def copy_stack(self, stack: str) -> dict[str, Any]:
+        """Copy a stack's file of the repository, unmodified; returns its ``kumulus:cluster``."""
+        self.stack = stack
+        text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+        self.stack_file().write_text(text)
+        cluster: dict[str, Any] = yaml.safe_load(text)["config"]["kumulus:cluster"]
+        return cluster
+
+    # --- pulumi ----------------------------------------------------------------------------------------------------
+
+    def start(self, *arguments: str, stack: str | None = None, **variables: str) -> Running:
+        """Start a pulumi command on a stack, which is made known to the backend first."""
+        stack = stack or self.stack
+        if stack not in self._known:
+            made = self._spawn("stack", "init", stack, "--no-select", variables=variables).result()
+            assert made.code == 0, made.text
+            self._known.add(stack)
+        return self._spawn(*arguments, "--stack", stack, variables=variables)
+
+    def pulumi(self, *arguments: str, stack: str | None = None, timeout: float = 180, **variables: str) -> Result:
+        """Run a pulumi command on a stack and wait for it."""
+        return self.start(*arguments, stack=stack, **variables).result(timeout)
+
+    def up(self, *arguments: str, stack: str | None = None, timeout: float = 180) -> Result:
+        """Run ``pulumi up``, which has to succeed."""
+        result = self.pulumi("up", "--yes", "--skip-preview", *arguments, stack=stack, timeout=timeout)
+        assert result.code == 0, result.text
+        return result
+
+    def destroy(self, *arguments: str, stack: str | None = None) -> Result:
+        """Run ``pulumi destroy``, which has to succeed."""
+        result = self.pulumi("destroy", "--yes", "--skip-preview", *arguments, stack=stack)
+        assert result.code == 0, result.text
+        return result
+
+    def preview(self, *arguments: str) -> Result:
+        """Run ``pulumi preview``, which has to succeed."""
+        result = self.pulumi("preview", *arguments)
+        assert result.code == 0, result.text
+        return result
+
+    def foresee(self, *arguments: str) -> Preview:
+        """What ``pulumi preview --json`` says would change."""
+        result = self.preview("--json", *arguments)
+        digest = json.loads(result.stdout)
+        messages: dict[str, str] = {}
+        for entry in digest.get("diagnostics") or []:
+            name = str(entry.get("urn") or "").split("::")[-1]
+            messages[name] = f"{messages.get(name, '')}\n{entry['message']}".strip()
+        return Preview(tuple(_step(step) for step in digest["steps"] if step["op"] not in _IDLE), messages)
+
+    def outputs(self, stack: str | None = None) -> dict[str, Any]:
+        """The stack's outputs."""
+        result = self.pulumi("stack", "output", "--json", stack=stack)
+        assert result.code == 0, result.text
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    def state(self, stack: str | None = None) -> dict[str, Any]:
+        """The deployment as the backend has it."""
+        file = self.backend_file(stack)
+        found: dict[str, Any] = json.loads(file.read_text())["checkpoint"]["latest"]
+        return found
+
+    def backend_file(self, stack: str | None = None) -> Path:
+        """The file in which the backend keeps a stack."""
+        name = yaml.safe_load((self.directory / "Pulumi.yaml").read_text())["name"]
+        return self.directory.parent / "state" / ".pulumi" / "stacks" / name / f"{stack or self.stack}.json"
+
+    def _spawn(self, *arguments: str, variables: Mapping[str, str]) -> Running:
+        process = subprocess.Popen(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            executable=_pulumi(self.environment),
+            cwd=self.directory,
+            env={**self.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        self._started.append(process)
+        return Running(process)
+
+    # --- the cluster -----------------------------------------------------------------------------------------------
+
+    def cluster(self, name: str | None = None) -> Path:
+        """The directory of a cluster's files."""
+        return self.home / "clusters" / (name or self.stack)
+
+    def kubeconfig(self, name: str | None = None) -> Path:
+        """The path of a cluster's kubeconfig."""
+        return self.cluster(name) / "kubeconfig.yaml"
+
+    def api(self, name: str | None = None) -> Api:
+        """A client of a cluster; a new one when its kubeconfig is another file than before."""
+        file = self.kubeconfig(name)
+        stamp = file.stat().st_mtime
+        known = self._apis.get(str(file))
+        if known is None or known[0] != stamp:
+            known = (stamp, Api(file))
+            self._apis[str(file)] = known
+        return known[1]
+
+    def kubectl(self, *arguments: str, name: str | None = None) -> str:
+        """Run kubectl on a cluster; it has to succeed."""
+        command = ["kubectl", "--kubeconfig", str(self.kubeconfig(name)), *arguments]
+        answer = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+    def node_uids(self, name: str | None = None, **selectors: str) -> dict[str, str]:
+        """The UIDs of a cluster's nodes, by node name."""
+        return {node["name"]: node["uid"] for node in self.api(name).metadata(NODES, **selectors)}
+
+    def identity(self, name: str | None = None) -> str:
+        """The UID of the namespace kube-system."""
+        uid: str = self.api(name).get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+        return uid
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def processes(self) -> dict[str, list[int]]:
+        """Pids of the control planes' processes, by ``<cluster>/<component>``."""
+        return processes.components(self.home)
+
+    def close(self) -> None:
+        """End everything that was started here, however far it got."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+        processes.kill(processes.helpers(self.home))
+        processes.kill(pid for pids in self.processes().values() for pid in pids)
+        for _, api in self._apis.values():
+            api.close()
+
+
+def _step(step: Mapping[str, Any]) -> Step:
+    kinds = {path: str(change["kind"]) for path, change in (step.get("detailedDiff") or {}).items()}
+    token, name = step["urn"].split("::")[2].rsplit("$", 1)[-1], step["urn"].split("::")[3]
+    old, new = ((step.get(key) or {}).get("inputs") or {} for key in ("oldState", "newState"))
+    return Step(step["op"], token, name, kinds, old, new)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _pulumi(variables: Mapping[str, str]) -> str:
+    from toolchain import find
+
+    previous = os.environ.get("PATH")
+    os.environ["PATH"] = variables["PATH"]
+    try:
+        return str(find("pulumi"))
+    finally:
+        if previous is not None:
+            os.environ["PATH"] = previous
