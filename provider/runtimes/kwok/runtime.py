@@ -118,6 +118,8 @@ class KwokRuntime(Runtime):
     async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
         if not layout.directory.exists():
+            # Where only the directory was removed, what ran from it would be taken for the new cluster's.
+            self._end(layout)
             return
         owner = layout.note().get("owner")
         if owner == wanted.owner or (owner is None and not layout.kwok_file.exists()):
@@ -207,6 +209,7 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.delete`."""
         layout = Layout(Path(directory))
         if not layout.directory.exists():
+            self._end(layout)
             return
         recorded = layout.note().get("owner")
         if recorded is not None and recorded != owner:
@@ -224,15 +227,18 @@ class KwokRuntime(Runtime):
 
     def _remove(self, layout: Layout) -> None:
         """End every process of the cluster and remove its directory."""
-        processes.end(processes.setting_up(layout.home, layout.name))
-        pids = [pid for group in processes.running(layout.directory).values() for pid in group]
-        processes.end(pids)
+        self._end(layout)
         try:
             shutil.rmtree(layout.directory)
         except FileNotFoundError:
             pass
         except OSError as error:
             raise ProviderError(f"{layout.directory} cannot be removed: {error.strerror}") from None
+
+    def _end(self, layout: Layout) -> None:
+        """End every process of the cluster."""
+        processes.end(processes.setting_up(layout.home, layout.name))
+        processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
 
     def _observed(self, layout: Layout, identity: str) -> Observed:
         alive = processes.running(layout.directory)
