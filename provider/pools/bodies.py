@@ -9,7 +9,7 @@ from typing import Any
 from provider.pools.compare import applied_record
 from provider.pools.live import APPLIED, encode_applied
 from spec.nodes import node_manifest
-from spec.pools import CLUSTER_LABEL, Pool
+from spec.pools import ARCH_LABEL, CLUSTER_LABEL, OS_LABEL, Pool
 
 
 class Bodies:
@@ -28,4 +28,9 @@ class Bodies:
         """Return the JSON of one node."""
         manifest: Any = node_manifest(self._pool, ordinal, self._now, self._pool.labels.get(CLUSTER_LABEL, ""))
         manifest["metadata"]["annotations"][APPLIED] = self._record
+        # The controller manager copies these to every node that comes without, at two requests for each.
+        labels = manifest["metadata"]["labels"]
+        for stable in (ARCH_LABEL, OS_LABEL):
+            if stable in labels:
+                labels.setdefault(f"beta.{stable}", labels[stable])
         return json.dumps(manifest, separators=(",", ":")).encode()
