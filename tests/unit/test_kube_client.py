@@ -407,7 +407,9 @@ async def test_a_stop_does_not_wait_for_what_hangs() -> None:
             stop.set()
             await asyncio.Event().wait()
 
+    started = time.monotonic()
     outcome = await asyncio.wait_for(for_each(range(100), act, workers=2, stop=stop), 10)
+    assert time.monotonic() - started < 5
     assert [(item, str(error)) for item, error in outcome.failed] == [(3, "given up after the stop")]
     assert len(outcome.done) + 1 + outcome.skipped == 100
 
