@@ -95,6 +95,8 @@ class EmulatedCluster(pulumi.ComponentResource):
             f"{resource_name}-kubernetes",
             kubeconfig=self.cluster.kubeconfig,
             cluster_identifier=self.cluster.identity,
+            # A stopped cluster keeps its releases in the state; without this, a refresh fails on it.
+            skip_update_unreachable=True,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
         )
         made: dict[str, HelmAddon] = {}

@@ -1,17 +1,20 @@
-"""How a Pulumi program ends when its engine does not wait for it any more."""
+"""How a Pulumi program ends other than well: without a word that tells the user nothing."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import threading
 import time
 
 import psutil
+import pulumi
 
 # By this exit code Pulumi's language host knows that the user has been told what is wrong.
 _TOLD = 32
 _LOOK_EVERY = 1.0
+_ends_with_engine = False
 
 
 def end_with_engine() -> None:
@@ -25,8 +28,23 @@ def end_with_engine() -> None:
 
     To be called at the start of a program, in its main thread.
     """
+    global _ends_with_engine
+    _ends_with_engine = True
     signal.signal(signal.SIGINT, lambda *_: os._exit(_TOLD))
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+
+
+def told(message: str) -> pulumi.RunError:
+    """An error to raise for a mistake of the user: its message is all that is said of it.
+
+    Pulumi would exit with code 1 after it, for which the language host reports another error of its own.
+
+    Args:
+        message: what is wrong, where, and what to do.
+    """
+    if _ends_with_engine:
+        atexit.register(os._exit, _TOLD)
+    return pulumi.RunError(message)
 
 
 def _watch(host: int) -> None:

@@ -55,8 +55,8 @@ class HelmAddon(pulumi.ComponentResource):
                 parent=self,
                 provider=provider,
                 depends_on=list(depends_on),
-                deleted_with=cluster.resource,
-                delete_before_replace=True,
+                # Not the cluster: see docs/decisions/deleted-with.md.
+                deleted_with=cluster.lifetime,
             ),
         )
         self.register_outputs({"status": self.release.status})

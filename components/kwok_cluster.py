@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from components.resources import Cluster
+from components.resources import Cluster, Lifetime
 
 
 class KwokCluster(pulumi.ComponentResource):
@@ -22,7 +22,8 @@ class KwokCluster(pulumi.ComponentResource):
         opts: Pulumi's resource options.
 
     Attributes:
-        resource: the ``kumulus:index:Cluster``; what lives in the cluster names it in ``deleted_with``.
+        resource: the ``kumulus:index:Cluster``; node pools name it in ``deleted_with``.
+        lifetime: what other providers' resources in the cluster name in ``deleted_with``.
         cluster_name: the cluster's name, as given.
         kubeconfig: path of the kubeconfig file, known in previews.
         identity: UID of the kube-system namespace; another one means another cluster.
@@ -52,4 +53,7 @@ class KwokCluster(pulumi.ComponentResource):
         )
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
+        self.lifetime = Lifetime(
+            f"{resource_name}-lifetime", cluster_identity=self.identity, opts=pulumi.ResourceOptions(parent=self)
+        )
         self.register_outputs({"kubeconfig": self.kubeconfig, "identity": self.identity})

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pulumi
 
-from components.resources import Cluster, NodePool
+from components.resources import Cluster, Lifetime, NodePool
 from spec.errors import SpecError
 from spec.expand import pools as expand
 from spec.model import ClusterSpec
@@ -21,6 +21,7 @@ class ClusterLike(Protocol):
     kubeconfig: pulumi.Output[str]
     identity: pulumi.Output[str]
     resource: Cluster
+    lifetime: Lifetime
 
 
 class KwokNodeGroup(pulumi.ComponentResource):

@@ -79,3 +79,22 @@ class NodePool(pulumi.CustomResource):
             **pool_to_properties(pool),
         }
         super().__init__("kumulus:index:NodePool", resource_name, properties, opts)
+
+
+class Lifetime(pulumi.CustomResource):
+    """``kumulus:index:Lifetime``: the life of one cluster; what other providers put into it is ``deleted_with`` this.
+
+    Args:
+        resource_name: its name in the stack.
+        cluster_identity: UID of the cluster's kube-system namespace.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cluster_identity: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:Lifetime", resource_name, {"clusterIdentity": cluster_identity}, opts)

@@ -68,5 +68,12 @@ def schema_json() -> str:
             "properties": _POOL_OUTPUTS,
             "required": ["name", "replicas"],
         },
+        "kumulus:index:Lifetime": {
+            "description": "The life of one cluster, for other resources to be deletedWith; nothing outside the state.",
+            "inputProperties": {"clusterIdentity": _POOL_INPUTS["clusterIdentity"]},
+            "requiredInputs": ["clusterIdentity"],
+            "properties": {"clusterIdentity": _POOL_INPUTS["clusterIdentity"]},
+            "required": ["clusterIdentity"],
+        },
     }
     return json.dumps({"name": "kumulus", "version": VERSION, "resources": resources})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from provider.connections import Connections
 from provider.resources.base import Resource
 from provider.resources.cluster import Cluster
+from provider.resources.lifetime import Lifetime
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
 from provider.runtimes.kwok.runtime import KwokRuntime
@@ -14,5 +15,5 @@ def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     connections = Connections()
     runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
-    served: list[Resource] = [Cluster(runtimes), NodePool(connections)]
+    served: list[Resource] = [Cluster(runtimes), NodePool(connections), Lifetime()]
     return {resource.token: resource for resource in served}

@@ -29,7 +29,7 @@ from spec.load import Loaded, load
 from spec.pools import pool_to_properties
 
 ROOT = Path(__file__).resolve().parents[2]
-CLUSTER, POOL = "kumulus:index:Cluster", "kumulus:index:NodePool"
+CLUSTER, POOL, LIFETIME = "kumulus:index:Cluster", "kumulus:index:NodePool", "kumulus:index:Lifetime"
 RELEASE, PROVIDER = "kubernetes:helm.sh/v3:Release", "pulumi:providers:kubernetes"
 KUBECONFIG = "/home/me/.kumulus/clusters/dev/kubeconfig.yaml"
 
@@ -185,7 +185,7 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
         "options": {"apiServerPort": 7000},
     }
     pools = program.of_type(POOL)
-    assert list(pools) == ["a100-use1", "a100-use2", "cpu-use1"]
+    assert sorted(pools) == ["a100-use1", "a100-use2", "cpu-use1"]
     place = {"clusterName": "dev", "kubeconfig": KUBECONFIG, "clusterIdentity": "uid-1"}
     for pool in loaded.pools:
         assert pools[pool.name].inputs == {**place, **json.loads(json.dumps(pool_to_properties(pool)))}
@@ -213,6 +213,7 @@ def test_the_tree_of_components() -> None:
         ("KwokCluster", "dev", root),
         ("KwokNodeGroup", "a100", root),
         ("KwokNodeGroup", "cpu", root),
+        ("Lifetime", "dev-lifetime", "kumulus:index:KwokCluster::dev"),
         ("NodePool", "a100-use1", "kumulus:index:KwokNodeGroup::a100"),
         ("NodePool", "a100-use2", "kumulus:index:KwokNodeGroup::a100"),
         ("NodePool", "cpu-use1", "kumulus:index:KwokNodeGroup::cpu"),
@@ -245,7 +246,7 @@ def test_the_fleets_totals_are_told() -> None:
 def test_every_component_registers_its_outputs() -> None:
     program = run(emulated(spec(clusterAddons=[ADDON])))
     components = {f"{r.type}::{r.name}" for r in program.resources if r.type.startswith("kumulus:")} - {
-        f"{r.type}::{r.name}" for r in program.resources if r.type in (CLUSTER, POOL)
+        f"{r.type}::{r.name}" for r in program.resources if r.type in (CLUSTER, POOL, LIFETIME)
     }
     assert components <= set(program.outputs)
 
@@ -305,8 +306,8 @@ def test_an_addon_is_a_helm_release() -> None:
     }
     assert {key: release.inputs.get(key) for key in wanted} == wanted
     assert release.parent == "kumulus:index:HelmAddon::prometheus"
-    assert release.deleted_with == f"{CLUSTER}::dev-control-plane"
-    assert release.delete_before_replace
+    assert release.deleted_with == f"{LIFETIME}::dev-lifetime"
+    assert not release.delete_before_replace
 
 
 def test_an_addons_provider_is_bound_to_the_cluster_by_its_identity() -> None:

@@ -186,8 +186,19 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     request = getattr(provider_pb2, f"{method}Request")(urn="urn:pulumi:dev::p::kumulus:index:Nope::x")
     error = await fails(getattr(plugin.stub, method)(request))
     assert error.details() == (
-        "kumulus has no resource type 'kumulus:index:Nope'; it has: kumulus:index:Cluster, kumulus:index:NodePool"
+        "kumulus has no resource type 'kumulus:index:Nope'; it has: "
+        "kumulus:index:Cluster, kumulus:index:Lifetime, kumulus:index:NodePool"
     )
+
+
+async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plugin: Plugin) -> None:
+    request = provider_pb2.DiffRequest(
+        urn="urn:pulumi:dev::p::kumulus:index:Lifetime::x",
+        olds=struct({"clusterIdentity": "one"}),
+        news=struct({"clusterIdentity": "two"}),
+    )
+    answer = await plugin.stub.Diff(request)
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (["clusterIdentity"], False)
 
 
 # --- Cluster ---------------------------------------------------------------------------------------------------------
