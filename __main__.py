@@ -6,7 +6,7 @@ import pulumi
 from pulumi.runtime.config import get_config_env
 
 from components.emulated_cluster import EmulatedCluster
-from components.engine import end_with_engine
+from components.engine import end_with_engine, told
 from spec.errors import SpecError
 from spec.load import load
 
@@ -19,7 +19,7 @@ config = {key: value for key, value in get_config_env().items() if key.startswit
 try:
     loaded = load(config, stack=pulumi.get_stack(), base=BASE)
 except SpecError as error:
-    raise pulumi.RunError(str(error)) from None
+    raise told(str(error)) from None
 for notice in loaded.notices:
     pulumi.log.warn(str(notice))
 

@@ -14,7 +14,7 @@ import pulumi
 # By this exit code Pulumi's language host knows that the user has been told what is wrong.
 _TOLD = 32
 _LOOK_EVERY = 1.0
-_ends_with_engine = False
+_ends_with_engine = threading.Event()
 
 
 def end_with_engine() -> None:
@@ -28,8 +28,7 @@ def end_with_engine() -> None:
 
     To be called at the start of a program, in its main thread.
     """
-    global _ends_with_engine
-    _ends_with_engine = True
+    _ends_with_engine.set()
     signal.signal(signal.SIGINT, lambda *_: os._exit(_TOLD))
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 
@@ -42,7 +41,7 @@ def told(message: str) -> pulumi.RunError:
     Args:
         message: what is wrong, where, and what to do.
     """
-    if _ends_with_engine:
+    if _ends_with_engine.is_set():
         atexit.register(os._exit, _TOLD)
     return pulumi.RunError(message)
 
