@@ -47,7 +47,7 @@ def large(module_project: Project) -> Project:
 def begun(project: Project) -> Running:
     """An up that has made some of the nodes, but not all of them."""
     command = project.start("up", "--yes", "--skip-preview")
-    processes.await_that(lambda: 100 < count(project) or command.process.poll() is not None, 60, "some nodes are there")
+    processes.await_that(lambda: count(project) > 100 or command.process.poll() is not None, 60, "some nodes are there")
     assert command.process.poll() is None
     assert count(project) < len(WANTED)
     return command

@@ -58,7 +58,7 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
     assert {node["metadata"]["name"] for node in nodes} == before.keys()
     assert all(map(is_ready, nodes))
     assert project.identity() != identity
-    assert before.values() & {node["metadata"]["uid"] for node in nodes} == set()
+    assert not set(before.values()) & {node["metadata"]["uid"] for node in nodes}
     if key == "kubernetesVersion":
         assert project.api().get("/version")["gitVersion"] == f"v{value}"
     assert len(project.processes()) == 5
