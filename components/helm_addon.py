@@ -47,6 +47,8 @@ class HelmAddon(pulumi.ComponentResource):
             version=addon.version,
             repository_opts=RepositoryOptsArgs(repo=repository) if repository else None,
             values=addon.values(),
+            # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
+            reset_values=True,
             create_namespace=addon.createNamespace,
             timeout=addon.timeout,
             atomic=addon.atomic,
