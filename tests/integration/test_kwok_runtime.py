@@ -124,21 +124,23 @@ async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, po
 async def test_a_jobs_delay_counts_from_the_pods_start_whatever_happens_meanwhile(
     plane: Plane, pools: Pools, workloads: Create
 ) -> None:
-    delay, inputs = 6, pools.inputs(1)
+    delay, count, inputs = 6, 12, pools.inputs(4)
     await pools.create(inputs)
     pool = inputs["name"]
-    workloads(JOBS, job(pool, pool, f"{delay}s"))
-    ((name, running),) = (await phases(plane, pool, "Running")).items()
-    started = moment(running["status"]["startTime"])
+    workloads(JOBS, job(pool, pool, f"{delay}s", parallelism=count))
+    running = await phases(plane, pool, "Running", count)
+    started = {name: moment(found["status"]["startTime"]) for name, found in running.items()}
+    first = min(started.values())
     processes.kill(plane.processes()["kwok-controller"])
     await plane.repair()
-    restarted = (datetime.now(UTC) - started).total_seconds()
+    restarted = (datetime.now(UTC) - first).total_seconds()
     # Counted anew from this change the delay would end four seconds too late.
     await asyncio.sleep(max(0.0, 4 - restarted))
-    plane.api.merge(f"{PODS}/{name}", {"metadata": {"labels": {"changed": "yes"}}})
-    done = (await phases(plane, pool, "Succeeded"))[name]
-    ended = moment(done["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"])
-    assert delay <= (ended - started).total_seconds() <= max(delay, restarted) + 2.5
+    for name in sorted(started)[:3]:
+        plane.api.merge(f"{PODS}/{name}", {"metadata": {"labels": {"changed": "yes"}}})
+    for name, done in (await phases(plane, pool, "Succeeded", count)).items():
+        ended = moment(done["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"])
+        assert delay <= (ended - started[name]).total_seconds() <= max(delay, restarted) + 2.5
 
 
 # --- brought back ----------------------------------------------------------------------------------------------------
@@ -211,6 +213,17 @@ async def test_a_port_that_somebody_took_meanwhile_is_named_with_its_holder(plan
             raised.value
         )
     assert (await plane.repair()).health == "running"
+
+
+async def test_two_repairs_at_once_start_each_component_once(plane: Plane) -> None:
+    dead = {"kwok-controller", "kube-scheduler"}
+    before = plane.processes()
+    processes.kill(pid for name in dead for pid in before[name])
+    first, second = await asyncio.gather(plane.repair(), plane.repair())
+    assert first == second == plane.observed
+    after = plane.processes()
+    assert {name: len(pids) for name, pids in after.items()} == dict.fromkeys(COMPONENTS, 1)
+    assert {name for name in COMPONENTS if before[name] != after[name]} == dead
 
 
 async def test_repairing_what_is_well_changes_nothing(plane: Plane) -> None:
