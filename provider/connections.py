@@ -32,7 +32,7 @@ class Connections:
     def __init__(self) -> None:
         self._clients: dict[str, tuple[float, Client]] = {}
         self._identities: dict[Client, str] = {}
-        self._silent: dict[str, tuple[float, Unreachable]] = {}
+        self._silent: dict[str, tuple[float, float, Unreachable]] = {}
         self._lock = asyncio.Lock()
 
     async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
@@ -48,6 +48,7 @@ class Connections:
             WrongCluster: another cluster answers there.
             ApiError, Unreachable: the server could not be asked.
         """
+        asked = time.monotonic()
         async with self._lock:
             try:
                 stamp = os.stat(kubeconfig).st_mtime
@@ -60,12 +61,12 @@ class Connections:
                 known = (stamp, Client(load_kubeconfig(kubeconfig)))
                 self._clients[kubeconfig] = known
             client = known[1]
-            self._fail_fast(kubeconfig, patience)
+            self._fail_fast(kubeconfig, patience, asked)
             if self._identities.get(client) != identity:
                 try:
                     namespace = await client.get(_KUBE_SYSTEM, patience=patience)
                 except Unreachable as error:
-                    self._silent[kubeconfig] = (time.monotonic(), error)
+                    self._silent[kubeconfig] = (time.monotonic(), patience, error)
                     raise
                 self._identities[client] = str(namespace["metadata"]["uid"])
         actual = self._identities[client]
@@ -73,10 +74,14 @@ class Connections:
             raise WrongCluster(identity, actual)
         return client
 
-    def _fail_fast(self, kubeconfig: str, patience: float) -> None:
+    def _fail_fast(self, kubeconfig: str, patience: float, asked: float) -> None:
         """Spare the other pools of a cluster that was just found silent the same wait, one after the other."""
-        since, error = self._silent.get(kubeconfig, (0.0, None))
-        if error is not None and patience <= _SILENCE and time.monotonic() - since < _SILENCE:
+        if kubeconfig not in self._silent:
+            return
+        found, waited, error = self._silent[kubeconfig]
+        lately = patience <= _SILENCE and time.monotonic() - found < _SILENCE
+        meanwhile = found >= asked and patience <= waited
+        if lately or meanwhile:
             raise error
 
     async def close(self) -> None:
