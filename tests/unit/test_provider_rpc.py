@@ -611,6 +611,27 @@ async def test_nodes_for_a_cluster_that_is_gone_say_what_to_do(plugin: Plugin) -
     )
 
 
+async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the_other(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    # As 30 s and 5 s are to each other.
+    monkeypatch.setattr("provider.resources.node_pool._WORK_PATIENCE", 0.5)
+    monkeypatch.setattr("provider.connections._SILENCE", 0.1)
+    file = tmp_path / "kubeconfig.yaml"
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{unused_tcp_port}"}}],
+    }
+    file.write_text(json.dumps(document))
+    request = provider_pb2.CreateRequest(urn=POOL, properties=struct(but(kubeconfig=str(file))))
+    started = time.monotonic()
+    errors = await asyncio.gather(*(fails(plugin.stub.Create(request)) for _ in range(9)))
+    assert time.monotonic() - started < 2
+    for error in errors:
+        assert "not reachable: connection refused; `pulumi up --refresh` brings" in error.details()
+
+
 # --- failure, progress, cancelling -----------------------------------------------------------------------------------
 
 
