@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences
 
 
@@ -37,7 +37,7 @@ class Lifetime(Resource):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        return str(inputs["clusterIdentity"]), inputs
+        return "" if op.preview else str(known(inputs, "clusterIdentity")), inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`: a life that ended is known by the identity of the next one."""

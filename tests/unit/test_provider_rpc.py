@@ -36,6 +36,7 @@ from provider.values import from_struct
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Cluster::demo"
 POOL = "urn:pulumi:dev::kumulus::kumulus:index:KwokNodeGroup$kumulus:index:NodePool::a-use1"
+LIFETIME = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Lifetime::demo"
 PROBE = "urn:pulumi:dev::kumulus::kumulus:index:Probe::probe"
 UNKNOWN_WIRE = rpc.UNKNOWN
 Kind = provider_pb2.PropertyDiff
@@ -803,7 +804,7 @@ cluster_inputs = st.builds(
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 async def test_no_request_however_malformed_meets_a_defect(data: st.DataObject) -> None:
-    urn = data.draw(st.sampled_from([CLUSTER, POOL, "", "urn:pulumi", "a::b::c", PROBE]))
+    urn = data.draw(st.sampled_from([CLUSTER, POOL, LIFETIME, "", "urn:pulumi", "a::b::c", PROBE]))
     olds, news = (data.draw(pool_inputs if urn == POOL else cluster_inputs) for _ in range(2))
     if urn == POOL:
         for values in (olds, news):
@@ -817,7 +818,7 @@ async def test_no_request_however_malformed_meets_a_defect(data: st.DataObject) 
             plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, preview=True)),
             plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id="x", properties=old, inputs=new)),
         ]
-        if urn == POOL:
+        if urn != CLUSTER:  # which would be made, or removed, wherever it is said to be
             calls += [
                 plugin.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=new)),
                 plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new)),
