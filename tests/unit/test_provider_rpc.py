@@ -25,9 +25,11 @@ from pulumi.runtime import rpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
 from provider import VERSION
+from provider.connections import Connections
 from provider.engine import Engine
 from provider.errors import PartialFailure, ProviderError
 from provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource
+from provider.resources.node_pool import NodePool
 from provider.resources.registry import resources
 from provider.rpc import Servicer
 from provider.runtimes.kwok.runtime import KwokRuntime
@@ -113,8 +115,10 @@ async def serving(served: dict[str, Resource], program: str = "/program") -> Asy
 @pytest.fixture
 async def plugin(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Plugin]:
     monkeypatch.delenv("KUMULUS_HOME", raising=False)
-    async with serving(resources()) as made:
+    connections = Connections()
+    async with serving({**resources(), NodePool.token: NodePool(connections)}) as made:
         yield made
+    await connections.close()
 
 
 class Probe(Resource):
