@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Fleet
 from tests.support.pods import ALL_PODS, JOBS, PODS, is_ready, is_running, job, pod
-from tests.support.project import NODES, POOL, Result
+from tests.support.project import NODES, POOL
 
 pytestmark = pytest.mark.e2e
 
 GROUP = "a2-ultragpu-8g"
 POOL_NAME = f"{GROUP}-use1"
 GPU = "nvidia.com/gpu"
-
-
-def pools_shown(result: Result) -> set[str]:
-    """Names of the pools that a plain preview or up mentions."""
-    return set(re.findall(r"kumulus:index:NodePool \(?([\w-]+)", result.stdout))
 
 
 def test_growing_a_pool_previews_it_alone_and_creates_only_the_missing_nodes(fleet: Fleet) -> None:
@@ -34,11 +27,11 @@ def test_growing_a_pool_previews_it_alone_and_creates_only_the_missing_nodes(fle
     assert (step.op, step.type, step.name) == ("update", POOL, POOL_NAME)
     assert step.changed == {"replicas": "update"}
     assert (step.old["replicas"], step.new["replicas"]) == (5, 8)
-    plain = project.preview()
-    assert f"group {GROUP}, zone use1: +3 nodes (5 → 8): +24 {GPU}, +288 cpu" in plain.stdout
-    assert pools_shown(plain) == {POOL_NAME}
-    assert "~ 1 to update" in plain.stdout
-    assert "~ replicas: 5 => 8\n" in project.preview("--diff").stdout
+    plain = project.preview("--diff").text
+    assert set(re.findall(r"::kumulus:index:\S+::(\S+)]", plain)) == {POOL_NAME}
+    assert "~ replicas: 5 => 8\n" in plain
+    assert f"group {GROUP}, zone use1: +3 nodes (5 → 8): +24 {GPU}, +288 cpu" in plain
+    assert "~ 1 to update" in plain
     assert project.node_uids() == before, "a preview changes nothing"
 
     assert "~ 1 updated" in project.up().stdout
@@ -77,68 +70,50 @@ def test_shrinking_a_pool_tells_how_many_pods_go_and_takes_them_along(fleet: Fle
     assert is_running(left["stays"])
 
 
-def change_label(template: dict[str, Any]) -> None:
-    template["metadata"]["labels"]["example.com/team"] = "vision"
-
-
-def change_taints(template: dict[str, Any]) -> None:
-    template["taints"] = [{"key": "example.com/reserved", "value": "night", "effect": "PreferNoSchedule"}]
-
-
-def change_capacity(template: dict[str, Any]) -> None:
-    template["capacity"] |= {GPU: "4", "example.com/fabric": "2"}
-
-
-@pytest.mark.parametrize(
-    ("change", "properties", "meaning", "seen"),
-    [
-        pytest.param(
-            change_label,
-            {'labels["example.com/team"]'},
-            "3 nodes changed: labels example.com/team",
-            lambda node: node["metadata"]["labels"].get("example.com/team") == "vision",
-            id="label",
-        ),
-        pytest.param(
-            change_taints,
-            {"taints"},
-            "3 nodes changed: taints",
-            lambda node: (
-                node["spec"]["taints"]
-                == [{"key": "example.com/reserved", "value": "night", "effect": "PreferNoSchedule"}]
-            ),
-            id="taint",
-        ),
-        pytest.param(
-            change_capacity,
-            {f'{what}["{name}"]' for what in ("capacity", "allocatable") for name in (GPU, "example.com/fabric")},
-            f"3 nodes changed: +6 example.com/fabric, \N{MINUS SIGN}12 {GPU}",
-            lambda node: (
-                (node["status"]["capacity"][GPU], node["status"]["allocatable"].get("example.com/fabric")) == ("4", "2")
-            ),
-            id="capacity",
-        ),
-    ],
-)
-def test_a_changed_template_is_applied_in_place(
-    fleet: Fleet,
-    change: Callable[[dict[str, Any]], None],
-    properties: set[str],
-    meaning: str,
-    seen: Callable[[dict[str, Any]], bool],
-) -> None:
+def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     project = fleet.project
     before = project.node_uids()
-    group = fleet.group("a3-highgpu-8g")
-    change(group["nodeTemplate"])
+    template = fleet.group("a3-highgpu-8g")["nodeTemplate"]
+    template["metadata"]["labels"]["example.com/team"] = "vision"
+    template["taints"] = [{"key": "example.com/reserved", "value": "night", "effect": "PreferNoSchedule"}]
+    template["capacity"] |= {GPU: "4", "example.com/fabric": "2"}
     fleet.write()
 
     preview = project.foresee()
-    assert {step.name for step in preview.steps} == {f"a3-highgpu-8g-{zone}" for zone in ("use1", "use2", "use3")}
-    assert {(step.op, frozenset(step.changed)) for step in preview.steps} == {("update", frozenset(properties))}
-    assert preview.messages["a3-highgpu-8g-use1"] == f"group a3-highgpu-8g, zone use1: {meaning}"
+    pools = {f"a3-highgpu-8g-{zone}" for zone in ("use1", "use2", "use3")}
+    assert {step.name for step in preview.steps} == pools
+    changed = {'labels["example.com/team"]', "taints"}
+    changed |= {f'{what}["{name}"]' for what in ("capacity", "allocatable") for name in (GPU, "example.com/fabric")}
+    assert {(step.op, frozenset(step.changed)) for step in preview.steps} == {("update", frozenset(changed))}
+    assert preview.messages["a3-highgpu-8g-use1"] == (
+        f"group a3-highgpu-8g, zone use1: 3 nodes changed: +6 example.com/fabric, \N{MINUS SIGN}12 {GPU}, "
+        "labels example.com/team, taints"
+    )
+
     assert "~ 3 updated" in project.up().stdout
     assert project.node_uids() == before
-    nodes = {node["metadata"]["name"]: node for node in project.api().list(NODES)}
-    assert {name for name, node in nodes.items() if seen(node)} == {n for n in nodes if n.startswith("a3-highgpu-8g-")}
+    for node in project.api().list(NODES):
+        ours = node["metadata"]["labels"]["kumulus.io/pool"] in pools
+        assert ("example.com/team" in node["metadata"]["labels"]) == ours
+        assert (node["spec"]["taints"] == template["taints"]) == ours
+        assert (node["status"]["capacity"][GPU] == node["status"]["allocatable"][GPU] == "4") == ours
+        assert (node["status"]["allocatable"].get("example.com/fabric") == "2") == ours
     project.preview("--expect-no-changes")
+
+
+def test_what_is_taken_out_of_a_template_goes_from_the_nodes(fleet: Fleet) -> None:
+    project = fleet.project
+    before = project.node_uids()
+    template = fleet.group("a3-ultragpu-8g")["nodeTemplate"]
+    template["metadata"]["labels"]["example.com/team"] = "vision"
+    fleet.write()
+    project.up()
+    del template["metadata"]["labels"]["example.com/team"]
+    template["taints"] = []
+    fleet.write()
+    project.up()
+    assert project.node_uids() == before
+    nodes = project.api().list(NODES, labelSelector="kumulus.io/group=a3-ultragpu-8g")
+    assert len(nodes) == 5
+    assert not [node for node in nodes if "example.com/team" in node["metadata"]["labels"]]
+    assert not [node for node in nodes if node["spec"].get("taints")]

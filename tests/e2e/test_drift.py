@@ -38,15 +38,23 @@ def test_drift_is_named_and_put_right_and_nothing_else_is_touched(fleet: Fleet) 
         note = {"labels": {"others.example.com/note": "kept"}, "annotations": {"others.example.com/note": "kept"}}
         api.merge(f"{NODES}/{name}", {"metadata": note, "spec": {"unschedulable": True}})
 
-    shown = project.preview("--refresh", "--diff").stdout
-    assert f'missing: "2: {also_missing}, {missing}"' in shown
-    assert 'extra  : "1: intruder"' in shown
-    assert rf'{labelled}: "labels[\"datastrophic.io/gpu-type\"]: \"other\" instead of \"nvidia-a100-80gb\""' in shown
-    assert rf'{tainted}: "taints[\"kwok.x-k8s.io/node:NoSchedule\"]: missing instead of \"fake\""' in shown
-    assert rf'{smaller}: "capacity[\"{GPU}\"]: \"3\" instead of \"8\""' in shown
-    assert "~ replicas: 3 => 5" in shown
-    [step] = project.foresee("--refresh").steps
+    preview = project.foresee("--refresh")
+    [step] = preview.steps
     assert (step.op, step.type, step.name) == ("update", POOL, POOL_NAME)
+    assert step.found["replicas"] == 3
+    assert step.found["drift"] == {
+        "missing": f"2: {also_missing}, {missing}",
+        "extra": "1: intruder",
+        "altered": {
+            labelled: 'labels["datastrophic.io/gpu-type"]: "other" instead of "nvidia-a100-80gb"',
+            tainted: 'taints["kwok.x-k8s.io/node:NoSchedule"]: missing instead of "fake"',
+            smaller: f'capacity["{GPU}"]: "3" instead of "8"',
+        },
+    }
+    assert f"drift to repair: missing 2: {also_missing}, {missing}; extra 1: intruder" in preview.messages[POOL_NAME]
+    assert before.items() & project.node_uids().items() == before.items() - {
+        (name, before[name]) for name in (missing, also_missing)
+    }, "a preview changes nothing"
 
     assert "~ 1 updated" in project.up("--refresh").stdout
     after = project.node_uids()

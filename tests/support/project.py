@@ -59,6 +59,7 @@ class Step:
         name: name of the resource.
         changed: the kind of each changed property (``update``, ``add`` …) by its path.
         old: the recorded inputs, new: the wanted ones.
+        found: the recorded outputs, after a refresh what was found.
     """
 
     op: str
@@ -67,6 +68,7 @@ class Step:
     changed: Mapping[str, str]
     old: Mapping[str, Any]
     new: Mapping[str, Any]
+    found: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Preview:
 
     Attributes:
         steps: the steps that change something.
-        messages: what was said of each resource, by its name.
+        messages: what was said of each resource, by its name; of the stack as a whole by "".
     """
 
     steps: tuple[Step, ...]
@@ -305,7 +307,8 @@ def _step(step: Mapping[str, Any]) -> Step:
     kinds = {path: str(change["kind"]) for path, change in (step.get("detailedDiff") or {}).items()}
     token, name = step["urn"].split("::")[2].rsplit("$", 1)[-1], step["urn"].split("::")[3]
     old, new = ((step.get(key) or {}).get("inputs") or {} for key in ("oldState", "newState"))
-    return Step(step["op"], token, name, kinds, old, new)
+    found = (step.get("oldState") or {}).get("outputs") or {}
+    return Step(step["op"], token, name, kinds, old, new, found)
 
 
 def _lines(file: Path) -> list[str]:
