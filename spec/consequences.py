@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spec.gfd import GPU_RESOURCE
 from spec.pools import Pool
 from spec.quantity import ZERO, Quantity, human, parse
+from spec.topology import LEVELS, moved
 from spec.totals import pool_resources, resource_order
 
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 # Every node brings them and nobody counts them: told only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
+# A GPU product alone brings 26 labels.
+_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class Consequence:
         changed: how many of the nodes that stay are changed in place.
         fields: what is changed on those, such as `labels team` or `taints`; resources are in `resources`.
         resources: gains and losses of the whole pool, extended resources first; none is zero.
+        devices: the same for the devices in ResourceSlices, by driver.
         pods: running pods on the nodes that go.
+        product: of the GPUs gained or lost; empty when not known.
     """
 
     group: str
@@ -38,10 +44,12 @@ class Consequence:
     fields: tuple[str, ...] = ()
     resources: Mapping[str, Quantity] | None = None
     pods: int = 0
+    product: str = ""
+    devices: Mapping[str, int] | None = None
 
     def __bool__(self) -> bool:
         """Whether anything changes at all."""
-        return self.before != self.after or self.changed > 0 or bool(self.fields) or bool(self.resources)
+        return self.before != self.after or self.changed > 0 or any((self.fields, self.resources, self.devices))
 
     def describe(self) -> str:
         """One line: `group a100, zone use1: +3 nodes (5 → 8): +24 nvidia.com/gpu, +288 cpu, +3.98 TiB memory`."""
@@ -57,8 +65,14 @@ class Consequence:
             parts.append(f"{sign}{_count(abs(step), 'node')} ({self.before:,} {ARROW} {self.after:,})")
         if self.changed or not parts:
             parts.append(f"{_count(self.changed, 'node')} changed")
-        details = [*(_amount(name, amount) for name, amount in (self.resources or {}).items()), *self.fields]
+        amounts = [self._amount(name, amount) for name, amount in (self.resources or {}).items()]
+        devices = [_devices(driver, amount) for driver, amount in (self.devices or {}).items()]
+        details = [*devices, *amounts, *self.fields]
         return ", ".join(parts) + (f": {', '.join(details)}" if details else "")
+
+    def _amount(self, name: str, amount: Quantity) -> str:
+        product = f" ({self.product})" if self.product and name == GPU_RESOURCE else ""
+        return _amount(name, amount) + product
 
     def _pods(self) -> str:
         return f"; {_count(self.pods, 'running pod')} would go" if self.pods else ""
@@ -80,16 +94,19 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0) -> Consequen
         raise ValueError("a change needs the pool before it or the pool after it")
     before, after = (old.replicas if old else 0), (new.replicas if new else 0)
     fields = _fields(old, new) if old and new else ()
-    altered = bool(old and new and (fields or _per_node(old, new)))
+    altered = bool(old and new and (fields or _per_node(old, new) or old.devices != new.devices))
+    relabelled = moved(new.name, old.topology, new.topology, min(before, after)) if old and new else 0
     return Consequence(
         group=named.group or named.name,
         zone=named.zone,
         before=before,
         after=after,
-        changed=min(before, after) if altered else 0,
-        fields=fields,
+        changed=min(before, after) if altered else relabelled,
+        fields=(*fields, *_topology(old, new)) if relabelled else fields,
         resources=_resources(old, new),
         pods=pods,
+        product=named.gpu_product,
+        devices=_gained_devices(old, new),
     )
 
 
@@ -120,18 +137,44 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
+    if old.devices and new.devices and old.devices.driver == new.devices.driver:
+        had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))
+        found.append(_keys("device attributes", had, has))
+        spread = [(each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices)]
+        found.append("device topology" if spread[0] != spread[1] else "")
     return tuple(field for field in found if field)
 
 
-def _keys(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
+def _topology(old: Pool | None, new: Pool | None) -> tuple[str, ...]:
+    """The levels by which nodes that stay change their place: `topology rack, block`."""
+    had, has = (pool.topology.to_plain() if pool and pool.topology else {} for pool in (old, new))
+    levels = [level for level in LEVELS if had.get(level) != has.get(level)]
+    return (f"topology {', '.join(levels)}",)
+
+
+def _gained_devices(old: Pool | None, new: Pool | None) -> dict[str, int]:
+    had, has = _published(old), _published(new)
+    return {driver: amount for driver in {**had, **has} if (amount := has.get(driver, 0) - had.get(driver, 0))}
+
+
+def _published(pool: Pool | None) -> dict[str, int]:
+    return {pool.devices.driver: pool.devices.count * pool.replicas} if pool and pool.devices else {}
+
+
+def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
     keys = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
-    return f"{what} {', '.join(keys)}" if keys else ""
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return f"{what} {', '.join(keys[:_NAMED])}{more}" if keys else ""
 
 
 def _amount(name: str, amount: Quantity) -> str:
     sign = MINUS if amount.nanos < 0 else "+"
     size = human(name, Quantity(abs(amount.nanos), amount.format))
     return f"{sign}{size} {name}"
+
+
+def _devices(driver: str, amount: int) -> str:
+    return f"{MINUS if amount < 0 else '+'}{_count(abs(amount), f'{driver} device')}"
 
 
 def _count(number: int, what: str) -> str:

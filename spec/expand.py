@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from spec.gfd import SIMULATED_POOL_LABEL
 from spec.groups import NodeGroup, Placement
 from spec.model import ClusterSpec
 from spec.names import SYSTEM_GROUP, pool_name
@@ -21,6 +22,7 @@ from spec.pools import (
     allocatable_of,
     node_info_from,
 )
+from spec.resource_slices import devices_of, without_extended
 
 Flavour = Literal["kumulus", "kemu"]
 """Whose labels nodes carry: ours, or KEMU's beside ours, so that workloads written for KEMU still fit."""
@@ -89,8 +91,10 @@ def region_of(zone: str) -> str:
 
 def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Flavour) -> Pool:
     template = group.nodeTemplate
+    operator = group.gpuOperator
     name = pool_name(group.name, placement.availabilityZone)
-    labels = {**_labels(group, placement, flavour), **template.metadata.labels}
+    simulated = {SIMULATED_POOL_LABEL: operator.simulatedPool or group.name} if operator else {}
+    labels = {**_labels(group, placement, flavour), **simulated, **template.metadata.labels}
     labels |= _identity(group.name, name, cluster_name)
     return Pool(
         name=name,
@@ -101,9 +105,11 @@ def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Fl
         labels=labels,
         annotations=dict(template.metadata.annotations),
         taints=template.taints,
-        capacity=dict(template.capacity),
-        allocatable=allocatable_of(template.capacity, template.allocatable),
+        capacity=without_extended(template.capacity, group.resourceSlices),
+        allocatable=without_extended(allocatable_of(template.capacity, template.allocatable), group.resourceSlices),
         node_info=node_info_from(template.nodeInfo, labels),
+        topology=group.topology.topology() if group.topology else None,
+        devices=devices_of(group.resourceSlices, template.capacity, labels),
     )
 
 

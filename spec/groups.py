@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from spec.fields import (
@@ -17,8 +19,12 @@ from spec.fields import (
     Replicas,
     Section,
     Taints,
+    checked,
 )
+from spec.group_topology import GroupTopology
 from spec.pools import Taint
+from spec.resource_slices import ResourceSlices
+from spec.shapes import gpu_product_problems, instance_type_problems
 
 KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 """Keeps pods off emulated nodes unless they ask for them; a template without `taints` has it."""
@@ -63,15 +69,36 @@ class Placement(Section):
     region: LabelValue = Field(default="", examples=["us-east1"])
 
 
+class GpuOperator(Section):
+    """What a GPU operator is to find on the nodes of a group.
+
+    Args:
+        simulatedPool: the fake GPU operator's pool that the nodes belong to, the value of the label
+            run.ai/simulated-gpu-node-pool; empty means the group's name.
+    """
+
+    simulatedPool: LabelValue = Field(default="", examples=["a100"])
+
+
 class NodeGroup(Section):
     """Nodes that are alike, in one or more zones.
 
     Args:
-        name: part of the nodes' names and their instance type.
+        name: part of the nodes' names, and their instance type where none is given.
         placement: one entry per zone.
+        instanceType: a machine of the catalog, which completes the template; empty for none.
+        gpuProduct: the GPUs' product, where it is not the instance type's; empty for that.
+        gpuOperator: set when the fake GPU operator is to know the nodes.
+        topology: where the nodes stand in the network; None for nowhere in particular.
         nodeTemplate: what each node is like.
+        resourceSlices: the devices each node publishes for Dynamic Resource Allocation.
     """
 
     name: GroupName = Field(examples=["a2-ultragpu-8g"])
     placement: list[Placement] = Field(examples=["[{availabilityZone: us-east1-b, replicas: 5}]"])
+    instanceType: Annotated[str, checked(instance_type_problems)] = Field(default="", examples=["a3-highgpu-8g"])
+    gpuProduct: Annotated[str, checked(gpu_product_problems)] = Field(default="", examples=["NVIDIA-L40S"])
+    gpuOperator: GpuOperator | None = Field(default=None, examples=["{simulatedPool: a100}"])
+    topology: GroupTopology | None = Field(default=None, examples=["{nodesPerRack: 16, racksPerBlock: 8}"])
     nodeTemplate: NodeTemplate = Field(examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}'])
+    resourceSlices: ResourceSlices | None = Field(default=None, examples=["{driver: gpu.nvidia.com, count: 8}"])

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from spec.addons import Addon, in_order
 from spec.checks import unknown_key_problems
 from spec.errors import Notice, Problem, SpecError, path_text, shown
 from spec.expand import Flavour, pools, system_pool
-from spec.kemu import read_kemu
 from spec.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
 from spec.names import dns_safe, suggest
 from spec.pools import Pool
+
+if TYPE_CHECKING:
+    from spec.fault_targets import ResolvedFault
 
 CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
 _ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kwok": "kwok"}
@@ -31,6 +33,7 @@ class Loaded:
         cluster_name: the spec's name, or else one made from the stack's.
         flavour: whose labels the nodes carry; `kemu` when the spec was read from a KEMU file.
         pools: one per group and zone, in the order of the file.
+        faults: with the nodes they hold on, in the order of the file.
         notices: what was corrected or has no effect.
         source: the file or URL the spec was read from.
     """
@@ -39,6 +42,7 @@ class Loaded:
     cluster_name: str
     flavour: Flavour
     pools: tuple[Pool, ...]
+    faults: tuple[ResolvedFault, ...]
     notices: tuple[Notice, ...]
     source: str
 
@@ -82,6 +86,9 @@ def load(
         if settings.problems:
             raise SpecError(settings.problems, source)
         location = cast(str, settings.values["clusterConfig"])
+        # Its models take 40 ms to build, which stacks of our own format need not wait for.
+        from spec.kemu import read_kemu
+
         file = read_kemu(location, base, settings.runtime or "kwok", settings.skip_addons, source)
         return _loaded(file.spec, stack, base, "kemu", file.notices, file.source)
     notices: list[Notice] = []
@@ -173,7 +180,22 @@ def _loaded(
     if problems:
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
-    return Loaded(spec, name, flavour, tuple(pools(spec, name, flavour)), notices, source)
+    expanded = tuple(pools(spec, name, flavour))
+    faults, problems = resolved(spec, expanded)
+    if problems:
+        raise SpecError(problems, source)
+    return Loaded(spec, name, flavour, expanded, faults, notices, source)
+
+
+def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
+    """The faults of a spec on its pools, and every problem of theirs."""
+    if not spec.faults:
+        return (), []
+    # Imported here: most stacks have none.
+    from spec.fault_targets import resolve
+
+    found, problems = resolve(spec.faults, expanded)
+    return tuple(found), problems
 
 
 def _missing_chart(path: Path) -> tuple[str, str] | None:

@@ -13,9 +13,13 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_va
 from spec.addons import Addon, MappingOrYaml
 from spec.checks import mapping_problems, problem
 from spec.errors import Problem, SpecError, Where, shown
+from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
+from spec.lifecycles import PodLifecycles
 from spec.rules import rule_problems
+from spec.shapes import with_shapes
+from spec.usage import PodUsages
 from spec.validation import in_file_order, problems_of
 
 Runtime = Literal["kwok", "kind", "existing"]
@@ -56,6 +60,8 @@ class Kwok(Section):
         apiServerPort: a free port is taken when None.
         featureGates: Kubernetes feature gates.
         runtimeConfig: API groups and versions, as `api/all: true`; kept as texts.
+        etcdFsync: whether etcd waits for the disk with every write; without, an end of the machine (not of a process)
+            can lose the cluster, and writes are faster.
         etcdQuota: how large etcd's data may grow, a quantity; empty means KWOK's default.
         heartbeatFactor: multiplies the nodes' heartbeat intervals; None means KWOK's default.
     """
@@ -63,6 +69,7 @@ class Kwok(Section):
     apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(default=None, examples=["6443"])
     featureGates: dict[str, bool] = Field(default_factory=dict, examples=["{DynamicResourceAllocation: true}"])
     runtimeConfig: Switches = Field(default_factory=dict, examples=["{api/all: true}"])
+    etcdFsync: bool | None = Field(default=None, examples=["false"])
     etcdQuota: QuantityText = Field(default="", examples=["8Gi"])
     heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(default=None, examples=["5"])
 
@@ -81,6 +88,9 @@ class ClusterSpec(Section):
         kindConfig: kind's own configuration, from a mapping or a YAML text; only with the runtime kind.
         clusterAddons: Helm releases.
         nodeGroups: emulated nodes.
+        faults: what goes wrong, on which nodes.
+        podLifecycles: how pods live; for each pod the first that selects it.
+        podUsage: what pods use while they run; likewise.
         kwok: settings of the kwok runtime.
     """
 
@@ -94,11 +104,21 @@ class ClusterSpec(Section):
     nodeGroups: list[NodeGroup] = Field(
         default_factory=list, examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"]
     )
+    faults: list[Fault] = Field(
+        default_factory=list, examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"]
+    )
+    podLifecycles: PodLifecycles = Field(
+        default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, run: 10m}]"]
+    )
+    podUsage: PodUsages = Field(
+        default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
+    )
     kwok: Kwok = Field(default_factory=Kwok, examples=["{heartbeatFactor: 5}"])
 
     @model_validator(mode="wrap")
     @classmethod
     def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        data = with_shapes(data)
         rules = rule_problems(data)
         try:
             spec = handler(data)

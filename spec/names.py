@@ -147,16 +147,28 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
         known: what could have been meant.
         likeness: how alike the two have to be, from 0 to 1.
     """
+    return next(iter(nearest(key, known, 1, likeness)), None)
+
+
+def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
+    """The known keys that a misspelt one may mean, whatever its case, the likeliest first; empty when none is near.
+
+    Args:
+        key: what was written.
+        known: what could have been meant.
+        most: how many to give at most.
+        likeness: how alike they have to be, from 0 to 1.
+    """
     # Imported on a mistake only: it costs every start of the plugin otherwise.
     import difflib
 
     lowered = {name.lower(): name for name in known}
     plain = key.lower().replace("_", "").replace("-", "")
     for attempt in (key.lower(), plain):
-        near = difflib.get_close_matches(attempt, lowered, n=1, cutoff=likeness)
+        near = difflib.get_close_matches(attempt, lowered, n=most, cutoff=likeness)
         if near:
-            return lowered[near[0]]
-    return None
+            return [lowered[name] for name in near]
+    return []
 
 
 def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Fault:

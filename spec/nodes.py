@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from spec.active_faults import with_faults
 from spec.names import node_name
+from spec.node_effects import Condition
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -19,13 +21,15 @@ METRICS_ANNOTATION = "metrics.k8s.io/resource-metrics-path"
 TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
 KUBELET_PORT = 10250
 
-_CONDITIONS = (
-    ("NetworkUnavailable", "False", "RouteCreated", "RouteController created a route"),
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-)
+CONDITIONS: Mapping[str, Condition] = {
+    "NetworkUnavailable": Condition("False", "RouteCreated", "RouteController created a route"),
+    "MemoryPressure": Condition("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    "DiskPressure": Condition("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    "PIDPressure": Condition("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    "Ready": Condition("True", "KubeletReady", "kubelet is posting ready status"),
+}
+"""The conditions of a healthy node, which KWOK keeps up as its kubelet would."""
+
 # Second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in 10.0,
 # kubeadm's and kind's services in 10.96, kind's pods in 10.244.
 _SECOND_OCTETS = tuple(octet for octet in range(1, 244) if octet != 96)
@@ -47,6 +51,7 @@ class OwnedFields:
         capacity: resource names to canonical quantities; compare with `spec.quantity.equal`.
         allocatable: likewise.
         node_info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
+        conditions: those that a fault sets, by type; without one they are KWOK's to keep up.
     """
 
     labels: Mapping[str, str]
@@ -55,6 +60,7 @@ class OwnedFields:
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
 
 def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
@@ -70,8 +76,9 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     """
     name = node_name(pool.name, ordinal)
     identity = {CLUSTER_LABEL: cluster} if cluster else {}
-    return OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **identity, POOL_LABEL: pool.name},
+    places = pool.topology.labels(pool.name, ordinal) if pool.topology else {}
+    ours = OwnedFields(
+        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **identity, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,
@@ -82,6 +89,7 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
         allocatable=pool.allocatable,
         node_info=pool.node_info.to_plain(),
     )
+    return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
 
 
 def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str, object]:
@@ -110,7 +118,9 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
         "status": {
             "capacity": dict(owned.capacity),
             "allocatable": dict(owned.allocatable),
-            "conditions": [_condition(*condition, now=now) for condition in _CONDITIONS],
+            "conditions": [
+                posted_condition(kind, each, now) for kind, each in {**CONDITIONS, **owned.conditions}.items()
+            ],
             "addresses": [
                 {"type": "InternalIP", "address": internal_ip(pool.name, ordinal)},
                 {"type": "Hostname", "address": name},
@@ -134,9 +144,20 @@ def internal_ip(pool: str, ordinal: int) -> str:
     return f"10.{_SECOND_OCTETS[second]}.{third}.{last + 1}"
 
 
-def _condition(kind: str, status: str, reason: str, message: str, now: str) -> dict[str, str]:
-    times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
-    return {"type": kind, "status": status, "reason": reason, "message": message, **times}
+def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str]:
+    """A condition as a node has it.
+
+    Args:
+        kind: its type.
+        condition: what it says.
+        now: the time of its last change, RFC 3339 in UTC.
+    """
+    return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}
+
+
+def boot_id(name: str, cluster: str) -> str:
+    """The boot ID that a node is posted with."""
+    return _node_info(name, cluster, {})["bootID"]
 
 
 def _node_info(name: str, cluster: str, info: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from spec.checks import (
     annotation_problems,
@@ -19,9 +19,16 @@ from spec.checks import (
     taint_problems,
     unknown_key_problems,
 )
+from spec.device_checks import devices_problems
+from spec.devices import Devices, devices_from
 from spec.errors import Problem, SpecError, shown
+from spec.gfd import GPU_PRODUCT_LABEL, compacted, expanded, gpu_problems
 from spec.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name, node_name
 from spec.quantity import QuantityError, canonical, parse
+from spec.topology import Topology, topology_from, topology_problems
+
+if TYPE_CHECKING:
+    from spec.active_faults import PoolFaults
 
 GROUP_LABEL = "kumulus.io/group"
 POOL_LABEL = "kumulus.io/pool"
@@ -32,7 +39,19 @@ REGION_LABEL = "topology.kubernetes.io/region"
 ARCH_LABEL = "kubernetes.io/arch"
 OS_LABEL = "kubernetes.io/os"
 
-POOL_KEYS = ("name", "replicas", "labels", "annotations", "taints", "capacity", "allocatable", "nodeInfo")
+POOL_KEYS = (
+    "name",
+    "replicas",
+    "labels",
+    "gpu",
+    "annotations",
+    "taints",
+    "capacity",
+    "allocatable",
+    "nodeInfo",
+    "topology",
+    "resourceSlices",
+)
 """The keys of the plain form, in its order."""
 
 
@@ -94,6 +113,9 @@ class Pool:
         capacity: resource names to quantities in canonical form.
         allocatable: likewise; has every resource of `capacity`.
         node_info: architecture, operating system and kubelet version.
+        topology: where its nodes stand in the network; None for nowhere in particular.
+        devices: what each node publishes for Dynamic Resource Allocation; None for nothing.
+        faults: those that hold on its nodes at the moment; not part of what the stack says of the pool.
     """
 
     name: str
@@ -107,6 +129,14 @@ class Pool:
     capacity: Mapping[str, str] = field(default_factory=dict)
     allocatable: Mapping[str, str] = field(default_factory=dict)
     node_info: NodeInfo = NodeInfo()
+    topology: Topology | None = None
+    devices: Devices | None = None
+    faults: PoolFaults | None = field(default=None, compare=False)
+
+    @property
+    def gpu_product(self) -> str:
+        """The product of its GPUs, as GPU Feature Discovery names it; empty when its labels do not say."""
+        return self.labels.get(GPU_PRODUCT_LABEL, "")
 
     def node_names(self) -> list[str]:
         """The names of all nodes, lowest ordinal first."""
@@ -158,6 +188,8 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
     found += replicas_problems(("replicas",), raw.get("replicas"))
     if raw.get("labels") is not None:
         found += label_problems(("labels",), raw["labels"], ours_too=True)
+    if raw.get("gpu") is not None:
+        found += gpu_problems(("gpu",), raw["gpu"])
     if raw.get("annotations") is not None:
         found += annotation_problems(("annotations",), raw["annotations"], ours_too=True)
     if raw.get("taints") is not None:
@@ -169,6 +201,10 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
         found += allocatable_problems(raw["allocatable"], raw.get("capacity") or {})
     if raw.get("nodeInfo") is not None:
         found += node_info_problems(("nodeInfo",), raw["nodeInfo"])
+    if raw.get("topology") is not None:
+        found += topology_problems(("topology",), raw["topology"])
+    if raw.get("resourceSlices") is not None:
+        found += devices_problems(("resourceSlices",), raw["resourceSlices"])
     return found
 
 
@@ -182,6 +218,8 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         name = raw.get("name")
         raise SpecError(problems, f"node pool {name}" if isinstance(name, str) else "a node pool")
     labels = dict(cast(Mapping[str, str], raw.get("labels") or {}))
+    if raw.get("gpu"):
+        labels = {**expanded(cast(Mapping[str, str], raw["gpu"])), **labels}
     capacity = canonical_resources(raw.get("capacity"))
     return Pool(
         name=cast(str, raw["name"]),
@@ -195,20 +233,30 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         capacity=capacity,
         allocatable=allocatable_of(capacity, canonical_resources(raw.get("allocatable"))),
         node_info=node_info_from(raw.get("nodeInfo"), labels),
+        topology=topology_from(raw.get("topology")),
+        devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
     )
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
-    """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back."""
+    """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
+
+    A pool without GPU labels, a topology or devices has no such key, so that nothing differs from states written
+    before there were any.
+    """
+    labels, gpu = compacted(pool.labels)
     return {
         "name": pool.name,
         "replicas": pool.replicas,
-        "labels": dict(pool.labels),
+        "labels": labels,
+        **({"gpu": gpu} if gpu else {}),
         "annotations": dict(pool.annotations),
         "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in pool.taints],
         "capacity": dict(pool.capacity),
         "allocatable": dict(pool.allocatable),
         "nodeInfo": pool.node_info.to_plain(),
+        **({"topology": pool.topology.to_plain()} if pool.topology else {}),
+        **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
     }
 
 

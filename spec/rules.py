@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from spec.addons import chart_kind
+from spec.addons import chart_kind, chart_name
 from spec.checks import problem
+from spec.device_rules import device_problems
 from spec.errors import Problem, Where, path_text, shown
+from spec.group_topology import placement_problems, template_problems, well_formed
 from spec.names import (
     NODE_NAME_LENGTH,
     SYSTEM_GROUP,
@@ -22,6 +24,7 @@ from spec.names import (
     pool_name,
 )
 from spec.pools import allocatable_problems
+from spec.shapes import shape_problems
 
 Found = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
@@ -35,7 +38,7 @@ def rule_problems(raw: object) -> list[Problem]:
     """
     if not isinstance(raw, Mapping):
         return []
-    return [*_runtime(raw), *_addons(raw), *_groups(raw), *_pools(raw)]
+    return [*_runtime(raw), *_addons(raw), *_groups(raw), *_pools(raw), *device_problems(raw)]
 
 
 def _items(raw: object, key: str) -> list[Item]:
@@ -79,7 +82,8 @@ def _addons(raw: Mapping[str, object]) -> Found:
 
 def _chart(where: Where, addon: Mapping[str, object]) -> Found:
     chart, url, repository = _text(addon, "chart"), _text(addon, "repoURL"), _text(addon, "repoName")
-    if not chart:
+    if not chart or not chart.isprintable():
+        # What is wrong with it is told at its field, and no remedy can be made of it.
         return
     kind = chart_kind(chart)
     if kind != "repository":
@@ -93,7 +97,7 @@ def _chart(where: Where, addon: Mapping[str, object]) -> Found:
         yield problem((*where, "chart"), f"{shown(chart)} names no repository", remedy)
     elif slash and repository and prefix != repository:
         message = f"{shown(chart)} is of another repository than repoName, {shown(repository)}"
-        yield problem((*where, "chart"), message, f"write {repository}/{chart.rpartition('/')[2]}")
+        yield problem((*where, "chart"), message, f"write {shown(f'{repository}/{chart_name(chart)}')}")
     elif not url:
         remedy = f"write repoURL: https://…, or chart: ./{chart} for a path"
         yield problem((*where, "repoURL"), "is missing, so the chart cannot be found", remedy)
@@ -132,16 +136,20 @@ def _groups(raw: Mapping[str, object]) -> Found:
             message = f"{shown(SYSTEM_GROUP)} is the group Kumulus adds for emulated add-ons"
             yield problem((*here, "name"), message, "write another name")
         yield from _duplicates(_items(group, "placement"), (*here, "placement"), "availabilityZone", "zone")
+        yield from shape_problems(here, group)
         template = group.get("nodeTemplate")
         if isinstance(template, Mapping):
             inner = path_text((*here, "nodeTemplate"))
             for each in allocatable_problems(template.get("allocatable"), template.get("capacity")):
                 yield Problem(f"{inner}.{each.path}", each.message, each.remedy)
+        if topology := well_formed(group.get("topology")):
+            yield from template_problems(here, topology, _labels_of(template))
 
 
 def _pools(raw: Mapping[str, object]) -> Found:
     names, places, seen = [], [], set()
     for index, group in _items(raw, "nodeGroups"):
+        topology = well_formed(group.get("topology"))
         for number, placement in _items(group, "placement"):
             parts = _text(group, "name"), _text(placement, "availabilityZone")
             where: Where = ("nodeGroups", index, "placement", number)
@@ -152,6 +160,8 @@ def _pools(raw: Mapping[str, object]) -> Found:
             names.append(pool_name(*parts))
             places.append(where)
             yield from _length(where, names[-1], placement.get("replicas"))
+            if topology:
+                yield from placement_problems(where, topology, names[-1], _count(placement.get("replicas")))
     for one, other in collisions(names):
         node, place = node_name(names[other], 0), path_text(places[one])
         message = f"makes the same node names as {place}, such as {node}"
@@ -159,9 +169,17 @@ def _pools(raw: Mapping[str, object]) -> Found:
 
 
 def _length(where: Where, pool: str, replicas: object) -> Found:
-    count = int(replicas) if isinstance(replicas, int | float) and 0 <= replicas < 10**9 else 0
-    longest = longest_node_name(pool, count)
+    longest = longest_node_name(pool, _count(replicas))
     if len(longest) > NODE_NAME_LENGTH:
         name = longest if len(longest) <= 100 else f"{longest[:97]}..."
         message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
         yield problem(where, message, "write a shorter group or zone name")
+
+
+def _count(replicas: object) -> int:
+    return int(replicas) if isinstance(replicas, int | float) and 0 <= replicas < 10**9 else 0
+
+
+def _labels_of(template: object) -> object:
+    metadata = template.get("metadata") if isinstance(template, Mapping) else None
+    return metadata.get("labels") if isinstance(metadata, Mapping) else None

@@ -21,15 +21,17 @@ class Tally:
     Args:
         nodes: how many.
         resources: exact sums, Kubernetes' own resources first, the others by name.
+        claimed_gpus: GPUs that pods can have through ResourceClaims only.
     """
 
     nodes: int
     resources: Mapping[str, Quantity]
+    claimed_gpus: int = 0
 
     @property
     def gpus(self) -> int:
-        """The sum of all resources whose name ends in `/gpu`: nvidia.com/gpu, amd.com/gpu and the like."""
-        return sum(amount.nanos for name, amount in self.resources.items() if is_gpu(name)) // 10**9
+        """The sum of all resources whose name ends in `/gpu` (nvidia.com/gpu, amd.com/gpu), and of GPUs to claim."""
+        return sum(amount.nanos for name, amount in self.resources.items() if is_gpu(name)) // 10**9 + self.claimed_gpus
 
     def to_plain(self) -> dict[str, object]:
         """JSON-able: numbers for nodes, gpus, cpu and pods, memory as a quantity, and every resource as a quantity."""
@@ -46,17 +48,22 @@ class Tally:
 
 @dataclass(frozen=True)
 class Totals(Tally):
-    """The tally of all pools, and the tallies of their groups and zones, each in the order of the stack file."""
+    """The tally of all pools, and the tallies of their groups and zones, each in the order of the stack file.
+
+    `gpu_products` are the GPUs by product, of the pools whose labels name one.
+    """
 
     by_group: Mapping[str, Tally] = field(default_factory=dict)
     by_zone: Mapping[str, Tally] = field(default_factory=dict)
+    gpu_products: Mapping[str, int] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, object]:
-        """As a tally's, with `byGroup` and `byZone`, each from name to tally."""
+        """As a tally's, with `byGroup` and `byZone`, each from name to tally, and `gpuProducts` from name to GPUs."""
         return {
             **super().to_plain(),
             "byGroup": {name: tally.to_plain() for name, tally in self.by_group.items()},
             "byZone": {name: tally.to_plain() for name, tally in self.by_zone.items()},
+            "gpuProducts": dict(self.gpu_products),
         }
 
 
@@ -74,6 +81,14 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
     return {name: parse(written) * pool.replicas for name, written in pool.capacity.items()}
 
 
+def claimed_gpus(pool: Pool) -> int:
+    """The GPUs of a pool that its nodes publish as devices and not as an extended resource as well."""
+    devices = pool.devices
+    if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
+        return 0
+    return devices.count * pool.replicas
+
+
 def totals(pools: Iterable[Pool]) -> Totals:
     """Sum up pools: their nodes' capacities, in all, by group and by zone.
 
@@ -83,12 +98,17 @@ def totals(pools: Iterable[Pool]) -> Totals:
     counted = [(pool, pool_resources(pool)) for pool in pools]
     groups = dict.fromkeys(pool.group for pool, _ in counted)
     zones = dict.fromkeys(pool.zone for pool, _ in counted)
+    products = dict.fromkeys(pool.gpu_product for pool, _ in counted if pool.gpu_product)
     overall = _tally(counted)
     return Totals(
         nodes=overall.nodes,
         resources=overall.resources,
+        claimed_gpus=overall.claimed_gpus,
         by_group={group: _tally(item for item in counted if item[0].group == group) for group in groups},
         by_zone={zone or NO_ZONE: _tally(item for item in counted if item[0].zone == zone) for zone in zones},
+        gpu_products={
+            product: _tally(item for item in counted if item[0].gpu_product == product).gpus for product in products
+        },
     )
 
 
@@ -98,10 +118,11 @@ def resource_order(name: str) -> tuple[int, str]:
 
 
 def _tally(counted: Iterable[tuple[Pool, Mapping[str, Quantity]]]) -> Tally:
-    nodes = 0
+    nodes = claimed = 0
     sums: dict[str, Quantity] = {}
     for pool, resources in counted:
         nodes += pool.replicas
+        claimed += claimed_gpus(pool)
         for name, amount in resources.items():
             sums[name] = sums[name] + amount if name in sums else amount
-    return Tally(nodes, {name: sums[name] for name in sorted(sums, key=resource_order)})
+    return Tally(nodes, {name: sums[name] for name in sorted(sums, key=resource_order)}, claimed)

@@ -1,0 +1,80 @@
+"""What a fault means, in a line for previews. The provider plugin imports this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spec.consequences import ARROW, MINUS
+from spec.names import node_name
+from spec.node_effects import NodeEffects
+from spec.node_sets import NodeSet, ranges, size
+from spec.pod_effects import PodEffects
+from spec.quantity import human, parse
+
+_POOLS = 3
+_KUBELETS = {"silent": "the kubelet is silent", "notReady": "not ready", "reboot": "reboots", "gone": "goes"}
+_ACTIONS = {
+    "fail": "a container fails",
+    "failInit": "an init container fails",
+    "evict": "evicted",
+    "imagePull": "an image cannot be pulled",
+    "stuck": "a deleted pod does not go",
+}
+
+
+def described(
+    kind: str,
+    node: NodeEffects,
+    pods: PodEffects | None,
+    before: NodeSet,
+    nodes: NodeSet,
+    inputs: Mapping[str, object],
+    running: int | None,
+) -> str:
+    """One line: `gpu-fell-off-bus on 18 nodes (a100-use1-[32-49]): −18 nvidia.com/gpu; 7 running pods on them`.
+
+    Args:
+        kind: the catalog's entry; empty for a fault that is described in full.
+        node: what it does to each node.
+        pods: what it does to pods.
+        before: the nodes it held on until now.
+        nodes: the nodes it is to hold on.
+        inputs: the fault's, of which `lost` is told.
+        running: how many pods run there; None when that is not known.
+    """
+    place = f"on {_nodes(nodes)}" if nodes else "on every node"
+    text = f"{kind or 'fault'} {place}"
+    if before and before != nodes:
+        text = f"{kind or 'fault'} on {size(before):,} {ARROW} {_nodes(nodes)}"
+    details = [*_lost(inputs.get("lost")), *_details(node), *([_ACTIONS[pods.action]] if pods else [])]
+    text += f": {', '.join(details)}" if details else ""
+    if running is None:
+        return text
+    what = "of the pods selected run" if pods else "running pods on them"
+    return f"{text}; {running:,} {what if running != 1 else what.replace('pods on', 'pod on')}"
+
+
+def _nodes(nodes: NodeSet) -> str:
+    count = size(nodes)
+    named = [
+        node_name(pool, min(members)) if len(members) == 1 else f"{pool}-[{ranges(members)}]"
+        for pool, members in list(nodes.items())[:_POOLS]
+    ]
+    more = f" and {len(nodes) - _POOLS} more pools" if len(nodes) > _POOLS else ""
+    shown = ", ".join(each if len(each) <= 60 else f"{each[:57]}..." for each in named)
+    return f"{count:,} node{'' if count == 1 else 's'} ({shown}{more})"
+
+
+def _lost(lost: object) -> list[str]:
+    if not isinstance(lost, Mapping):
+        return []
+    # As many as a preview's line has room for; extended resources are what a fault is about.
+    names = sorted(lost, key=lambda name: ("/" not in name, name))[:3]
+    return [f"{MINUS}{human(name, parse(str(lost[name])))} {name}" for name in names]
+
+
+def _details(node: NodeEffects) -> list[str]:
+    found = [_KUBELETS[node.kubelet]] if node.kubelet else []
+    found += [f"{kind}={each.status}" for kind, each in node.conditions.items()]
+    found += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
+    return found + [f"label {key}" for key in node.labels] + [f"annotation {key}" for key in node.annotations]

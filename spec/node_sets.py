@@ -1,0 +1,71 @@
+"""Sets of nodes in a few bytes: by pool, ordinals as ranges, `{"a100-use1": "0-99,105"}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+NodeSet = Mapping[str, frozenset[int]]
+"""Ordinals by the pool's name; no pool without any."""
+
+_RANGES = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*")
+
+
+def ranges(ordinals: Iterable[int]) -> str:
+    """Write ordinals as ranges: 0, 1, 2 and 5 as `0-2,5`."""
+    parts: list[list[int]] = []
+    for ordinal in sorted(ordinals):
+        if parts and ordinal == parts[-1][1] + 1:
+            parts[-1][1] = ordinal
+        else:
+            parts.append([ordinal, ordinal])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def ordinals(text: str) -> frozenset[int]:
+    """Read what `ranges` writes.
+
+    Raises:
+        ValueError: it is nothing of the kind.
+    """
+    if not _RANGES.fullmatch(text):
+        raise ValueError(f"{text!r} are no ranges of ordinals")
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def to_plain(nodes: NodeSet) -> dict[str, str]:
+    """The plain form of a set of nodes."""
+    return {pool: ranges(members) for pool, members in sorted(nodes.items()) if members}
+
+
+def from_plain(raw: Mapping[str, str]) -> dict[str, frozenset[int]]:
+    """Read the plain form.
+
+    Raises:
+        ValueError: it is malformed.
+    """
+    return {pool: ordinals(text) for pool, text in raw.items()}
+
+
+def size(nodes: NodeSet) -> int:
+    """How many nodes there are in a set."""
+    return sum(map(len, nodes.values()))
+
+
+def union(*sets: NodeSet) -> dict[str, frozenset[int]]:
+    """The nodes that are in any of the sets."""
+    found: dict[str, frozenset[int]] = {}
+    for nodes in sets:
+        for pool, members in nodes.items():
+            found[pool] = found.get(pool, frozenset()) | members
+    return found
+
+
+def common(one: NodeSet, other: NodeSet) -> dict[str, frozenset[int]]:
+    """The nodes that are in both sets."""
+    both = {pool: members & other.get(pool, frozenset()) for pool, members in one.items()}
+    return {pool: members for pool, members in both.items() if members}
