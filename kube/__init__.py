@@ -3,8 +3,25 @@
 It knows the API's verbs, its errors and how to retry, and nothing of Kumulus: it imports nothing of ours.
 """
 
-from kube.client import Client
-from kube.config import Connection, KubeconfigError, load_kubeconfig
-from kube.errors import ApiError, Unreachable
+from typing import TYPE_CHECKING
+
+from kube.errors import ApiError, KubeconfigError, Unreachable
+
+if TYPE_CHECKING:
+    from kube.client import Client
+    from kube.config import Connection, load_kubeconfig
 
 __all__ = ["ApiError", "Client", "Connection", "KubeconfigError", "Unreachable", "load_kubeconfig"]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when asked for: the HTTP library costs 0.15 s, and a plugin that only compares properties needs none.
+    if name == "Client":
+        from kube.client import Client
+
+        return Client
+    if name in ("Connection", "load_kubeconfig"):
+        from kube import config
+
+        return getattr(config, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-_GRACE = 1.0
+_GRACE = 0.5
 
 
 class Interrupted(Exception):
@@ -41,6 +42,7 @@ async def for_each(
     *,
     workers: int,
     stop: asyncio.Event | None = None,
+    lanes: asyncio.Semaphore | None = None,
     most_failures: int = 10,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome[T]:
@@ -55,6 +57,8 @@ async def for_each(
         workers: how many run at once.
         stop: when set, no further item is begun; those under way get a moment to finish and are then abandoned (a
             request that is being tried again could otherwise hold up the user's Ctrl-C for its whole patience).
+        lanes: what several such operations share, so that together they have no more under way than this admits; an
+            item that waits for it has not been begun.
         most_failures: failures after which no further item is begun.
         progress: called after each success with the number of successes so far.
     """
@@ -63,13 +67,19 @@ async def for_each(
 
     async def work() -> None:
         for item in source:
-            if (stop is not None and stop.is_set()) or len(outcome.failed) >= most_failures:
-                outcome.skipped += 1
-                continue
+            begun = False
             try:
-                await action(item)
+                async with lanes or nullcontext():
+                    if (stop is not None and stop.is_set()) or len(outcome.failed) >= most_failures:
+                        outcome.skipped += 1
+                        continue
+                    begun = True
+                    await action(item)
             except asyncio.CancelledError:
-                outcome.failed.append((item, Interrupted("given up after the stop")))
+                if begun:
+                    outcome.failed.append((item, Interrupted("given up after the stop")))
+                else:
+                    outcome.skipped += 1
                 raise
             except Exception as error:
                 outcome.failed.append((item, error))
@@ -81,14 +91,14 @@ async def for_each(
     tasks = [asyncio.ensure_future(work()) for _ in range(max(1, workers))]
     guard = asyncio.ensure_future(_abandon(tasks, stop)) if stop is not None else None
     try:
-        await asyncio.gather(*tasks)
-    except asyncio.CancelledError:
-        if stop is None or not stop.is_set():
-            raise
-        await asyncio.wait(tasks)
+        # With exceptions for results, a cancelled worker is told from a cancellation of this whole operation.
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         for task in tasks if guard is None else [*tasks, guard]:
             task.cancel()
+    for end in ends:
+        if isinstance(end, BaseException) and not isinstance(end, asyncio.CancelledError):
+            raise end
     outcome.skipped += sum(1 for _ in source)
     return outcome
 

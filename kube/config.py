@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-
-class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used; the message names the file (or "the given kubeconfig") and the remedy."""
+from kube.errors import KubeconfigError
+from kube.exec_credentials import ExecCredentials, exec_plugin
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,14 @@ class Connection:
         context: name of the kubeconfig context that was used.
         headers: headers to send with every request (a bearer token, for one).
         tls: the TLS context, or None for a plain ``http`` server.
+        credentials: a command's, to be asked for at each request; None when the kubeconfig names no command.
     """
 
     server: str
     context: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
+    credentials: ExecCredentials | None = field(default=None, repr=False)
 
 
 def load_kubeconfig(source: str | Path, context: str | None = None) -> Connection:
@@ -83,7 +85,11 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
         basic = f"{user['username']}:{user.get('password', '')}".encode()
         headers["Authorization"] = "Basic " + base64.b64encode(basic).decode()
     tls = _tls(cluster, user, path) if server.startswith("https://") else None
-    return Connection(server=server, context=name, headers=headers, tls=tls)
+    credentials = None
+    if user.get("exec"):
+        plugin = exec_plugin(user["exec"], cluster, path)
+        credentials = ExecCredentials(plugin, server, partial(_tls_with, cluster, path))
+    return Connection(server=server, context=name, headers=headers, tls=tls, credentials=credentials)
 
 
 def _named(document: dict[str, Any], section: str, name: str, kind: str, path: Path) -> dict[str, Any]:
@@ -122,16 +128,28 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLCo
         with _using(f"certificate-authority {authority}", path):
             context = ssl.create_default_context(cafile=str(authority))
     if user.get("client-certificate-data") and user.get("client-key-data"):
-        # The standard library loads a client key from files only; they are private and gone at once.
-        with _using("client-certificate-data and client-key-data", path), tempfile.NamedTemporaryFile() as pair:
-            pair.write(_decode(user["client-certificate-data"]) + b"\n" + _decode(user["client-key-data"]))
-            pair.flush()
-            context.load_cert_chain(pair.name)
+        with _using("client-certificate-data and client-key-data", path):
+            _load_pair(context, _decode(user["client-certificate-data"]), _decode(user["client-key-data"]))
     elif user.get("client-certificate") and user.get("client-key"):
         certificate, key = (path.parent / str(user[entry]) for entry in ("client-certificate", "client-key"))
         with _using(f"client-certificate {certificate} and client-key {key}", path):
             context.load_cert_chain(certificate, key)
     return context
+
+
+def _tls_with(cluster: dict[str, Any], path: Path, certificate: str, key: str) -> ssl.SSLContext:
+    """Build the TLS context from the cluster's CA and a client certificate that a command gave."""
+    context = _tls(cluster, {}, path)
+    _load_pair(context, certificate.encode(), key.encode())
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    # The standard library loads a client key from files only; they are private and gone at once.
+    with tempfile.NamedTemporaryFile() as pair:
+        pair.write(certificate + b"\n" + key)
+        pair.flush()
+        context.load_cert_chain(pair.name)
 
 
 def _decode(data: object) -> bytes:

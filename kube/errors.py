@@ -57,6 +57,23 @@ class Unreachable(Exception):
         self.detail = detail
 
 
+class KubeconfigError(Exception):
+    """A kubeconfig that cannot be used; the message names the file (or "the given kubeconfig") and the remedy."""
+
+
+class CredentialsError(Unreachable):
+    """No credentials to ask an API server with: the command that gives them failed.
+
+    Args:
+        server: the server's address.
+        detail: which command, and what it did.
+    """
+
+    def __init__(self, server: str, detail: str) -> None:
+        super().__init__(server, detail)
+        self.args = (f"no credentials for the Kubernetes API server at {server}: {detail}",)
+
+
 def api_error(status: int, body: Any, verb: str, path: str, retry_after: float | None) -> ApiError:
     """Make an :class:`ApiError` of a response's status and its body (a ``Status`` object, or any text)."""
     if isinstance(body, dict):
