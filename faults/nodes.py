@@ -1,0 +1,195 @@
+"""Turn nodes from one set of faults to another: what holds is laid over them, what ended is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from faults import leases, pods
+from kube import ApiError
+from kube.bulk import for_each
+from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from spec.active_faults import ActiveFault, faults_of
+from spec.names import node_name
+from spec.node_delta import Delta, delta, taints_after
+from spec.node_effects import Condition
+from spec.node_sets import NodeSet
+from spec.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields
+from spec.pools import CLUSTER_LABEL, Pool
+from spec.posted import posted_node, record_of
+
+if TYPE_CHECKING:
+    from kube import Client
+
+_NODES = "/api/v1/nodes"
+_CONFLICT_TRIES = 8
+_SEEN_AFTER = 1.0
+_UNKNOWN = Condition("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+
+
+@dataclass
+class Turned:
+    """What was done.
+
+    Attributes:
+        changed, removed, created: how many nodes.
+        pods: how many pods went with removed nodes.
+        problems: one line per kind of failure.
+        undone: how many nodes are left to do.
+    """
+
+    changed: int = 0
+    removed: int = 0
+    created: int = 0
+    pods: int = 0
+    problems: list[str] = field(default_factory=list)
+    undone: int = 0
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One node, before and after."""
+
+    before: Pool
+    after: Pool
+    ordinal: int
+
+    @property
+    def name(self) -> str:
+        return node_name(self.after.name, self.ordinal)
+
+    def kubelets(self) -> tuple[str, str]:
+        was, will = (pool.faults.kubelet(self.ordinal) if pool.faults else "" for pool in (self.before, self.after))
+        return was, will
+
+    def owned(self) -> tuple[OwnedFields, OwnedFields]:
+        cluster = self.after.labels.get(CLUSTER_LABEL, "")
+        return owned_fields(self.before, self.ordinal, cluster), owned_fields(self.after, self.ordinal, cluster)
+
+
+async def turn(
+    client: Client,
+    pools: Mapping[str, Pool],
+    nodes: NodeSet,
+    before: list[ActiveFault],
+    after: list[ActiveFault],
+    *,
+    now: str,
+    stop: asyncio.Event | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Turned:
+    """Make nodes what they are to be under other faults.
+
+    Args:
+        client: of the cluster.
+        pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
+        nodes: which ones.
+        before: the faults that they show.
+        after: the faults that are to hold.
+        now: the time, RFC 3339 in UTC.
+        stop: when set, nothing new is begun.
+        progress: called with the nodes done and all of them.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked about leases or pods.
+    """
+    turns = [
+        _Turn(was, will, ordinal)
+        for name, members in sorted(nodes.items())
+        if name in pools
+        for was in [replace(pools[name], faults=faults_of(name, before))]
+        for will in [replace(pools[name], faults=faults_of(name, after))]
+        for ordinal in sorted(members)
+        if ordinal < will.replicas
+    ]
+    result = Turned()
+    woken = [each.name for each in turns if _wakes(each)]
+    holder = await leases.keeper(client) if woken else None
+
+    async def one(each: _Turn) -> None:
+        await _turn(client, each, holder, result, now)
+
+    outcome = await for_each(
+        turns,
+        one,
+        workers=client.connections,
+        stop=stop,
+        progress=(lambda done: progress(done, len(turns))) if progress else None,
+    )
+    result.problems += sorted({str(error) for _, error in outcome.failed})
+    result.undone = len(outcome.failed) + outcome.skipped
+    gone = {each.name for each in outcome.done if each.kubelets()[1] == "gone"}
+    if gone:
+        result.pods = await pods.orphan(client, gone, stop)
+    if silenced := [each.name for each in outcome.done if each.kubelets()[1] == "silent"]:
+        # KWOK has to see first that such a node is no longer its own: it drops the heartbeat it has in store for it.
+        await asyncio.sleep(_SEEN_AFTER)
+        holder = await leases.keeper(client)
+        take = partial(leases.take, client, holder=holder)
+        taken = await for_each(silenced, take, workers=client.connections, stop=stop)
+        result.problems += sorted({str(error) for _, error in taken.failed})
+        result.undone += len(taken.failed) + taken.skipped
+    if woken:
+        await pods.resume(client, await pods.on(client, woken))
+    return result
+
+
+def _wakes(each: _Turn) -> bool:
+    before, after = each.kubelets()
+    return before == "silent" != after
+
+
+async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, result: Turned, now: str) -> None:
+    before, after = each.kubelets()
+    if after == "gone":
+        await _ignoring_404(client.delete(f"{_NODES}/{each.name}"))
+        result.removed += 1
+        return
+    if before == "silent" != after:
+        await leases.give_back(client, each.name, holder)
+    if before == "gone":
+        node = posted_node(each.after, each.ordinal, now, record_of(each.after, each.ordinal))
+        try:
+            await client.write("POST", _NODES, node)
+            result.created += 1
+            return
+        except ApiError as error:
+            if error.status != 409:
+                raise
+    had, wanted = each.owned()
+    if before == "silent":
+        # The node lifecycle controller has taken its conditions over, and waits for the kubelet to say something.
+        had = replace(had, conditions={**had.conditions, **dict.fromkeys(CONDITIONS, _UNKNOWN)})
+    change = delta(had, wanted, boot_id(each.name, each.after.labels.get(CLUSTER_LABEL, "")), now)
+    if await _ignoring_404(_apply(client, each.name, change, had, wanted)):
+        result.changed += 1
+
+
+async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wanted: OwnedFields) -> None:
+    path = f"{_NODES}/{name}"
+    if change.status is not None:
+        await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
+    for attempt in range(_CONFLICT_TRIES if change.taints else 0):
+        node = await client.get(path)
+        taints = taints_after(node["spec"].get("taints") or [], had, wanted)
+        body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
+        try:
+            await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+            return
+        except ApiError as error:
+            if error.status != 409 or attempt == _CONFLICT_TRIES - 1:
+                raise
+
+
+async def _ignoring_404(request: Any) -> bool:
+    """Whether the node was there: one that is not is for its pool to make, with the faults that hold by then."""
+    try:
+        await request
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True

@@ -1,0 +1,348 @@
+"""A fault of pods as KWOK's ``Stage`` objects: when it comes, and what the pod's status then says.
+
+KWOK plays the heaviest stage that matches (docs: reference of the Stage API), and these are heavier than every other.
+Which share of the pods is hit, and how much later than the delay, follows from a pod's UID: nothing has to be kept,
+and a restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from spec.pod_effects import PodEffects
+
+STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
+_WEIGHT = 1_000_000
+_FOR_EVER = 10 * 365 * 86_400_000
+_BACK_OFF = 10
+_CRASHED = "CrashLoopBackOff"
+# The last four hexadecimal digits of the UID, which are random, as a number from 0 to 65,535.
+_DRAW = (
+    "(.metadata.uid | explode | .[-4:] | map(if . > 96 then . - 87 else . - 48 end)"
+    " | reduce .[] as $digit (0; . * 16 + $digit))"
+)
+# Other digits than those that choose the share.
+_SPREAD = _DRAW.replace(".[-4:]", ".[-8:-4]")
+
+Object = dict[str, Any]
+
+
+def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: str) -> list[Object]:
+    """The stages of a fault.
+
+    Args:
+        name: the fault's.
+        effects: what it does.
+        nodes: only pods on these; empty for pods anywhere.
+        since: when it began, RFC 3339 in UTC.
+    """
+    match = [*_selected(effects, nodes), *_once(effects, since)]
+    if effects.action == "stuck":
+        held = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
+        return [_stage(name, "", [held, *match], {"delay": {"durationMilliseconds": _FOR_EVER}, "next": {}})]
+    alive = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
+    match = [alive, *match]
+    if effects.action == "imagePull":
+        return _image_pull(name, effects, match)
+    if effects.action == "evict":
+        running = _in(".status.phase", "Running")
+        return [_stage(name, "", [running, *match], {**_after(effects), "next": _status(_evicted(effects))})]
+    return _failing(name, effects, match)
+
+
+def _failing(name: str, effects: PodEffects, match: list[Object]) -> list[Object]:
+    """A container fails; where the pod restarts it, it is started again after a back-off, and fails again."""
+    init = effects.action == "failInit"
+    phase = _in(".status.phase", "Pending" if init else "Running")
+    statuses = ".status.initContainerStatuses" if init else ".status.containerStatuses"
+    waits = f'([{statuses}[]?.state.waiting.reason] | any(. == "{_CRASHED}") | tostring)'
+    first = [phase, _in(waits, "false")] if init else [phase, _in(waits, "false"), _in(_count(statuses), "some")]
+    if not effects.repeat:
+        first.append(_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
+    fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(_failed(effects, init))})
+    again = {
+        "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
+        "next": _status(_restarted(effects, init)),
+    }
+    return [fails, _stage(name, "-restart", [phase, _in(waits, "true"), *match], again)]
+
+
+def _image_pull(name: str, effects: PodEffects, match: list[Object]) -> list[Object]:
+    """An image cannot be pulled: the kubelet tries, backs off, and tries again."""
+    reason = '([.status.containerStatuses[]?.state.waiting.reason // ""] | first // "")'
+    pending = _in(".status.phase", "Pending")
+    tries = _stage(
+        name,
+        "",
+        [pending, _in(f'({reason} | . == "ErrImagePull" | tostring)', "false"), *match],
+        {
+            "delay": {
+                "durationFrom": {
+                    "jq": {"expression": f'{reason} | if . == "ImagePullBackOff" then "20s" else "0s" end'}
+                }
+            },
+            "next": _status(_unpulled(effects, "ErrImagePull")),
+        },
+    )
+    backs_off = _stage(
+        name,
+        "-back-off",
+        [pending, _in(reason, "ErrImagePull"), *match],
+        {"delay": {"durationMilliseconds": 2_000}, "next": _status(_unpulled(effects, "ImagePullBackOff"))},
+    )
+    return [tries, backs_off]
+
+
+def _stage(name: str, suffix: str, match: list[Object], rest: Object) -> Object:
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": f"kumulus-fault-{name}{suffix}", "labels": {"kumulus.io/fault": name}},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "selector": {"matchExpressions": match},
+            "weight": _WEIGHT,
+            **rest,
+        },
+    }
+
+
+def _in(key: str, *values: str) -> Object:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _count(statuses: str) -> str:
+    return f'(if ({statuses} // []) == [] then "none" else "some" end)'
+
+
+def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Object]:
+    found = [_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
+    if effects.namespaces:
+        found.append(_in(".metadata.namespace", *effects.namespaces))
+    if effects.owner_kinds:
+        found.append(_in(".metadata.ownerReferences.[].kind", *effects.owner_kinds))
+    if nodes:
+        found.append(_in(".spec.nodeName", *sorted(nodes)))
+    if effects.percent < 100:
+        found.append(_in(f"({_DRAW} < {round(655.36 * effects.percent)} | tostring)", "true"))
+    return found
+
+
+def _once(effects: PodEffects, since: str) -> list[Object]:
+    if effects.repeat:
+        return []
+    return [_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true")]
+
+
+def _after(effects: PodEffects) -> Object:
+    """The delay, as milliseconds left from now: KWOK starts to count anew whenever the pod changes."""
+    anchor = "([.status.containerStatuses[]?.state.running.startedAt // empty] | max) // .status.startTime // now"
+    expression = (
+        f'(({anchor}) | if type == "string" then fromdate else . end)'
+        f" + {effects.delay} + {effects.jitter} * {_SPREAD} / 65536 - now"
+        ' | . * 1000 | ceil | if . > 0 then "\\(.)ms" else "0s" end'
+    )
+    # Inside a jq expression, `.` changes along a pipe: the pod is kept under a name.
+    expression = f". as $pod | ($pod | {_SPREAD}) as $spread | " + expression.replace(_SPREAD, "$spread")
+    return {"delay": {"durationFrom": {"jq": {"expression": expression}}}}
+
+
+def _back_off(statuses: str) -> str:
+    """10 s, and twice as long after each further failure, up to five minutes, as a kubelet waits."""
+    return (
+        f"([{statuses}[]?.restartCount] | add // 0) as $count"
+        f' | "\\([{_BACK_OFF} * pow(2; [$count - 1, 0] | max), 300] | min | floor)s"'
+    )
+
+
+def _status(template: str) -> Object:
+    return {"statusTemplate": template}
+
+
+def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
+    """A template with the fault's own values; what pods are called cannot end a text or begin a template."""
+    hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
+    words = {
+        "STATUSES": "initContainerStatuses" if init else "containerStatuses",
+        "CONTAINERS": "initContainers" if init else "containers",
+        "EXIT_CODE": str(effects.exit_code),
+        "REASON": _text(effects.reason or "Error"),
+        "MESSAGE": _text(effects.message),
+        "HIT": hit,
+    }
+    for word, value in words.items():
+        template = template.replace(word, value)
+    return template
+
+
+def _text(text: str) -> str:
+    """A text in a template of YAML with Go's templates in it, which it must not begin."""
+    return json.dumps(text.replace("{{", "{ {"))
+
+
+_BEGIN = """
+{{ $now := Now }}
+{{ $root := . }}
+"""
+
+_NOT_READY = """
+- {type: Ready, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
+"""
+
+_FAILED = (
+    _BEGIN
+    + """
+{{ $ends := eq .spec.restartPolicy "Never" }}
+{{ $why := "ContainersNotReady" }}
+{{ if $ends }}{{ $why = "PodFailed" }}
+phase: Failed
+{{ end }}
+startTime: {{ or .status.startTime $now | Quote }}
+conditions:
+"""
+    + _NOT_READY.replace("WHY", "{{ $why }}")
+    + """
+STATUSES:
+{{ range $index, $container := .spec.CONTAINERS }}
+{{ $count := 0 }}
+{{ range $root.status.STATUSES }}{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}{{ end }}
+{{ with $container }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+  {{ if HIT }}
+  {{ if $ends }}
+  restartCount: {{ $count }}
+  state:
+  {{ else }}
+  restartCount: {{ add1 $count }}
+  state: {waiting: {reason: CrashLoopBackOff, message: back-off restarting failed container}}
+  lastState:
+  {{ end }}
+    terminated:
+      exitCode: EXIT_CODE
+      reason: REASON
+      message: MESSAGE
+      startedAt: {{ or $root.status.startTime $now | Quote }}
+      finishedAt: {{ $now | Quote }}
+  {{ else }}
+  restartCount: {{ $count }}
+  {{ if $ends }}
+  state: {terminated: {exitCode: 143, reason: Error, finishedAt: {{ $now | Quote }}}}
+  {{ else }}
+  state: {running: {startedAt: {{ or $root.status.startTime $now | Quote }}}}
+  {{ end }}
+  {{ end }}
+{{ end }}
+{{ end }}
+"""
+)
+
+_RESTARTED = (
+    _BEGIN
+    + """
+STATUSES:
+{{ range $index, $status := .status.STATUSES }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  restartCount: {{ .restartCount }}
+  ready: READY
+  started: true
+  state: {running: {startedAt: {{ $now | Quote }}}}
+  {{ with .lastState }}{{ with .terminated }}
+  lastState:
+    terminated:
+      exitCode: {{ .exitCode }}
+      reason: {{ .reason | Quote }}
+      message: {{ or .message "" | Quote }}
+      startedAt: {{ .startedAt | Quote }}
+      finishedAt: {{ .finishedAt | Quote }}
+  {{ end }}{{ end }}
+{{ end }}
+"""
+)
+_READY_AGAIN = """
+conditions:
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+"""
+
+_EVICTED = (
+    _BEGIN
+    + """
+phase: Failed
+reason: Evicted
+message: MESSAGE
+conditions:
+- type: DisruptionTarget
+  status: "True"
+  reason: TerminationByKubelet
+  message: MESSAGE
+  lastTransitionTime: {{ $now | Quote }}
+"""
+    + _NOT_READY.replace("WHY", "PodFailed")
+    + """
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+  restartCount: 0
+  state: {terminated: {exitCode: 137, reason: Error, finishedAt: {{ $now | Quote }}}}
+{{ end }}
+"""
+)
+
+_UNPULLED = (
+    _BEGIN
+    + """
+startTime: {{ or .status.startTime $now | Quote }}
+conditions:
+"""
+    + _NOT_READY.replace("WHY", "ContainersNotReady")
+    + """
+containerStatuses:
+{{ range $index, $container := .spec.containers }}
+{{ with $container }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+  restartCount: 0
+  {{ if HIT }}
+  state: {waiting: {reason: PULL_REASON, message: PULL_MESSAGE}}
+  {{ else }}
+  state: {waiting: {reason: ContainerCreating}}
+  {{ end }}
+{{ end }}
+{{ end }}
+"""
+)
+
+
+def _failed(effects: PodEffects, init: bool) -> str:
+    return _filled(_FAILED, effects, init)
+
+
+def _restarted(effects: PodEffects, init: bool) -> str:
+    """Running again; a pod whose init container runs is not ready yet."""
+    template = _RESTARTED + ("" if init else _READY_AGAIN)
+    return _filled(template.replace("READY", "false" if init else "true"), effects, init)
+
+
+def _evicted(effects: PodEffects) -> str:
+    return _filled(_EVICTED, effects)
+
+
+def _unpulled(effects: PodEffects, reason: str) -> str:
+    detail = effects.message or ("rpc error: image not found" if reason == "ErrImagePull" else "Back-off pulling image")
+    return _filled(_UNPULLED.replace("PULL_REASON", reason).replace("PULL_MESSAGE", _text(detail)), effects)

@@ -1,0 +1,133 @@
+"""The pods on faulted nodes: how many run, what becomes of those whose node is gone, and a nudge for KWOK."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kube import ApiError
+from kube.bulk import Outcome, for_each
+from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from kube import Client
+
+_PODS = "/api/v1/pods"
+# Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
+_ASK_SINGLY = 40
+RESUMED = "kumulus.io/resumed"
+
+
+async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
+    """The pods bound to any of the nodes that have not ended.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found: list[dict[str, Any]] = []
+    among = set(nodes)
+
+    async def page_through(selector: str) -> None:
+        async for page in client.pages(_PODS, {"fieldSelector": f"{selector},status.phase!=Succeeded"}):
+            found.extend(
+                pod
+                for pod in page
+                if pod["spec"].get("nodeName") in among and pod["status"].get("phase") in ("Pending", "Running")
+            )
+
+    if len(among) > _ASK_SINGLY:
+        await page_through("spec.nodeName!=,status.phase!=Failed")
+        return found
+    outcome = await for_each(sorted(among), lambda node: page_through(f"spec.nodeName={node}"), workers=16)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+    return found
+
+
+async def selected(client: Client, labels: Mapping[str, str], namespaces: Collection[str]) -> list[dict[str, Any]]:
+    """The bound pods with these labels that have not ended.
+
+    Args:
+        client: of the cluster.
+        labels: those a pod has to have.
+        namespaces: it is in one of them; empty for any.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    query = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+    if labels:
+        query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return [
+        pod
+        async for page in client.pages(_PODS, query)
+        for pod in page
+        if not namespaces or pod["metadata"]["namespace"] in namespaces
+    ]
+
+
+def path_of(pod: Mapping[str, Any]) -> str:
+    """The path of a pod."""
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> int:
+    """Fail and remove the pods of nodes that are gone, as Kubernetes' pod garbage collector does a minute later.
+
+    Source: k8s.io/kubernetes pkg/controller/podgc, markFailedAndDeletePodWithCondition. A Job's controller sees the
+    disruption and makes another pod.
+
+    Returns:
+        How many pods there were.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByPodGC",
+        "message": "PodGC: node no longer exists",
+        "lastTransitionTime": now,
+    }
+    failed = {"status": {"phase": "Failed", "conditions": [condition]}}
+
+    async def remove(pod: dict[str, Any]) -> None:
+        try:
+            await client.write("PATCH", f"{path_of(pod)}/status", failed, content_type=STRATEGIC_MERGE_PATCH)
+            await client.delete(path_of(pod), {"gracePeriodSeconds": 0})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    outcome = await for_each(await on(client, nodes), remove, workers=client.connections, stop=stop)
+    _raise(outcome)
+    return len(outcome.done)
+
+
+async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
+    """Have KWOK look at pods that have not changed while what it does to them has.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    change = {"metadata": {"annotations": {RESUMED: now}}}
+
+    async def touch(pod: dict[str, Any]) -> None:
+        try:
+            await client.write("PATCH", path_of(pod), change, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    _raise(await for_each(pods, touch, workers=client.connections))
+
+
+def _raise(outcome: Outcome[dict[str, Any]]) -> None:
+    if outcome.failed:
+        raise outcome.failed[0][1]
