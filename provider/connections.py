@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from typing import TYPE_CHECKING
 
-from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kube import ApiError, KubeconfigError, Unreachable
+
+if TYPE_CHECKING:
+    from kube import Client
 
 _SILENCE = 5.0
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
@@ -48,6 +52,9 @@ class Connections:
             WrongCluster: another cluster answers there.
             ApiError, Unreachable: the server could not be asked.
         """
+        # Here and not above: a plugin that only compares properties needs no HTTP library.
+        from kube import Client, load_kubeconfig
+
         asked = time.monotonic()
         async with self._lock:
             try:

@@ -7,7 +7,8 @@ import time
 from typing import Any, Protocol
 
 import grpc
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+from provider.protocol import engine_pb2, engine_pb2_grpc
 
 _STATUS_INTERVAL = 0.2
 

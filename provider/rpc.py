@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from provider import VERSION
 from provider.engine import Engine
 from provider.errors import PartialFailure, ProviderError
+from provider.protocol import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from provider.resources.base import Difference, Operation, Resource
 from provider.resources.diffing import covers
 from provider.values import from_struct, to_struct
@@ -66,8 +66,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             known = ", ".join(sorted(self._resources))
             raise ProviderError(f"kumulus has no resource type {token!r}; it has: {known}") from None
 
-    def _operation(self, urn: str, *, preview: bool = False, timeout: float = 0.0) -> Operation:
-        return Operation(urn, self._engine.reporter(urn), self._stop, preview, timeout)
+    def _operation(self, urn: str, *, preview: bool = False, timeout: float = 0.0, old_inputs: Any = None) -> Operation:
+        old = {} if old_inputs is None else from_struct(old_inputs)
+        return Operation(urn, self._engine.reporter(urn), self._stop, preview, timeout, old)
 
     async def _guard(self, context: grpc.aio.ServicerContext[Any, Any], work: Awaitable[T]) -> T:
         """Await the work and turn what it raises into a message for the user, never a traceback."""
@@ -163,7 +164,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     async def Update(self, request: Any, context: Any) -> Any:
         async def work() -> Any:
-            op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
+            op = self._operation(
+                request.urn, preview=request.preview, timeout=request.timeout, old_inputs=request.old_inputs
+            )
             outputs = await self._resource(request.urn).update(
                 op, request.id, from_struct(request.olds), from_struct(request.news)
             )
@@ -173,7 +176,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     async def Delete(self, request: Any, context: Any) -> Any:
         async def work() -> Any:
-            op = self._operation(request.urn, timeout=request.timeout)
+            op = self._operation(request.urn, timeout=request.timeout, old_inputs=request.old_inputs)
             await self._resource(request.urn).delete(op, request.id, from_struct(request.properties))
             return empty_pb2.Empty()
 

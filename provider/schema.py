@@ -39,15 +39,34 @@ _POOL_INPUTS = {
     "name": _described(_STRING, "The pool's name; nodes are <name>-<ordinal>, from 0."),
     "replicas": _described({"type": "integer"}, "How many nodes; shrinking removes the highest ordinals."),
     "labels": _described(_STRINGS, "Labels of every node."),
+    "gpu": _described(_STRINGS, "What the labels of GPU Feature Discovery follow from, in their place."),
     "annotations": _described(_STRINGS, "Annotations of every node."),
     "taints": _described({"type": "array", "items": _STRINGS}, "Taints of every node: key, value, effect."),
     "capacity": _described(_STRINGS, "Quantities by resource."),
     "allocatable": _described(_STRINGS, "Quantities by resource; the capacity where it names none."),
     "nodeInfo": _described(_STRINGS, "architecture, operatingSystem and kubeletVersion."),
+    "topology": _described(_ANY, "By level (rack, block …): the label that names a node's place, and nodes per place."),
+    "resourceSlices": _described(
+        _ANY,
+        "Devices of a node, one ResourceSlice each: driver, count, attributes, capacity, pcieRoots, numaNodes.",
+    ),
 }
 _POOL_OUTPUTS = {
     **_POOL_INPUTS,
-    "drift": _described(_ANY, "What a refresh found not to be as wanted: missing, extra and altered nodes."),
+    "drift": _described(_ANY, "What a refresh found not to be as wanted: missing, extra and altered nodes and slices."),
+}
+_HYPERNODES_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "pools": _described(_ANY, "By pool name: its zone, replicas and topology."),
+}
+_FAULT_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "name": _described(_STRING, "The fault's name."),
+    "kind": _described(_STRING, "The catalog's entry it is made from, for people to read."),
+    "nodes": _described(_STRINGS, "Its nodes: by pool, ordinals as ranges, 0-99,105."),
+    "node": _described(_ANY, "What it does to each node: conditions, taints, labels, annotations, capacity, kubelet."),
+    "pods": _described(_ANY, "What it does to pods, and to which."),
+    "lost": _described(_STRINGS, "What the fleet loses by it, quantities by resource."),
 }
 
 
@@ -67,6 +86,24 @@ def schema_json() -> str:
             "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "replicas"],
             "properties": _POOL_OUTPUTS,
             "required": ["name", "replicas"],
+        },
+        "kumulus:index:HyperNodes": {
+            "description": "Volcano's HyperNodes for the topology of a cluster's pools, as one resource.",
+            "inputProperties": _HYPERNODES_INPUTS,
+            "requiredInputs": list(_HYPERNODES_INPUTS),
+            "properties": {
+                **_HYPERNODES_INPUTS,
+                "made": _described({"type": "integer"}, "How many of them there are; 0 without Volcano's CRD."),
+                "drift": _POOL_OUTPUTS["drift"],
+            },
+            "required": list(_HYPERNODES_INPUTS),
+        },
+        "kumulus:index:Fault": {
+            "description": "Something that goes wrong on nodes or with pods, for as long as it is declared.",
+            "inputProperties": _FAULT_INPUTS,
+            "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "nodes", "node"],
+            "properties": {**_FAULT_INPUTS, "drift": _described(_STRING, "What a refresh found not to be as wanted.")},
+            "required": ["name", "nodes"],
         },
         "kumulus:index:Lifetime": {
             "description": "The life of one cluster, for other resources to be deletedWith; nothing outside the state.",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from provider.pools.compare import applied_record
-from provider.pools.live import APPLIED, encode_applied
-from spec.nodes import node_manifest
-from spec.pools import ARCH_LABEL, CLUSTER_LABEL, OS_LABEL, Pool
+from kube.media import PROTOBUF
+from kube.protobuf import NodeBatch
+from spec.pools import Pool
+from spec.posted import posted_node, record_of
+
+MEDIA_TYPE = PROTOBUF
 
 
 class Bodies:
-    """Encodes the nodes of a pool; what they share is computed once.
+    """Encodes the nodes of a pool, as :data:`MEDIA_TYPE`; what they share is computed once.
 
     Args:
         pool: the pool; its nodes are posted Ready as of now.
@@ -22,15 +24,15 @@ class Bodies:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._record = encode_applied(applied_record(pool, 0))
+        self._record = record_of(replace(pool, faults=None), 0)
+        self._batch = NodeBatch(self.manifest(0), self.manifest(1))
+
+    def manifest(self, ordinal: int) -> dict[str, Any]:
+        """Return one node as it is posted, a plain v1 Node."""
+        faulted = self._pool.faults is not None and bool(self._pool.faults.of(ordinal))
+        record = record_of(self._pool, ordinal) if faulted else self._record
+        return posted_node(self._pool, ordinal, self._now, record)
 
     def of(self, ordinal: int) -> bytes:
-        """Return the JSON of one node."""
-        manifest: Any = node_manifest(self._pool, ordinal, self._now, self._pool.labels.get(CLUSTER_LABEL, ""))
-        manifest["metadata"]["annotations"][APPLIED] = self._record
-        # The controller manager copies these to every node that comes without, at two requests for each.
-        labels = manifest["metadata"]["labels"]
-        for stable in (ARCH_LABEL, OS_LABEL):
-            if stable in labels:
-                labels.setdefault(f"beta.{stable}", labels[stable])
-        return json.dumps(manifest, separators=(",", ":")).encode()
+        """Return the encoding of one node."""
+        return self._batch.encode(self.manifest(ordinal))

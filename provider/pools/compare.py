@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from provider.pools.live import APPLIED, Applied, LiveNode, decode_applied, encode_applied, taint_key
-from spec.nodes import OwnedFields, owned_fields
+from provider.pools.live import LiveNode, taint_key
+from spec.applied import APPLIED, Applied, applied_of, decode_applied, encode_applied
+from spec.nodes import CONDITIONS, OwnedFields, owned_fields, posted_condition
 from spec.pools import CLUSTER_LABEL, Pool, Taint
 from spec.quantity import QuantityError, equal
 
@@ -47,16 +49,7 @@ def owned(pool: Pool, ordinal: int) -> OwnedFields:
 
 def applied_record(pool: Pool, ordinal: int) -> Applied:
     """The keys that the pool sets on a node."""
-    return _record(owned(pool, ordinal))
-
-
-def _record(ours: OwnedFields) -> Applied:
-    return Applied(
-        labels=frozenset(ours.labels),
-        annotations=frozenset(ours.annotations),
-        taints=frozenset(taint_key(taint) for taint in ours.taints),
-        resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
-    )
+    return applied_of(owned(pool, ordinal))
 
 
 def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
@@ -68,14 +61,15 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
         node: the node as it is.
     """
     ours = owned(pool, ordinal)
-    before = decode_applied(node)
+    before = decode_applied(node.annotations)
     found = _mapping("labels", node.labels, ours.labels, before.labels)
     found += _mapping("annotations", node.annotations, ours.annotations, before.annotations)
     found += _taints(node.taints, ours.taints, before.taints)
     found += _quantities("capacity", node.capacity, ours.capacity, before.resources)
     found += _quantities("allocatable", node.allocatable, ours.allocatable, before.resources)
     found += _mapping("nodeInfo", node.node_info, ours.node_info, ())
-    if not found and before != _record(ours):
+    found += _conditions(node.conditions, ours, before)
+    if not found and before != applied_of(ours):
         # Without it, what the template drops next would stay on the node for ever.
         have = "another record" if APPLIED in node.annotations else None
         found.append(FieldDifference(f'annotations["{APPLIED}"]', have, "our record"))
@@ -129,18 +123,31 @@ def _taints(
     return found
 
 
+def _conditions(have: Mapping[str, str], ours: OwnedFields, before: Applied) -> list[FieldDifference]:
+    """Only a fault sets conditions; all others are KWOK's or somebody's."""
+    found = [
+        FieldDifference(f'conditions["{kind}"]', have.get(kind), wanted.status)
+        for kind, wanted in ours.conditions.items()
+        if have.get(kind) != wanted.status
+    ]
+    dropped = [kind for kind in sorted(before.conditions) if kind not in ours.conditions and kind in have]
+    return found + [FieldDifference(f'conditions["{kind}"]', have[kind], None) for kind in dropped]
+
+
 def _taint_path(key: tuple[str, str]) -> str:
     return f'taints["{key[0]}:{key[1]}"]'
 
 
 def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the JSON merge patches for a node: of the node itself, and of its status; None where nothing differs.
+    """Return the patches for a node: of the node itself, and of its status; None where nothing differs.
+
+    The first is a JSON merge patch, the second a strategic one, in which conditions are merged by their type.
 
     Taints are one list on the wire, others' included: when they change, the patch names the resourceVersion it was
     computed from, so that the server refuses it (409 Conflict) rather than undo somebody's concurrent taint.
     """
     ours = owned(pool, ordinal)
-    before = decode_applied(node)
+    before = decode_applied(node.annotations)
     record = encode_applied(applied_record(pool, ordinal))
     labels = _merge(node.labels, ours.labels, before.labels)
     annotations = _merge(node.annotations, {**ours.annotations, APPLIED: record}, before.annotations)
@@ -168,6 +175,8 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
             status[section] = changed
     if info := _merge(node.node_info, ours.node_info, ()):
         status["nodeInfo"] = info
+    if conditions := _condition_patch(node.conditions, ours, before):
+        status["conditions"] = conditions
     return main or None, {"status": status} if status else None
 
 
@@ -175,3 +184,13 @@ def _merge(have: Mapping[str, str], want: Mapping[str, str], before: Iterable[st
     changed: dict[str, str | None] = {key: value for key, value in want.items() if have.get(key) != value}
     changed.update({key: None for key in before if key not in want and key in have})
     return changed
+
+
+def _condition_patch(have: Mapping[str, str], ours: OwnedFields, before: Applied) -> list[dict[str, str]]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = []
+    for difference in _conditions(have, ours, before):
+        kind = difference.path.split('"')[1]
+        wanted = ours.conditions.get(kind) or CONDITIONS.get(kind)
+        found.append(posted_condition(kind, wanted, now) if wanted else {"type": kind, "$patch": "delete"})
+    return found

@@ -10,18 +10,24 @@ import asyncio
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from kube import ApiError, Client, Unreachable
-from kube.bulk import Outcome, for_each
-from kube.client import MERGE_PATCH
+from kube import ApiError, Unreachable
+from kube.bulk import Interrupted, Outcome, for_each
+from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from provider.engine import Reporter
 from provider.pools import pods
-from provider.pools.bodies import Bodies
+from provider.pools.bodies import MEDIA_TYPE, Bodies
 from provider.pools.compare import field_differences, patches
 from provider.pools.live import NODES, LiveNode
 from provider.pools.observe import Observation, get_node
+from provider.pools.slices import SLICES, converge_slices, publish, slices_of, withdraw
 from spec.names import node_name
 from spec.pools import Pool
+
+if TYPE_CHECKING:
+    from kube import Client
 
 _CONFLICT_TRIES = 8
 
@@ -37,16 +43,22 @@ class Result:
     Attributes:
         created, changed, removed: how many nodes.
         pods: how many pods went with the removed nodes.
+        slices: how many ResourceSlices of nodes that were there already were published, changed or withdrawn.
         problems: one line per kind of failure; empty when the pool is as wanted.
-        undone: how many nodes are left to do.
+        undone: how many nodes and slices are left to do.
+        left: what is still not as wanted, as far as the answers to our requests tell.
+        certain: whether every request that was sent has been answered, so that ``left`` is what is there.
     """
 
     created: int = 0
     changed: int = 0
     removed: int = 0
     pods: int = 0
+    slices: int = 0
     problems: list[str] = field(default_factory=list)
     undone: int = 0
+    left: Observation = field(default_factory=Observation)
+    certain: bool = True
 
     @property
     def complete(self) -> bool:
@@ -61,6 +73,7 @@ class Result:
             if count
         ]
         text = "nodes: " + (", ".join(done) if done else "none changed")
+        text += f"; resource slices: {self.slices:,} changed" if self.slices else ""
         return text + (f"; {self.undone:,} left to do" if self.undone else "")
 
 
@@ -81,13 +94,16 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
     body = Bodies(pool)
 
     async def create(ordinal: int) -> None:
-        await create_node(client, pool, ordinal, body.of(ordinal))
+        uid = await create_node(client, pool, ordinal, body.of(ordinal))
+        if pool.devices is not None:
+            await publish(client, pool, pool.devices, ordinal, uid)
 
     made = await for_each(
         seen.missing,
         create,
         workers=client.connections,
         stop=stop,
+        lanes=client.lanes,
         progress=lambda done: meter.show("nodes", done + seen.present, pool.replicas, done),
     )
     result.created = len(made.done)
@@ -100,6 +116,7 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
         change,
         workers=client.connections,
         stop=stop,
+        lanes=client.lanes,
         progress=lambda done: meter.show("nodes changed", done, len(seen.altered), done),
     )
     result.changed = len(changed.done)
@@ -108,11 +125,37 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
     result.removed, result.pods = removed.removed, removed.pods
     result.problems += _problems(made) + _problems(changed) + removed.problems
     result.undone = _left(made) + _left(changed) + removed.undone
+    if pool.devices is not None and seen.slices:
+        total = len(seen.slices.missing) + len(seen.slices.altered)
+        progress = partial(_show_slices, meter, total)
+        for outcome in await converge_slices(client, pool, pool.devices, seen.slices, seen.uids, stop, progress):
+            result.slices += len(outcome.done)
+            result.problems += _problems(outcome)
+            result.undone += _left(outcome)
+    # What became of slices has to be looked at.
+    sure = _certain(made) and _certain(changed) and removed.certain
+    result.certain = sure and pool.devices is None
+    created, altered = set(made.done), set(changed.done)
+    result.left = Observation(
+        missing=[ordinal for ordinal in seen.missing if ordinal not in created],
+        altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in altered},
+        extra=removed.left.extra,
+        foreign=seen.foreign,
+        slices=seen.slices,
+        matching=seen.matching + result.created + result.changed,
+    )
     return result
 
 
-async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> None:
+def _show_slices(meter: _Meter, total: int, done: int) -> None:
+    meter.show("resource slices", done, total, done)
+
+
+async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:
     """Post a node; when one of that name exists (a repeated post, a concurrent run), make it what is wanted.
+
+    Returns:
+        The node's UID, if the pool publishes devices, whose owner it is; otherwise nothing of the answer is looked at.
 
     Raises:
         NameTaken: a real node has the name.
@@ -120,15 +163,18 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
     """
     for _ in range(_CONFLICT_TRIES):
         try:
-            await client.write("POST", NODES, body)
-            return
+            if pool.devices is not None:
+                made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
+                return str(made["metadata"]["uid"])
+            await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
+            return ""
         except ApiError as error:
             if error.status != 409:
                 raise
         node = await get_node(client, node_name(pool.name, ordinal))
         if node is not None:
             await change_node(client, pool, ordinal, node)
-            return
+            return node.uid
     raise ApiError(409, "AlreadyExists", f"node {node_name(pool.name, ordinal)} comes and goes", "POST", NODES)
 
 
@@ -143,7 +189,7 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
     current: LiveNode | None = node
     for _ in range(_CONFLICT_TRIES):
         if current is None:
-            await client.write("POST", NODES, Bodies(pool).of(ordinal))
+            await client.write("POST", NODES, Bodies(pool).of(ordinal), content_type=MEDIA_TYPE)
             return
         if current.real:
             raise NameTaken(f"a real node already carries the name {node.name}")
@@ -152,7 +198,7 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
             if main is not None:
                 await client.write("PATCH", path, main, content_type=MERGE_PATCH)
             if status is not None:
-                await client.write("PATCH", f"{path}/status", status, content_type=MERGE_PATCH)
+                await client.write("PATCH", f"{path}/status", status, content_type=STRATEGIC_MERGE_PATCH)
             return
         except ApiError as error:
             if error.status not in (404, 409):
@@ -186,16 +232,32 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
         remove,
         workers=client.connections,
         stop=stop,
+        lanes=client.lanes,
         progress=lambda done: meter.show("nodes removed", done, len(doomed), done),
     )
     result.removed = len(outcome.done)
     result.problems = _problems(outcome)
     result.undone = _left(outcome)
+    result.certain = _certain(outcome)
+    gone = set(outcome.done)
+    result.left = Observation(extra=[name for name in doomed if name not in gone])
     try:
-        result.pods = await pods.remove_from(client, set(outcome.done), stop, report)
+        result.pods = await pods.remove_from(client, gone, stop, report)
     except (ApiError, Unreachable, pods.PodsRemain) as error:
         result.problems.append(str(error))
     return result
+
+
+async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: Result) -> None:
+    """Delete every ResourceSlice that carries a pool's label, and add what came of it to a result.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    outcome = await withdraw(client, await slices_of(client, pool_name), stop)
+    result.slices += len(outcome.done)
+    result.problems += _problems(outcome)
+    result.undone += _left(outcome)
 
 
 class _Meter:
@@ -213,14 +275,20 @@ class _Meter:
         self._report.status(f"{what} {done:,}/{total:,} · {rate:,.0f}/s", last=last)
 
 
-def _left(outcome: Outcome[int] | Outcome[str]) -> int:
+def _left(outcome: Outcome[Any]) -> int:
     return len(outcome.failed) + outcome.skipped
 
 
-def _problems(outcome: Outcome[int] | Outcome[str]) -> list[str]:
-    """One line per kind of failure, with how often it was met."""
+def _certain(outcome: Outcome[Any]) -> bool:
+    return not any(isinstance(error, Interrupted | Unreachable) for _, error in outcome.failed)
+
+
+def _problems(outcome: Outcome[Any]) -> list[str]:
+    """One line per kind of failure, with how often it was met; that a stop interrupted some is none of them."""
     kinds: dict[str, int] = {}
     for _, error in outcome.failed:
+        if isinstance(error, Interrupted):
+            continue
         text = explain(error)
         kinds[text] = kinds.get(text, 0) + 1
     return [f"{text} ({count} times)" if count > 1 else text for text, count in kinds.items()]
@@ -235,5 +303,6 @@ def explain(error: Exception) -> str:
         )
     if isinstance(error, ApiError):
         # The name of one node would make every message another one.
-        return f"{error.verb} node: {error.status} {error.reason}: {error.message}"
+        what = "resource slice" if SLICES in error.path else "node"
+        return f"{error.verb} {what}: {error.status} {error.reason}: {error.message}"
     return str(error)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from provider.pools.compare import FieldDifference
 from provider.pools.observe import Observation
+from provider.pools.slices import SliceObservation
+from spec.devices import Devices
 from spec.names import node_name
 from spec.pools import Pool
+from spec.slices import slice_name
 
 _NAMED = 5
 
@@ -20,7 +24,7 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
 
     Returns:
         ``missing`` and ``extra`` as ``2: a-use1-3, a-use1-4``; ``altered`` with the first few nodes by name and,
-        beyond those, how many nodes differ in which fields.
+        beyond those, how many nodes differ in which fields; ``resourceSlices`` with the same of these.
     """
     drift: dict[str, object] = {}
     if seen.missing:
@@ -30,15 +34,39 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
     if seen.foreign:
         drift["realNodes"] = _names(sorted(seen.foreign))
     if seen.altered:
-        altered: dict[str, str] = {}
-        for ordinal in sorted(seen.altered)[:_NAMED]:
-            differences = seen.altered[ordinal][1]
-            altered[node_name(pool.name, ordinal)] = "; ".join(map(str, differences[:4])) + (
-                f"; and {len(differences) - 4} more" if len(differences) > 4 else ""
-            )
-        if len(seen.altered) > _NAMED:
-            altered[f"and {len(seen.altered) - _NAMED:,} more nodes"] = _fields(seen)
-        drift["altered"] = altered
+        drift["altered"] = _altered(
+            {node_name(pool.name, ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"
+        )
+    if seen.slices and pool.devices is not None:
+        drift["resourceSlices"] = _slices(pool, pool.devices, seen.slices)
+    return drift
+
+
+def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[str, str]:
+    """The first few by name with their differences, and beyond those how many differ in which fields."""
+    altered: dict[str, str] = {}
+    for name in list(found)[:_NAMED]:
+        differences = found[name]
+        more = f"; and {len(differences) - 4} more" if len(differences) > 4 else ""
+        altered[name] = "; ".join(map(str, differences[:4])) + more
+    if len(found) > _NAMED:
+        altered[f"and {len(found) - _NAMED:,} more {what}"] = _fields(found.values())
+    return altered
+
+
+def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
+    def name(ordinal: int) -> str:
+        return slice_name(node_name(pool.name, ordinal), devices.driver)
+
+    drift: dict[str, object] = {}
+    if seen.missing:
+        drift["missing"] = _names([name(ordinal) for ordinal in seen.missing])
+    if seen.extra:
+        drift["extra"] = _names(sorted(seen.extra))
+    if seen.altered:
+        drift["altered"] = _altered(
+            {name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "slices"
+        )
     return drift
 
 
@@ -48,6 +76,9 @@ def summary(drift: Mapping[str, object]) -> str:
     altered = drift.get("altered")
     if isinstance(altered, Mapping):
         parts.append("altered " + ", ".join(map(str, altered)))
+    slices = drift.get("resourceSlices")
+    if isinstance(slices, Mapping):
+        parts.append(f"resource slices {summary(slices)}")
     return "; ".join(parts)
 
 
@@ -56,9 +87,9 @@ def _names(names: list[str]) -> str:
     return f"{len(names):,}: {', '.join(names[:_NAMED])}{more}"
 
 
-def _fields(seen: Observation) -> str:
+def _fields(found: Iterable[Sequence[FieldDifference]]) -> str:
     counts: dict[str, int] = {}
-    for _, differences in seen.altered.values():
+    for differences in found:
         for difference in differences:
             counts[difference.path] = counts.get(difference.path, 0) + 1
     most = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))

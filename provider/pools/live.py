@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spec.pools import Taint
-
-APPLIED = "kumulus.io/applied"
-"""Annotation that records which keys we set on a node, so that a key dropped from the template can be removed."""
 
 NODES = "/api/v1/nodes"
 
@@ -31,6 +27,7 @@ class LiveNode:
         taints: as they are, with the raw objects, since others' taints must be written back unchanged.
         capacity, allocatable: quantities by resource.
         node_info: what it says of its machine.
+        conditions: the status of each, by type.
         real: whether a real kubelet stands behind it: such a node is never ours to change.
     """
 
@@ -43,17 +40,8 @@ class LiveNode:
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
+    conditions: Mapping[str, str]
     real: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """The keys that we set on a node when we last wrote it."""
-
-    labels: frozenset[str] = frozenset()
-    annotations: frozenset[str] = frozenset()
-    taints: frozenset[tuple[str, str]] = frozenset()
-    resources: frozenset[str] = frozenset()
 
 
 def live_node(item: Mapping[str, Any]) -> LiveNode:
@@ -72,6 +60,7 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
         capacity=status.get("capacity") or {},
         allocatable=status.get("allocatable") or {},
         node_info=info,
+        conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
         real=bool(_REAL_RUNTIME.match(runtime)),
     )
 
@@ -81,28 +70,3 @@ def taint_key(taint: Mapping[str, Any] | Taint) -> tuple[str, str]:
     if isinstance(taint, Taint):
         return (taint.key, taint.effect)
     return (str(taint.get("key")), str(taint.get("effect")))
-
-
-def encode_applied(applied: Applied) -> str:
-    """Write the record as the annotation's value."""
-    record = {
-        "labels": sorted(applied.labels),
-        "annotations": sorted(applied.annotations),
-        "taints": sorted(list(taint) for taint in applied.taints),
-        "resources": sorted(applied.resources),
-    }
-    return json.dumps(record, separators=(",", ":"))
-
-
-def decode_applied(node: LiveNode) -> Applied:
-    """Read the record of a node; empty when it is missing or was spoiled by hand."""
-    try:
-        record = json.loads(node.annotations[APPLIED])
-        return Applied(
-            labels=frozenset(map(str, record["labels"])),
-            annotations=frozenset(map(str, record["annotations"])),
-            taints=frozenset((str(key), str(effect)) for key, effect in record["taints"]),
-            resources=frozenset(map(str, record["resources"])),
-        )
-    except (KeyError, ValueError, TypeError):
-        return Applied()

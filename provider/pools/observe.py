@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from kube import ApiError, Client
+from kube import ApiError
 from kube.bulk import for_each
 from provider.pools.compare import FieldDifference, field_differences
 from provider.pools.live import NODES, LiveNode, live_node
+from provider.pools.slices import SliceObservation, observe_slices
+from spec.applied import APPLIED
+from spec.names import node_name
 from spec.pools import POOL_LABEL, Pool
+
+if TYPE_CHECKING:
+    from kube import Client
 
 # Up to this many missing names are asked for one by one; beyond it one list of names only is cheaper.
 _ASK_SINGLY = 50
@@ -25,6 +32,8 @@ class Observation:
         extra: nodes that carry the pool's label under a name the pool does not have.
         foreign: wanted names that real nodes carry; never touched.
         matching: how many nodes are exactly as wanted.
+        uids: of a pool that publishes devices, the UIDs of its nodes by ordinal.
+        slices: of such a pool, what is not as wanted about its ResourceSlices.
     """
 
     missing: list[int] = field(default_factory=list)
@@ -32,6 +41,8 @@ class Observation:
     extra: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     matching: int = 0
+    uids: dict[int, str] = field(default_factory=dict)
+    slices: SliceObservation = field(default_factory=SliceObservation)
 
     @property
     def present(self) -> int:
@@ -41,10 +52,10 @@ class Observation:
     @property
     def exact(self) -> bool:
         """Whether nothing is left to do."""
-        return not (self.missing or self.altered or self.extra or self.foreign)
+        return not (self.missing or self.altered or self.extra or self.foreign or self.slices)
 
 
-async def observe(client: Client, pool: Pool, patience: float | None = None) -> Observation:
+async def observe(client: Client, pool: Pool, patience: float | None = None, formerly: int = 0) -> Observation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
     A wanted node that lost the pool's label (altered by hand) is found by its name.
@@ -53,20 +64,27 @@ async def observe(client: Client, pool: Pool, patience: float | None = None) -> 
         client: the cluster's API.
         pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
+        formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
 
     Raises:
+        NotServed: the pool publishes devices, and the cluster does not know of such.
         ApiError, Unreachable: the server could not be asked.
     """
     found = Observation()
     wanted = {name: ordinal for ordinal, name in enumerate(pool.node_names())}
-    unseen = dict(wanted)
+    gone = _gone(pool)
+    unseen = {name: wanted[name] for name in wanted if name not in gone}
+    found.matching = len(gone)
 
     def look(node: LiveNode) -> None:
         ordinal = wanted[node.name]
         unseen.pop(node.name, None)
         if node.real:
             found.foreign.append(node.name)
-        elif different := field_differences(pool, ordinal, node):
+            return
+        if pool.devices is not None:
+            found.uids[ordinal] = node.uid
+        if different := field_differences(pool, ordinal, node):
             found.altered[ordinal] = (node, different)
         else:
             found.matching += 1
@@ -74,9 +92,9 @@ async def observe(client: Client, pool: Pool, patience: float | None = None) -> 
     async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={pool.name}"}, patience=patience):
         for item in page:
             node = live_node(item)
-            if node.name in wanted:
+            if node.name in unseen:
                 look(node)
-            elif not node.real:
+            elif node.name not in gone and not node.real:
                 found.extra.append(node.name)
 
     for name in await _existing(client, list(unseen)):
@@ -84,7 +102,22 @@ async def observe(client: Client, pool: Pool, patience: float | None = None) -> 
         if node_or_none is not None:
             look(node_or_none)
     found.missing = sorted(unseen.values())
+    found.extra += await _strayed(client, pool, formerly, set(found.extra))
+    if pool.devices is not None:
+        found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
     return found
+
+
+async def _strayed(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
+    """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
+    names = [node_name(pool.name, ordinal) for ordinal in range(pool.replicas, formerly)]
+    nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
+    return [node.name for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
+
+
+def _gone(pool: Pool) -> set[str]:
+    """Nodes that a fault has taken away: as wanted while they are not there."""
+    return {node_name(pool.name, n) for n in pool.faults.gone(pool.replicas)} if pool.faults else set()
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:

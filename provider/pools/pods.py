@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kube import ApiError, Client
-from kube.bulk import for_each
+from kube import ApiError
+from kube.bulk import Interrupted, for_each
+from kube.media import STRATEGIC_MERGE_PATCH
 from provider.engine import Reporter
+
+if TYPE_CHECKING:
+    from kube import Client
 
 _PODS = "/api/v1/pods"
 # Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
@@ -16,7 +20,6 @@ _ASK_SINGLY = 40
 _PATIENCE = 60.0
 
 
-_STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 _JOB_TRACKING = "batch.kubernetes.io/job-tracking"
 # A Job's controller keeps its pods until it has noted how they ended. One that goes with its node would count as
 # failed, and in the back-off that follows (10 s and doubled with every such pod, up to 10 minutes) the API server
@@ -94,7 +97,7 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
     removed: set[str] = set()
     deadline = time.monotonic() + _PATIENCE
     pause = 0.05
-    while nodes:
+    while nodes and not stop.is_set():
         left = await bound_to(client, nodes)
         if not left or stop.is_set():
             break
@@ -106,15 +109,16 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
         async def remove(pod: Bound) -> None:
             try:
                 if pod.tracked:
-                    await client.write("PATCH", pod.path, _UNTRACK, content_type=_STRATEGIC_MERGE_PATCH)
+                    await client.write("PATCH", pod.path, _UNTRACK, content_type=STRATEGIC_MERGE_PATCH)
                 await client.delete(pod.path, {"gracePeriodSeconds": 0})
             except ApiError as error:
                 if error.status != 404:
                     raise
 
-        outcome = await for_each(fresh, remove, workers=client.connections, stop=stop)
-        if outcome.failed:
-            raise outcome.failed[0][1]
+        outcome = await for_each(fresh, remove, workers=client.connections, stop=stop, lanes=client.lanes)
+        failures = [failure for _, failure in outcome.failed if not isinstance(failure, Interrupted)]
+        if failures:
+            raise failures[0]
         removed.update(pod.uid for pod in outcome.done)
         if not fresh:
             await asyncio.sleep(pause)

@@ -63,6 +63,7 @@ class Operation:
         stop: set when the user cancelled; begin nothing new after that.
         preview: nothing may be changed; return what is known.
         timeout: seconds the user allowed (``customTimeouts``), or 0 for the default.
+        old_inputs: the recorded inputs, of an update or a delete; outputs are what was found, which may be less.
     """
 
     urn: str
@@ -70,6 +71,7 @@ class Operation:
     stop: asyncio.Event
     preview: bool = False
     timeout: float = 0.0
+    old_inputs: Properties = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Cluster(Resource):
             failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
             return Checked(checked, failures)
         sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
-        version = checked.setdefault("kubernetesVersion", sticky.get("kubernetesVersion") or runtime.default_version())
+        version = checked.setdefault("kubernetesVersion", _sticky_version(runtime, sticky))
         if version is not UNKNOWN:
             if not isinstance(version, str) or not _VERSION.match(version):
                 failures.append(Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4"))
@@ -170,6 +170,17 @@ class Cluster(Resource):
             "configuration": seen.configuration,
         }
         return outputs
+
+
+def _sticky_version(runtime: Runtime, old_inputs: Properties) -> Any:
+    """The recorded version, or the default where there is none or this release cannot run it any longer.
+
+    The latter shows as a replacement, from the one version to the other; the stack file can name a third.
+    """
+    recorded = old_inputs.get("kubernetesVersion")
+    if not isinstance(recorded, str) or runtime.version_problem(recorded):
+        return runtime.default_version()
+    return recorded
 
 
 def _mapping(properties: Properties, key: str) -> dict[str, Any]:

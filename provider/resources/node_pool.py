@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from kube import ApiError, Client, KubeconfigError, Unreachable
+from kube import ApiError, KubeconfigError, Unreachable
 from provider.connections import Connections, WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods
-from provider.pools.converge import Result, converge, explain, remove_nodes
-from provider.pools.live import APPLIED, NODES, live_node
+from provider.pools.converge import Result, converge, explain, remove_nodes, remove_slices
+from provider.pools.faulted import forgotten, looked_at, recorded
+from provider.pools.live import NODES, live_node
 from provider.pools.observe import Observation, observe
+from provider.pools.slices import NotServed
 from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences
+from provider.resources.limit import limited, why
 from provider.values import UNKNOWN, contains_unknown
+from spec.checks import MOST_REPLICAS
 from spec.consequences import consequences
 from spec.errors import SpecError
 from spec.names import node_name
 from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_problems, pool_to_properties
+
+if TYPE_CHECKING:
+    from kube import Client
 
 _PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
 _KEYS = (*_PLACE_KEYS, *POOL_KEYS)
@@ -27,6 +35,8 @@ _REPLACED_BY = ("name", "clusterIdentity", "clusterName")
 # A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
 _LOOK_PATIENCE = 3.0
 _WORK_PATIENCE = 30.0
+# After a failure or a Ctrl-C the user is waiting.
+_LAST_LOOK = 1.0
 
 
 class NodePool(Resource):
@@ -75,7 +85,7 @@ class NodePool(Resource):
             if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
                 op.report.info(consequences(None, _pool(inputs)).describe())
             return resource_id, inputs
-        return resource_id, await self._converge(op, resource_id, inputs)
+        return resource_id, await self._converge(op, resource_id, inputs, {})
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
@@ -84,16 +94,19 @@ class NodePool(Resource):
         pool = _pool(inputs)
         try:
             client = await self._client(inputs, _LOOK_PATIENCE)
-            seen = await observe(client, pool, patience=_LOOK_PATIENCE)
+            faulted, on_record = await looked_at(client, pool, _LOOK_PATIENCE)
+            seen = await observe(client, faulted, patience=_LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster):
             return None
-        except (ApiError, Unreachable) as error:
+        except (ApiError, Unreachable, NotServed) as error:
             # The cluster is down, not gone: what was recorded stands until it can be asked again.
             op.report.warn(f"pool {pool.name} was not looked at: {error}")
             return Found(resource_id, outputs, inputs)
         if not seen.present and not seen.extra and pool.replicas:
             return None
-        return Found(resource_id, _outputs(inputs, seen.present, drift.describe(pool, seen)), inputs)
+        there = {**inputs, **_left_behind(outputs, inputs)}
+        found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
+        return Found(resource_id, _outputs(there, seen.present, found), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
@@ -101,54 +114,82 @@ class NodePool(Resource):
             if not contains_unknown(inputs):
                 await self._foretell(op, old_outputs, inputs)
             return inputs
-        return await self._converge(op, resource_id, inputs)
+        return await self._converge(op, resource_id, inputs, old_outputs)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; nodes of a cluster that is gone are gone with it."""
         try:
-            client = await self._client(outputs, _WORK_PATIENCE)
+            async with limited(op) as stop:
+                client = await self._client(outputs, _WORK_PATIENCE)
+                result = await remove_nodes(client, await _labelled(client, outputs), stop, op.report)
+                if result.complete:
+                    strayed = await _strayed(client, outputs, _formerly(op, outputs))
+                    result = await remove_nodes(client, strayed, stop, op.report)
+                if result.complete and outputs.get("resourceSlices"):
+                    await remove_slices(client, str(outputs["name"]), stop, result)
         except (KubeconfigError, WrongCluster):
             return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(_unreachable(outputs, error)) from None
-        try:
-            result = await remove_nodes(client, await _labelled(client, outputs), op.stop, op.report)
-            if result.complete:
-                result = await remove_nodes(client, await _strayed(client, outputs), op.stop, op.report)
+        except TimeoutError:
+            raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
         if not result.complete:
-            raise ProviderError(_told(result, op.stop.is_set()))
-
-    async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
-        """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
-        pool = _pool(inputs)
+            raise ProviderError(f"pool {outputs.get('name')}: {_told(result, op)}")
         try:
-            client = await self._client(inputs, _WORK_PATIENCE)
+            await forgotten(client, str(known(outputs, "name")))
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(outputs, error)) from None
+
+    async def _converge(
+        self, op: Operation, resource_id: str, inputs: Properties, old_outputs: Properties
+    ) -> Properties:
+        """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
+        pool, left = _pool(inputs), _left_behind(old_outputs, inputs)
+        there = {**inputs, **left}
+        try:
+            async with limited(op):
+                client = await self._client(inputs, _WORK_PATIENCE)
+        except TimeoutError:
+            raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(inputs, error)) from None
         try:
-            async with asyncio.timeout(op.timeout or None):
-                seen = await observe(client, pool)
-                result = await converge(client, pool, seen, op.stop, op.report)
+            async with limited(op) as stop:
+                pool = await recorded(client, pool)
+                seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
+                result = await converge(client, pool, seen, stop, op.report)
+                if left:
+                    await remove_slices(client, pool.name, stop, result)
+        except NotServed as error:
+            raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            raise await self._partial(client, pool, resource_id, inputs, "not finished in time", []) from None
+            raise await self._partial(client, pool, resource_id, there, why(op)) from None
         except (ApiError, Unreachable) as error:
-            raise await self._partial(client, pool, resource_id, inputs, explain(error), []) from None
+            raise await self._partial(client, pool, resource_id, there, explain(error)) from None
         if not result.complete:
-            told = _told(result, op.stop.is_set())
-            raise await self._partial(client, pool, resource_id, inputs, told, result.problems[1:])
+            raise await self._partial(client, pool, resource_id, there, _told(result, op), result)
         return _outputs(inputs, pool.replicas, {})
 
     async def _partial(
-        self, client: Client, pool: Pool, resource_id: str, inputs: Properties, message: str, reasons: list[str]
+        self,
+        client: Client,
+        pool: Pool,
+        resource_id: str,
+        inputs: Properties,
+        message: str,
+        result: Result | None = None,
     ) -> PartialFailure:
-        """A partial failure with what is really there, as far as that can still be learnt."""
-        try:
-            seen = await observe(client, pool, patience=2.0)
-            outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
-        except (ApiError, Unreachable):
+        """A partial failure with what is really there: as we know, as can still be seen, or as far as we know."""
+        seen = result.left if result is not None else None
+        if result is None or not result.certain:
+            with suppress(ApiError, Unreachable, NotServed, TimeoutError):
+                async with asyncio.timeout(_LAST_LOOK):
+                    seen = await observe(client, pool, patience=_LAST_LOOK)
+        if seen is None:
             outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
+        else:
+            outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
+        reasons = result.problems[1:] if result is not None else []
         return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, reasons)
 
     async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
@@ -190,10 +231,23 @@ async def _labelled(client: Client, outputs: Properties) -> list[str]:
     return [node.name for node in found if not node.real]
 
 
-async def _strayed(client: Client, outputs: Properties) -> list[str]:
+async def _strayed(client: Client, outputs: Properties, formerly: int) -> list[str]:
     """Names of the pool's nodes that lost its label: our record on them says that we made them."""
-    seen = await observe(client, _pool(outputs))
-    return [node.name for node, _ in seen.altered.values() if APPLIED in node.annotations]
+    none = _pool({**outputs, "replicas": 0, "resourceSlices": None})
+    return (await observe(client, none, formerly=formerly)).extra
+
+
+def _formerly(op: Operation, outputs: Properties) -> int:
+    """How many nodes a pool had been given: what a read counted may be less."""
+    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
+    # A state that was edited by hand may hold anything.
+    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
+
+
+def _left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
+    """The recorded devices of a pool that is to publish none any more: recorded until their slices are gone."""
+    key = "resourceSlices"
+    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:
@@ -206,9 +260,11 @@ def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Propert
     return {**outputs, "drift": found} if found else outputs
 
 
-def _told(result: Result, stopped: bool) -> str:
-    reason = f": {result.problems[0]}" if result.problems else ": stopped on request" if stopped else ""
-    return result.describe() + reason
+def _told(result: Result, op: Operation) -> str:
+    """What was done and what was not, and why not."""
+    if result.problems:
+        return f"{result.describe()}: {result.problems[0]}"
+    return f"{result.describe()}: {why(op)}"
 
 
 def _unreachable(properties: Properties, error: Exception) -> str:

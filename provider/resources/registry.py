@@ -5,6 +5,8 @@ from __future__ import annotations
 from provider.connections import Connections
 from provider.resources.base import Resource
 from provider.resources.cluster import Cluster
+from provider.resources.fault import Fault
+from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
@@ -15,5 +17,11 @@ def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     connections = Connections()
     runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
-    served: list[Resource] = [Cluster(runtimes), NodePool(connections), Lifetime()]
+    served: list[Resource] = [
+        Cluster(runtimes),
+        NodePool(connections),
+        HyperNodes(connections),
+        Lifetime(),
+        Fault(connections),
+    ]
     return {resource.token: resource for resource in served}

@@ -11,11 +11,15 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kube import ApiError, Client, Unreachable
+from faults import leases
+from kube import ApiError, Unreachable
 from kube.bulk import for_each
-from kube.client import MERGE_PATCH
+from kube.media import MERGE_PATCH
+
+if TYPE_CHECKING:
+    from kube import Client
 
 RESUMED = "kumulus.io/resumed"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -36,19 +40,29 @@ async def release(client: Client) -> bool:
             await client.delete(f"{_LEASES}/{name}")
 
     try:
-        names = [lease["metadata"]["name"] async for page in client.pages(_LEASES) for lease in page]
+        names = [
+            lease["metadata"]["name"]
+            async for page in client.pages(_LEASES)
+            for lease in page
+            # A node that a fault has silenced stays silent.
+            if lease["spec"].get("holderIdentity") != leases.HOLDER
+        ]
         outcome = await for_each(names, delete, workers=client.connections)
     except (ApiError, Unreachable):
         return False
     return outcome.complete
 
 
-async def resume(client: Client) -> None:
+async def resume(client: Client, *, everything: bool = False) -> None:
     """Have the new controller look at every pod that has something to expect of it.
 
     KWOK v0.8.0 looks at a node's pods when it has taken the node's lease, but passes over them while its own view of
     that lease is some milliseconds behind (controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly): until
     such a pod changes it neither runs, nor completes, nor goes. So each is changed, once the leases are held.
+
+    Args:
+        client: of the cluster.
+        everything: any pod may have something to expect, as the stack declares stages of its own.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -60,7 +74,12 @@ async def resume(client: Client) -> None:
         pause = min(1.0, pause * 2)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     change = {"metadata": {"annotations": {RESUMED: now}}}
-    waiting = [_path(pod) async for page in client.pages("/api/v1/pods", _UNFINISHED) for pod in page if _waits(pod)]
+    waiting = [
+        _path(pod)
+        async for page in client.pages("/api/v1/pods", _UNFINISHED)
+        for pod in page
+        if everything or _waits(pod)
+    ]
     await for_each(
         waiting,
         lambda path: client.write("PATCH", path, change, content_type=MERGE_PATCH),

@@ -107,6 +107,7 @@ class Layout:
             "kube-controller-manager": "kubeControllerManagerPort",
             "kube-scheduler": "kubeSchedulerPort",
             "kwok-controller": "kwokControllerPort",
+            "metrics-server": "metricsServerPort",
         }
         return {component: int(options[key]) for component, key in keys.items() if options.get(key)}
 

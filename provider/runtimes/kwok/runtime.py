@@ -8,18 +8,31 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import toolchain
-from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Runtime, Wanted
-from provider.runtimes.kwok import configuration, handover, kwokctl, ports, processes
+from provider.runtimes.kwok import (
+    additions,
+    configuration,
+    handover,
+    hung,
+    kwokctl,
+    objects,
+    ports,
+    priority,
+    processes,
+)
 from provider.runtimes.kwok.layout import Layout, dump
+
+if TYPE_CHECKING:
+    from kube import Client
 
 _NEEDED_BYTES = 1 << 30
 _START_TIMEOUT = 90.0
@@ -52,7 +65,7 @@ class KwokRuntime(Runtime):
 
     def configuration(self, wanted: Wanted) -> str:
         """See :meth:`Runtime.configuration`."""
-        return configuration.fingerprint()
+        return configuration.fingerprint(wanted.options)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
@@ -81,7 +94,7 @@ class KwokRuntime(Runtime):
                 allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
                 documents = configuration.documents(wanted, allotted)
                 layout.directory.mkdir(mode=0o700)
-                layout.write_note({"owner": wanted.owner, "configuration": configuration.fingerprint()})
+                layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
                 request = layout.directory / "create.yaml"
                 request.write_text(dump(documents))
                 report.status(f"starting Kubernetes {wanted.kubernetes_version}")
@@ -89,13 +102,18 @@ class KwokRuntime(Runtime):
                     layout, "create", "cluster", "--config", str(request), "--kubeconfig", "", "--timeout", "90s"
                 )
                 _keep_private(layout)
+                priority.lower(layout.directory)
                 identity = await self._answering(layout, report)
+                if configuration.custom_resources(wanted.options):
+                    await self._add(layout, wanted)
         except ports.NoFreePort as error:
             raise ProviderError(str(error)) from None
         except toolchain.ToolchainError as error:
             raise ProviderError(str(error)) from None
         except ProviderError as error:
             raise ProviderError(_explain(layout, str(error))) from None
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_explain(layout, f"the API server of cluster {layout.name} fails: {error}")) from None
         except OSError as error:
             raise ProviderError(_os_error(error, layout)) from None
         report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
@@ -160,8 +178,9 @@ class KwokRuntime(Runtime):
             )
         async with _exclusive(layout):
             processes.end(processes.setting_up(layout.home, layout.name))
-            if layout.note().get("configuration") != configuration.fingerprint():
-                self._reconfigure(layout, report)
+            await hung.end_hung(layout, report)
+            if changed := layout.note().get("configuration") != self.configuration(wanted):
+                await self._reconfigure(layout, wanted, report)
             alive = processes.running(layout.directory)
             dead = [name for name in layout.components() if name not in alive]
             for component, port in layout.ports().items():
@@ -172,38 +191,76 @@ class KwokRuntime(Runtime):
                     )
             if dead:
                 report.status(f"starting {', '.join(dead)}")
-            await self._start(layout, report, hand_over="kwok-controller" in dead)
+            await self._start(layout, wanted, report, changed=changed, hand_over="kwok-controller" in dead)
             actual = await self._answering(layout, report)
+            if changed:
+                # Last, so that a run that is killed before has it all done again.
+                layout.write_note({**layout.note(), "configuration": self.configuration(wanted)})
             return self._observed(layout, actual)
 
-    async def _start(self, layout: Layout, report: Reporter, *, hand_over: bool) -> None:
+    async def _start(self, layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, hand_over: bool) -> None:
         """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
         try:
             handed = hand_over and await _released(layout, patience=1.0)
-            processes.correct_pid_files(layout.directory, processes.running(layout.directory))
-            await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
+            await self._start_components(layout)
             if hand_over and not handed:
                 await self._answering(layout, report)
                 processes.end(processes.running(layout.directory).get("kwok-controller", []))
                 await _released(layout, patience=30.0)
-                processes.correct_pid_files(layout.directory, processes.running(layout.directory))
-                await kwokctl.run(layout, "start", "cluster", "--timeout", "90s")
+                await self._start_components(layout)
+            if changed:
+                await self._answering(layout, report)
+                async with _client(layout) as client:
+                    await additions.apply(client, layout, wanted)
             if hand_over:
                 report.status("handing nodes and pods over to the new kwok-controller")
-                async with Client(load_kubeconfig(layout.kubeconfig)) as client:
-                    await handover.resume(client)
+                async with _client(layout) as client:
+                    await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
         except ProviderError as error:
             raise ProviderError(_explain(layout, str(error))) from None
         except (ApiError, Unreachable) as error:
             raise ProviderError(_explain(layout, f"the API server of cluster {layout.name} fails: {error}")) from None
 
-    def _reconfigure(self, layout: Layout, report: Reporter) -> None:
+    async def _start_components(self, layout: Layout) -> None:
+        processes.correct_pid_files(layout.directory, processes.running(layout.directory))
+        # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions.
+        defining = objects.is_defining(layout.settings())
+        command = ["create", "cluster", "--kubeconfig", ""] if defining else ["start", "cluster"]
+        await kwokctl.run(layout, *command, "--timeout", "90s")
+        priority.lower(layout.directory)
+        additions.defined(layout)
+
+    async def _add(self, layout: Layout, wanted: Wanted) -> None:
+        """Complete a control plane that kwokctl has just made."""
+        additions.defined(layout)
+        if wanted.options.get("podUsage"):
+            additions.configure(layout, wanted, [])
+            await self._start_components(layout)
+        async with _client(layout) as client:
+            await additions.apply(client, layout, wanted)
+
+    async def _reconfigure(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Write the controller's settings anew and end it; the start that follows makes it read them."""
         report.status("applying changed stages")
-        kept = [d for d in layout.documents() if d.get("kind") not in ("KwokConfiguration", "Stage")]
-        layout.write_documents([*kept, *configuration.controller_documents()])
-        processes.end(processes.running(layout.directory).get("kwok-controller", []))
-        layout.write_note({**layout.note(), "configuration": configuration.fingerprint()})
+        undefined = await self._undefined(layout, configuration.custom_resources(wanted.options), report)
+        try:
+            additions.configure(layout, wanted, undefined)
+        except (toolchain.ToolchainError, ports.NoFreePort) as error:
+            raise ProviderError(str(error)) from None
+
+    async def _undefined(self, layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
+        """Which of KWOK's kinds the cluster has no definition of: kwokctl fails on one that is there."""
+        if not kinds:
+            return []
+        alive = processes.running(layout.directory)
+        try:
+            if "etcd" not in alive or "kube-apiserver" not in alive:
+                await self._start_components(layout)
+                await self._answering(layout, report)
+            async with _client(layout) as client:
+                return await objects.undefined(client, kinds)
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_explain(layout, f"the API server of cluster {layout.name} fails: {error}")) from None
 
     async def delete(self, directory: str, owner: str, report: Reporter) -> None:
         """See :meth:`Runtime.delete`."""
@@ -269,9 +326,16 @@ class KwokRuntime(Runtime):
                 report.status("waiting for the API server")
 
 
+def _client(layout: Layout, *, patience: float = 60.0, request_timeout: float = 30.0) -> Client:
+    # Imported here: a plugin that only compares properties needs no HTTP library.
+    from kube import Client, load_kubeconfig
+
+    return Client(load_kubeconfig(layout.kubeconfig), patience=patience, request_timeout=request_timeout)
+
+
 async def _identity(layout: Layout, patience: float) -> str:
     """UID of the kube-system namespace, once the API server is ready and has made it."""
-    async with Client(load_kubeconfig(layout.kubeconfig), patience=patience, request_timeout=5.0) as client:
+    async with _client(layout, patience=patience, request_timeout=5.0) as client:
         deadline = time.monotonic() + patience
         await client.get("/readyz", patience=patience)
         while True:
@@ -286,7 +350,7 @@ async def _identity(layout: Layout, patience: float) -> str:
 
 async def _released(layout: Layout, patience: float) -> bool:
     """Whether the leases of a kwok-controller that ended could be removed."""
-    async with Client(load_kubeconfig(layout.kubeconfig), patience=patience) as client:
+    async with _client(layout, patience=patience) as client:
         return await handover.release(client)
 
 

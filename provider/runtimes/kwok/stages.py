@@ -7,6 +7,7 @@ differences:
   count the delay from the last change of the pod, and anew after a restart of its controller; here it is anchored to
   the pod's ``status.startTime``;
 - no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
+- a node on which a fault holds is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
 """
 
@@ -14,6 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from spec.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+
+_FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
+_BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
+_FOR_EVER = 10 * 365 * 86_400_000
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 
 # jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
@@ -93,6 +99,14 @@ daemonEndpoints:
 phase: Running
 """
 )
+
+_NODE_REBOOTED = (
+    _NODE_CONDITIONS
+    + """
+nodeInfo:
+  bootID: {{ index .metadata.annotations "BOOT_ID" | Quote }}
+"""
+).replace("BOOT_ID", BOOT_ID_ANNOTATION)
 
 _NODE_HEARTBEAT = (
     _NODE_CONDITIONS
@@ -196,14 +210,35 @@ phase: Succeeded
 def stages() -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents."""
     return [
-        _stage("node-initialize", "Node", [_not_in(_READY, "True")], {"next": {"statusTemplate": _NODE_INITIALIZE}}),
+        _stage(
+            "node-initialize",
+            "Node",
+            [_not_in(_READY, "True"), _absent(_FAULTS)],
+            {"next": {"statusTemplate": _NODE_INITIALIZE}},
+        ),
         _stage(
             "node-heartbeat-with-lease",
             "Node",
-            [_in(".status.phase", "Running"), _in(_READY, "True")],
+            [_in(".status.phase", "Running"), _in(_READY, "True"), _absent(_FAULTS)],
             {
                 "delay": {"durationMilliseconds": 600_000, "jitterDurationMilliseconds": 610_000},
                 "next": {"statusTemplate": _NODE_HEARTBEAT},
+            },
+        ),
+        _stage(
+            # It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
+            "node-faulted",
+            "Node",
+            [{"key": _FAULTS, "operator": "Exists"}, {"key": _BOOT_ID, "operator": "DoesNotExist"}],
+            {"delay": {"durationMilliseconds": _FOR_EVER}, "next": {}},
+        ),
+        _stage(
+            "node-rebooted",
+            "Node",
+            [{"key": _BOOT_ID, "operator": "Exists"}, _not_in(_READY, "True")],
+            {
+                "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
+                "next": {"statusTemplate": _NODE_REBOOTED},
             },
         ),
         _stage(

@@ -1,0 +1,205 @@
+"""``kumulus:index:Fault``: something that goes wrong on nodes or with pods, for as long as the stack declares it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from faults import hold, leases, pods, records, stages
+from faults.nodes import Turned
+from faults.records import Record, record_from
+from kube import ApiError, KubeconfigError, Unreachable
+from provider.connections import Connections, WrongCluster
+from provider.errors import PartialFailure, ProviderError
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from provider.resources.diffing import differences
+from provider.values import contains_unknown
+from spec.fault_consequences import described
+from spec.names import node_name
+from spec.node_sets import from_plain
+
+if TYPE_CHECKING:
+    from kube import Client
+
+_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
+_FAULT_KEYS = ("name", "kind", "nodes", "node", "pods", "lost")
+_KEYS = (*_PLACE_KEYS, *_FAULT_KEYS)
+_REPLACED_BY = ("name", "clusterIdentity", "clusterName")
+_LOOK_PATIENCE = 3.0
+_WORK_PATIENCE = 30.0
+_NODES = "/api/v1/nodes"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+
+class Fault(Resource):
+    """A fault.
+
+    Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of its cluster; ``name``, ``kind``; ``nodes`` (by
+    pool, ordinals as ranges), ``node`` and ``pods`` (what it does, as :mod:`spec.node_effects` and
+    :mod:`spec.pod_effects` write it) and ``lost`` (what the fleet loses by it). Outputs: the same, and ``drift``.
+    """
+
+    token: ClassVar[str] = "kumulus:index:Fault"
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        failures = [
+            Failure(key, f"Fault has no input {key!r}; it takes {', '.join(_KEYS)}")
+            for key in inputs
+            if key not in _KEYS and not key.startswith("__")
+        ]
+        required = (*_PLACE_KEYS, "name", "nodes", "node")
+        failures += [Failure(key, "is required") for key in required if inputs.get(key) is None]
+        checked = {key: inputs[key] for key in _KEYS if inputs.get(key) is not None}
+        if not failures and not contains_unknown({key: checked.get(key) for key in _FAULT_KEYS}):
+            try:
+                _record(checked)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
+        return Checked(checked, failures)
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`."""
+        found: list[Difference] = []
+        for key in _KEYS:
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
+        return found + ([Difference("drift", "delete")] if old_outputs.get("drift") else [])
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
+        if op.preview:
+            await self._foretell(op, None, inputs)
+            return resource_id, inputs
+        return resource_id, await self._begin(op, resource_id, inputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`: that its nodes show it is for their pools to see; here, what pools do not own."""
+        if not inputs.get("kubeconfig"):
+            raise ProviderError("a Fault cannot be imported: declare it in the stack file")
+        record = _record(inputs)
+        try:
+            client = await self._client(inputs, _LOOK_PATIENCE)
+            holding = (await records.read(client, _LOOK_PATIENCE)).faults.get(record.name)
+            drift = await _drift(client, record) if holding is not None else ""
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable) as error:
+            op.report.warn(f"fault {record.name} was not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        if holding is None or holding.ending:
+            return None
+        if _wanted(holding) != _wanted(record):
+            drift = "its record in the cluster was changed"
+        return Found(resource_id, {**inputs, **({"drift": drift} if drift else {})}, inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            await self._foretell(op, old_outputs, inputs)
+            return inputs
+        return await self._begin(op, resource_id, inputs)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; a fault of a cluster that is gone is over."""
+        name = str(known(outputs, "name"))
+        try:
+            client = await self._client(outputs, _WORK_PATIENCE)
+            _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_failed(name, error)) from None
+        if turned.problems or turned.undone:
+            raise ProviderError(f"fault {name}: {_undone(turned)}")
+
+    async def _begin(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+        record = _record(inputs)
+        try:
+            client = await self._client(inputs, _WORK_PATIENCE)
+            _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
+        except hold.Refused as error:
+            raise ProviderError(f"fault {record.name}: {error}") from None
+        except stages.NoStages:
+            raise ProviderError(
+                f"fault {record.name}: this cluster takes no faults of pods; its option stageObjects has to be true"
+            ) from None
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(_failed(record.name, error)) from None
+        if turned.problems or turned.undone:
+            outputs = {**inputs, "drift": _undone(turned)}
+            raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
+        return inputs
+
+    async def _foretell(self, op: Operation, old: Properties | None, inputs: Properties) -> None:
+        """Say which nodes and running pods a fault hits."""
+        if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
+            return
+        record = _record(inputs)
+        before = from_plain((old or {}).get("nodes") or {})
+        running: int | None = None
+        if not contains_unknown({key: inputs.get(key) for key in _PLACE_KEYS}):
+            try:
+                client = await self._client(inputs, _LOOK_PATIENCE)
+                running = await _running(client, record)
+            except (ApiError, Unreachable, KubeconfigError, WrongCluster):
+                running = None
+        op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
+
+    async def _client(self, properties: Properties, patience: float) -> Client:
+        return await self._connections.client(
+            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
+        )
+
+
+async def _running(client: Client, record: Record) -> int:
+    """How many pods a fault meets that have not ended."""
+    nodes = {node_name(pool, ordinal) for pool, members in record.nodes.items() for ordinal in members}
+    if record.pods is None:
+        return len(await pods.on(client, nodes))
+    found = await pods.selected(client, record.pods.labels, record.pods.namespaces)
+    return sum(not nodes or pod["spec"].get("nodeName") in nodes for pod in found)
+
+
+async def _drift(client: Client, record: Record) -> str:
+    """What is not as the fault wants it and no pool looks at: leases, and nodes that are to be gone."""
+    names = {node_name(pool, ordinal) for pool, members in record.nodes.items() for ordinal in members}
+    if record.node.kubelet == "silent":
+        awake = names - await leases.taken(client)
+        return f"{len(awake):,} nodes are not silent" if awake else ""
+    if record.node.kubelet == "gone":
+        back = [
+            item["metadata"]["name"]
+            async for page in client.pages(_NODES, limit=2000, accept=_METADATA_ONLY)
+            for item in page
+            if item["metadata"]["name"] in names
+        ]
+        return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
+    return ""
+
+
+def _record(properties: Properties) -> Record:
+    return record_from({**{key: properties.get(key) for key in _FAULT_KEYS}, "declared": True})
+
+
+def _wanted(record: Record) -> tuple[Any, ...]:
+    return record.nodes, record.node, record.pods
+
+
+def _meter(op: Operation) -> hold.Progress:
+    def show(done: int, total: int) -> None:
+        if done % 20 == 0 or done == total:
+            op.report.status(f"nodes {done:,}/{total:,}", last=done == total)
+
+    return show
+
+
+def _undone(turned: Turned) -> str:
+    reason = turned.problems[0] if turned.problems else "stopped on request"
+    return f"{turned.undone:,} nodes left to do: {reason}"
+
+
+def _failed(name: str, error: Exception) -> str:
+    return f"fault {name}: {error}; `pulumi up --refresh` brings a cluster back that is down"

@@ -1,0 +1,159 @@
+"""``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster, as a single resource.
+
+Volcano's CRD may not be there: then nothing is made, which is said once, and a refresh finds out when it has come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kube import ApiError, KubeconfigError, Unreachable
+from provider import hypernodes
+from provider.connections import Connections, WrongCluster
+from provider.errors import PartialFailure, ProviderError
+from provider.hypernodes import CRD, Seen
+from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from provider.resources.diffing import differences
+from provider.values import contains_unknown
+from spec.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
+
+if TYPE_CHECKING:
+    from kube import Client
+
+_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
+_KEYS = (*_PLACE_KEYS, "pools")
+_REPLACED_BY = ("clusterIdentity", "clusterName")
+_LOOK_PATIENCE = 3.0
+_WORK_PATIENCE = 30.0
+_NAMED = 5
+
+
+class HyperNodes(Resource):
+    """The HyperNodes of a cluster's pools.
+
+    Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of the cluster, and ``pools``: by name, each with
+    its ``zone``, ``replicas`` and ``topology``. Outputs: the same, ``made`` (how many there are) and ``drift``.
+    """
+
+    token: ClassVar[str] = "kumulus:index:HyperNodes"
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        unknown = [key for key in inputs if key not in _KEYS and not key.startswith("__")]
+        failures = [Failure(key, f"HyperNodes has no input {key!r}; it takes {', '.join(_KEYS)}") for key in unknown]
+        failures += [Failure(key, "is required") for key in _KEYS if inputs.get(key) is None]
+        pools = inputs.get("pools")
+        if pools is not None and not contains_unknown(pools):
+            problems = fabrics_problems(("pools",), pools)
+            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+            if not problems:
+                inputs = {**inputs, "pools": fabrics_to_plain(fabrics_from(pools))}
+        return Checked({key: inputs[key] for key in _KEYS if key in inputs}, failures)
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`."""
+        found: list[Difference] = []
+        for key in _KEYS:
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
+        return found + [Difference(f"drift.{key}", "delete") for key in old_outputs.get("drift") or {}]
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{known(inputs, 'clusterName')}/hypernodes"
+        if op.preview:
+            op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
+            return resource_id, inputs
+        return resource_id, await self._converge(op, resource_id, inputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        try:
+            client = await self._client(inputs, _LOOK_PATIENCE)
+            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), _LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable) as error:
+            op.report.warn(f"HyperNodes were not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        return Found(resource_id, _outputs(inputs, seen), inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if not op.preview:
+            return await self._converge(op, resource_id, inputs)
+        if not contains_unknown(inputs):
+            before = {} if fabrics_problems((), old_outputs.get("pools")) else _wanted(old_outputs)
+            if meaning := describe(before, _wanted(inputs)):
+                op.report.info(meaning)
+            if drift := old_outputs.get("drift"):
+                op.report.info("drift to repair: " + "; ".join(f"{key} {what}" for key, what in drift.items()))
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; those of a cluster that is gone are gone with it."""
+        try:
+            client = await self._client(outputs, _WORK_PATIENCE)
+            seen = await hypernodes.look(client, {}, str(known(outputs, "clusterName")))
+            problems = await hypernodes.remove(client, seen.extra, op.stop)
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(f"HyperNodes: {error}") from None
+        if problems:
+            raise ProviderError(f"HyperNodes: {'; '.join(problems)}")
+
+    async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+        wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
+        try:
+            client = await self._client(inputs, _WORK_PATIENCE)
+            seen = await hypernodes.look(client, wanted, cluster)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"HyperNodes: {error}") from None
+        if not seen.installed:
+            op.report.warn(
+                f"no HyperNode was made: the cluster has no {CRD}; nodes carry their topology labels all the same. "
+                "Install Volcano, then `pulumi up --refresh`"
+            )
+            return _outputs(inputs, seen)
+        problems = await hypernodes.converge(client, wanted, cluster, seen, op.stop)
+        if problems:
+            raise await self._partial(client, wanted, resource_id, inputs, problems)
+        return {**inputs, "made": len(wanted)}
+
+    async def _partial(
+        self, client: Client, wanted: dict[str, HyperNode], resource_id: str, inputs: Properties, problems: list[str]
+    ) -> PartialFailure:
+        """A partial failure with what is really there, as far as that can still be learnt."""
+        try:
+            outputs = _outputs(inputs, await hypernodes.look(client, wanted, str(inputs["clusterName"]), 2.0))
+        except (ApiError, Unreachable):
+            outputs = {**inputs, "made": 0, "drift": {"missing": "not known: the cluster does not answer"}}
+        return PartialFailure(f"HyperNodes: {problems[0]}", resource_id, outputs, problems[1:])
+
+    async def _client(self, properties: Properties, patience: float) -> Client:
+        return await self._connections.client(
+            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
+        )
+
+
+def _wanted(properties: Properties) -> dict[str, HyperNode]:
+    return hyper_nodes(fabrics_from(properties.get("pools")))
+
+
+def _outputs(inputs: Properties, seen: Seen) -> Properties:
+    drift: dict[str, Any] = {}
+    if seen.missing:
+        drift["missing"] = _names(seen.missing)
+    if seen.extra:
+        drift["extra"] = _names(sorted(seen.extra))
+    if seen.altered:
+        drift["altered"] = _names([f"{name} ({what})" for name, what in seen.altered.items()])
+    return {**inputs, "made": seen.present, **({"drift": drift} if drift else {})}
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{len(names):,}: {', '.join(names[:_NAMED])}{more}"
