@@ -28,4 +28,6 @@ pulumi.export("kubeconfig", emulated.kubeconfig)
 pulumi.export("clusterName", emulated.cluster_name)
 pulumi.export("nodeCount", emulated.node_count)
 pulumi.export("capacity", emulated.capacity)
+if emulated.gpu_products:
+    pulumi.export("gpuProducts", emulated.gpu_products)
 pulumi.export("nodeGroups", emulated.node_groups)

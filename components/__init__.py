@@ -10,15 +10,20 @@ from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 
 if TYPE_CHECKING:
+    from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
 
-__all__ = ["EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup"]
+__all__ = ["DeviceClass", "EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup"]
 
 
 def __getattr__(name: str) -> object:
-    # Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no add-on.
+    # Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
     if name == "HelmAddon":
         from components.helm_addon import HelmAddon
 
         return HelmAddon
+    if name == "DeviceClass":
+        from components.device_class import DeviceClass
+
+        return DeviceClass
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

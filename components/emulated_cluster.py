@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
+from components.resources import Fault, HyperNodes
+from lives.options import cluster_options
+from spec.group_topology import VOLCANO
+from spec.hypernodes import Fabric
 from spec.load import Loaded
+from spec.resource_slices import device_classes
 from spec.totals import totals
 
 if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+
+    from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
 
 
@@ -31,6 +40,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         cluster_name: the cluster's name.
         node_count: nodes of the declared groups.
         capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
+        gpu_products: GPUs by product, of the groups that name one.
         node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
 
     Raises:
@@ -44,23 +54,29 @@ class EmulatedCluster(pulumi.ComponentResource):
         if spec.runtime != "kwok":
             raise pulumi.RunError(f"runtime: {spec.runtime} is not supported by this version yet; write runtime: kwok")
         super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
-        self._base = base
+        self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
         self.cluster = KwokCluster(
             resource_name,
             cluster_name=loaded.cluster_name,
             kubernetes_version=spec.kubernetesVersion,
-            options=spec.kwok.options(),
+            options=_options(loaded),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.groups = [
             KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self))
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
-        self.addons = self._addons(resource_name, loaded) if spec.clusterAddons else {}
+        self.device_classes = self._device_classes(loaded)
+        self.faults = self._faults(loaded)
+        self.addons = self._addons(loaded) if spec.clusterAddons else {}
+        self._hyper_nodes(resource_name, loaded)
+        if spec.podLifecycles or spec.podUsage:
+            self._live(resource_name, loaded)
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
         self.node_count = sums.nodes
+        self.gpu_products = dict(sums.gpu_products)
         self.capacity = {"gpus": sums.gpus, **{name: str(amount) for name, amount in sums.resources.items()}}
         self.node_groups = {
             name: {
@@ -74,10 +90,84 @@ class EmulatedCluster(pulumi.ComponentResource):
             {"kubeconfig": self.kubeconfig, "clusterName": self.cluster_name, "nodeCount": self.node_count}
         )
 
-    def _addons(self, resource_name: str, loaded: Loaded) -> dict[str, HelmAddon]:
-        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no add-on.
+    def _faults(self, loaded: Loaded) -> list[Fault]:
+        pools = {pool.name: resource for group in self.groups for pool, resource in group.by_pool}
+        return [
+            Fault(
+                fault.name,
+                fault=fault,
+                cluster_name=self.cluster_name,
+                kubeconfig=self.cluster.kubeconfig,
+                cluster_identity=self.cluster.identity,
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    depends_on=[pools[name] for name in fault.nodes],
+                    deleted_with=self.cluster.resource,
+                ),
+            )
+            for fault in loaded.faults
+        ]
+
+    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> None:
+        """Volcano's own objects, for the groups whose topology has its preset."""
+        groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
+        if not groups:
+            return
+        HyperNodes(
+            f"{resource_name}-hypernodes",
+            fabrics=[Fabric.of(pool) for pool in loaded.pools if pool.group in groups],
+            cluster_name=self.cluster_name,
+            kubeconfig=self.cluster.kubeconfig,
+            cluster_identity=self.cluster.identity,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # An add-on may bring the CRD.
+                depends_on=list(self.addons.values()),
+                deleted_with=self.cluster.resource,
+            ),
+        )
+
+    @cached_property
+    def _kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, for stacks that declare objects in it."""
+        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
         import pulumi_kubernetes as kubernetes
 
+        return kubernetes.Provider(
+            f"{self._name}-kubernetes",
+            kubeconfig=self.cluster.kubeconfig,
+            cluster_identifier=self.cluster.identity,
+            # A stopped cluster keeps its objects in the state; without this, a refresh fails on it.
+            skip_update_unreachable=True,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
+        )
+
+    def _device_classes(self, loaded: Loaded) -> dict[str, DeviceClass]:
+        classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
+        if not classes:
+            return {}
+        from components.device_class import DeviceClass
+
+        opts = pulumi.ResourceOptions(parent=self)
+        return {
+            name: DeviceClass(name, driver=driver, cluster=self.cluster, provider=self._kubernetes, opts=opts)
+            for name, driver in classes.items()
+        }
+
+    def _live(self, resource_name: str, loaded: Loaded) -> None:
+        from components.pod_lives import PodLives
+
+        PodLives(
+            f"{resource_name}-lives",
+            lifecycles=loaded.spec.podLifecycles,
+            usages=loaded.spec.podUsage,
+            cluster=self.cluster,
+            provider=self._kubernetes,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+    def _addons(self, loaded: Loaded) -> dict[str, HelmAddon]:
+        # Imported here, as the provider's SDK is.
         from components.helm_addon import HelmAddon
 
         pulumi.log.info(
@@ -91,23 +181,21 @@ class EmulatedCluster(pulumi.ComponentResource):
             [loaded.system_pool] if loaded.system_pool else [],
             pulumi.ResourceOptions(parent=self),
         )
-        provider = kubernetes.Provider(
-            f"{resource_name}-kubernetes",
-            kubeconfig=self.cluster.kubeconfig,
-            cluster_identifier=self.cluster.identity,
-            # A stopped cluster keeps its releases in the state; without this, a refresh fails on it.
-            skip_update_unreachable=True,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
-        )
         made: dict[str, HelmAddon] = {}
         for addon in loaded.addons_in_order():
             made[addon.name] = HelmAddon(
                 addon.name,
                 addon=addon,
                 cluster=self.cluster,
-                provider=provider,
+                provider=self._kubernetes,
                 base=self._base,
                 depends_on=[system, *(made[name] for name in addon.dependsOn)],
                 opts=pulumi.ResourceOptions(parent=self),
             )
         return made
+
+
+def _options(loaded: Loaded) -> dict[str, Any]:
+    """The runtime's options: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
+    stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
+    return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec)}

@@ -17,8 +17,8 @@ class KwokCluster(pulumi.ComponentResource):
         resource_name: its name in the stack.
         cluster_name: the cluster's name; the resource's name when None.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
-        options: as the stack file's ``kwok:`` section: apiServerPort, featureGates, runtimeConfig, etcdQuota,
-            heartbeatFactor.
+        options: as the stack file's ``kwok:`` section: apiServerPort, featureGates, runtimeConfig, etcdFsync,
+            etcdQuota, heartbeatFactor.
         opts: Pulumi's resource options.
 
     Attributes:

@@ -31,10 +31,16 @@ class KwokNodeGroup(pulumi.ComponentResource):
         resource_name: its name in the stack, and the group's name: nodes are ``<group>-<zone>-<ordinal>``.
         cluster: the cluster component the nodes belong to.
         zones: how many nodes in which availability zone, such as ``{"use1": 5}``.
-        capacity: quantities by resource, such as ``{"cpu": "96", "memory": "1360Gi", "pods": "110"}``.
+        capacity: quantities by resource, such as ``{"cpu": "96", "memory": "1360Gi", "pods": "110"}``; with an
+            instance type, only what differs from it.
         labels, annotations: set on every node.
         taints: such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; KWOK's own taint when None.
         allocatable: quantities by resource; the capacity where it names none.
+        instance_type: a machine of the catalog, such as ``a3-highgpu-8g``.
+        gpu_product: such as ``NVIDIA-L40S``, where it is not the instance type's.
+        topology: as the stack file's ``topology``, such as ``{"nodesPerRack": 16, "racksPerBlock": 8}``.
+        resource_slices: devices for Dynamic Resource Allocation, as the stack file's ``resourceSlices``; a
+            :class:`components.DeviceClass` is declared apart.
         opts: Pulumi's resource options.
 
     Raises:
@@ -47,23 +53,35 @@ class KwokNodeGroup(pulumi.ComponentResource):
         *,
         cluster: ClusterLike,
         zones: Mapping[str, int],
-        capacity: Mapping[str, str | int],
+        capacity: Mapping[str, str | int] | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         taints: Sequence[Mapping[str, str]] | None = None,
         allocatable: Mapping[str, str | int] | None = None,
+        instance_type: str | None = None,
+        gpu_product: str | None = None,
+        topology: Mapping[str, Any] | None = None,
+        resource_slices: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         template: dict[str, Any] = {
             "metadata": {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
-            "capacity": dict(capacity),
+            "capacity": dict(capacity) if capacity is not None else None,
         }
         if taints is not None:
             template["taints"] = [dict(taint) for taint in taints]
         if allocatable is not None:
             template["allocatable"] = dict(allocatable)
         placement = [{"availabilityZone": zone, "replicas": replicas} for zone, replicas in zones.items()]
-        group = {"name": resource_name, "placement": placement, "nodeTemplate": template}
+        group = {
+            "name": resource_name,
+            "placement": placement,
+            "instanceType": instance_type,
+            "gpuProduct": gpu_product,
+            "topology": topology,
+            "nodeTemplate": template,
+            "resourceSlices": dict(resource_slices) if resource_slices is not None else None,
+        }
         try:
             found = expand(ClusterSpec.checked({"nodeGroups": [group]}), cluster.cluster_name)
         except SpecError as error:
@@ -95,5 +113,6 @@ class KwokNodeGroup(pulumi.ComponentResource):
             )
             for pool in pools
         ]
+        self.by_pool = list(zip(pools, self.pools, strict=True))
         self.nodes = sum(pool.replicas for pool in pools)
         self.register_outputs({"nodes": self.nodes})

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from spec.hypernodes import Fabric, fabrics_to_plain
+from spec.node_sets import to_plain
 from spec.pools import Pool, pool_to_properties
+
+if TYPE_CHECKING:
+    from spec.fault_targets import ResolvedFault
 
 
 class Cluster(pulumi.CustomResource):
@@ -79,6 +84,73 @@ class NodePool(pulumi.CustomResource):
             **pool_to_properties(pool),
         }
         super().__init__("kumulus:index:NodePool", resource_name, properties, opts)
+
+
+class HyperNodes(pulumi.CustomResource):
+    """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster.
+
+    Args:
+        resource_name: its name in the stack.
+        fabrics: the pools, as far as HyperNodes follow from them.
+        cluster_name: name of the cluster.
+        kubeconfig: path of the cluster's kubeconfig.
+        cluster_identity: UID of the cluster's kube-system namespace.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        fabrics: Sequence[Fabric],
+        cluster_name: pulumi.Input[str],
+        kubeconfig: pulumi.Input[str],
+        cluster_identity: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "clusterName": cluster_name,
+            "kubeconfig": kubeconfig,
+            "clusterIdentity": cluster_identity,
+            "pools": fabrics_to_plain(fabrics),
+        }
+        super().__init__("kumulus:index:HyperNodes", resource_name, properties, opts)
+
+
+class Fault(pulumi.CustomResource):
+    """``kumulus:index:Fault``: something that goes wrong on nodes or with pods while it is declared.
+
+    Args:
+        resource_name: its name in the stack.
+        fault: the fault, with its nodes.
+        cluster_name: name of the cluster.
+        kubeconfig: path of the cluster's kubeconfig.
+        cluster_identity: UID of the cluster's kube-system namespace; another one means other nodes.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        fault: ResolvedFault,
+        cluster_name: pulumi.Input[str],
+        kubeconfig: pulumi.Input[str],
+        cluster_identity: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "clusterName": cluster_name,
+            "kubeconfig": kubeconfig,
+            "clusterIdentity": cluster_identity,
+            "name": fault.name,
+            "kind": fault.kind,
+            "nodes": to_plain(fault.nodes),
+            "node": fault.node.to_plain(),
+            "pods": fault.pods.to_plain() if fault.pods else None,
+            "lost": dict(fault.lost),
+        }
+        super().__init__("kumulus:index:Fault", resource_name, properties, opts)
 
 
 class Lifetime(pulumi.CustomResource):

@@ -1,0 +1,63 @@
+"""``PodLives``: how pods live and what they use, as objects of KWOK's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from components.kwok_node_group import ClusterLike
+from lives import usage
+from lives.stages import API_VERSION, stage_objects
+from spec.lifecycles import PodLifecycle
+from spec.usage import PodUsage
+
+
+class PodLives(pulumi.ComponentResource):
+    """One ``Stage`` object for each step of each lifecycle, and one ``ClusterResourceUsage`` for all usages.
+
+    Args:
+        resource_name: its name in the stack.
+        lifecycles: as in the stack file's ``podLifecycles``.
+        usages: as in its ``podUsage``.
+        cluster: the cluster component they are for, with the options of :func:`lives.options.cluster_options`.
+        provider: the Kubernetes provider of that cluster.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        lifecycles: Sequence[PodLifecycle],
+        usages: Sequence[PodUsage],
+        cluster: ClusterLike,
+        provider: kubernetes.Provider,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:PodLives", resource_name, None, opts)
+
+        def declare(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> CustomResource:
+            return CustomResource(
+                metadata["name"] if kind == "Stage" else f"{resource_name}-{metadata['name']}",
+                api_version=API_VERSION,
+                kind=kind,
+                metadata=dict(metadata),
+                spec=dict(spec),
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    provider=provider,
+                    depends_on=[cluster.resource],
+                    # Not the cluster: see docs/decisions/deleted-with.md.
+                    deleted_with=cluster.lifetime,
+                ),
+            )
+
+        self.stages = [declare("Stage", stage.metadata, stage.spec) for stage in stage_objects(lifecycles)]
+        self.usage = (
+            declare("ClusterResourceUsage", {"name": usage.NAME}, usage.resource_usage(usages)) if usages else None
+        )
+        self.register_outputs({"stages": len(self.stages)})
