@@ -35,6 +35,15 @@ def require_stack(stack: str) -> str:
     raise UserError(f"there is no stacks/Pulumi.{stack}.yaml{hint}; the stacks are: {', '.join(known) or 'none'}")
 
 
+def optional_tools(stack: str) -> list[str]:
+    """The optional tools that a stack's file asks for; none where it has no file."""
+    try:
+        text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+    except OSError:
+        return []
+    return ["metrics-server"] if re.search(r"^[ \t]+podUsage:", text, re.MULTILINE) else []
+
+
 def clusters_directory() -> Path:
     """Where the files of local clusters are, a directory for each stack."""
     home = os.environ.get("KUMULUS_HOME", "")

@@ -24,10 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Further options go to pulumi, such as --refresh or --diff."
 
 
-def make_ready() -> None:
-    """The virtual environment, the tools, the plugin and the directory for the state; at once when they are there."""
+def make_ready(to_run: str | None = None) -> None:
+    """The virtual environment, the tools, the plugin and the directory for the state; at once when they are there.
+
+    Args:
+        to_run: a stack that is to run, with the optional tools its file asks for.
+    """
     venv.ensure(project.ROOT)
-    supply.ensure()
+    supply.ensure(extra=project.optional_tools(to_run) if to_run else [])
     plugins.install(pulumi_home())
     backend = project.local_backend()
     if backend is not None:

@@ -12,6 +12,6 @@ add_arguments = stack.add_arguments
 def run(args: argparse.Namespace) -> int:
     """Bring it up."""
     name = project.require_stack(args.stack)
-    stack.make_ready()
+    stack.make_ready(name)
     stack.create(name)
     stack.become(["up", "-s", name, "--yes", "--skip-preview", *args.passed_on])
