@@ -1,4 +1,4 @@
-"""Measure: ``make bench``, or ``python -m benchmarks [SCENARIO ...]`` for some of it (nothing is written then)."""
+"""Measure: ``make bench``, or ``python -m benchmarks [SCENARIO ...]`` for some of it; each is written when it ends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import creation, engine
+import psutil
+
+from benchmarks import creation, engine, faults, others, sizes
 from benchmarks.report import Row, write
+from provider.garbage import look_rarely
 
 SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kwokctl": creation.against_kwokctl,
@@ -16,15 +19,24 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "large": creation.large,
     "pods": creation.with_pods,
     "engine": engine.large_stack,
+    "kubectl": others.kubectl_create,
+    "kemu": others.kemu,
+    "single": others.one_resource_a_node,
+    "sizes": sizes.curves,
+    "faults": faults.applied,
+    "fault-previews": faults.previewed,
 }
 
 
 async def measure(names: list[str]) -> list[Row]:
-    """Run the scenarios and print each row as it comes."""
+    """Run the scenarios, print each row as it comes and write it down."""
     rows: list[Row] = []
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
-        for row in await SCENARIOS[name]():
+        load = psutil.getloadavg()[0]
+        found = await SCENARIOS[name]()
+        write(name, found, load, SCENARIOS)
+        for row in found:
             mark = {True: "reached", False: "MISSED", None: ""}[row.passed]
             print(f"{row.what}: {row.reached}" + (f"; must: {row.must}: {mark}" if row.must else ""), flush=True)
             rows.append(row)
@@ -39,9 +51,9 @@ def main() -> int:
     for name in chosen:
         if name not in SCENARIOS:
             parser.error(f"no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+    # As the plugin does, whose work is done in this process here.
+    look_rarely()
     rows = asyncio.run(measure(chosen or list(SCENARIOS)))
-    if not chosen:
-        write(rows)
     return 1 if any(row.passed is False for row in rows) else 0
 
 

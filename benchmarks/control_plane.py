@@ -6,16 +6,22 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import toolchain
 from kube import Client, load_kubeconfig
+from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Wanted
+from provider.runtimes.kwok import kwokctl, processes
+from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
 
+# The controllers of a control plane that answers go on filling their caches for a while.
+_SETTLING_S = 4.0
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 
 
@@ -55,10 +61,39 @@ async def control_plane(name: str = "bench", options: dict[str, Any] | None = No
         observed = await runtime.create(wanted, Quiet(), asyncio.Event())
         try:
             async with Client(load_kubeconfig(observed.kubeconfig)) as client:
+                await asyncio.sleep(_SETTLING_S)
                 yield ControlPlane(observed, client)
         finally:
             await runtime.delete(observed.directory, wanted.owner, Quiet())
     finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@asynccontextmanager
+async def stock_control_plane(name: str = "stock") -> AsyncIterator[ControlPlane]:
+    """Start a control plane as kwokctl makes it by itself, of the same binaries, with QPS limits off."""
+    home = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
+    layout = Layout.of(str(home), name)
+    layout.home.mkdir(exist_ok=True)
+    binaries = {
+        "--etcd-binary": "etcd",
+        "--kube-apiserver-binary": "kube-apiserver",
+        "--kube-controller-manager-binary": "kube-controller-manager",
+        "--kube-scheduler-binary": "kube-scheduler",
+        "--kwok-controller-binary": "kwok",
+    }
+    settings = ["--runtime", "binary", "--disable-qps-limits", "--wait", "90s", "--kubeconfig", ""]
+    found = [text for flag, tool in binaries.items() for text in (flag, str(toolchain.find(tool)))]
+    try:
+        await kwokctl.run(layout, "create", "cluster", *settings, *found)
+        observed = Observed("", str(layout.kubeconfig), "", str(layout.directory), {})
+        async with Client(load_kubeconfig(layout.kubeconfig)) as client:
+            await asyncio.sleep(_SETTLING_S)
+            yield ControlPlane(observed, client)
+    finally:
+        with suppress(ProviderError):
+            await kwokctl.run(layout, "delete", "cluster")
+        processes.end([pid for pids in processes.running(layout.directory).values() for pid in pids])
         shutil.rmtree(home, ignore_errors=True)
 
 

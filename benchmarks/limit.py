@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.control_plane import ControlPlane, pools
-from provider.pools.bodies import Bodies
+from provider.pools.bodies import MEDIA_TYPE, Bodies
 from toolchain import golang
 
 _SOURCE = Path(__file__).parent / "loadgen"
@@ -38,13 +38,15 @@ async def post(plane: ControlPlane, binary: Path, nodes: int, connections: int) 
     with tempfile.NamedTemporaryFile() as file:
         for pool in pools(nodes):
             encode = Bodies(pool)
-            file.writelines(encode.of(ordinal) + b"\n" for ordinal in range(pool.replicas))
+            for ordinal in range(pool.replicas):
+                body = encode.of(ordinal)
+                file.write(len(body).to_bytes(4, "big") + body)
         file.flush()
         process = await asyncio.create_subprocess_exec(
             str(binary),
             *("-server", plane.observed.server, "-ca", str(plane.pki / "ca.crt")),
             *("-cert", str(plane.pki / "admin.crt"), "-key", str(plane.pki / "admin.key")),
-            *("-bodies", file.name, "-connections", str(connections)),
+            *("-bodies", file.name, "-media-type", MEDIA_TYPE, "-connections", str(connections)),
             stdout=asyncio.subprocess.PIPE,
         )
         out, _ = await process.communicate()

@@ -1,13 +1,14 @@
-"""Write what was measured: a JSON file with every figure, and the table of docs/performance.md."""
+"""Write what was measured: a JSON file with every figure, and the tables of docs/performance.md."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -35,32 +36,44 @@ class Row:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-def write(rows: list[Row]) -> None:
-    """Write the rows to the JSON file and into the page; the page's text around the table stays."""
-    machine = {
+def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> None:
+    """Write a scenario's rows, in place of those of its last run, to the JSON file and the page.
+
+    Args:
+        scenario: its name.
+        rows: what it measured.
+        load: the load average when it began.
+        order: the scenarios in the page's order.
+    """
+    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known[scenario] = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "system": platform.platform(),
         "cpus": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "load_average": psutil.getloadavg()[0],
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "load_average_before": round(load, 1),
+        "rows": [asdict(row) for row in rows],
     }
+    known = {name: known[name] for name in order if name in known}
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=2) + "\n")
+    RESULTS.write_text(json.dumps(known, indent=2) + "\n")
     text = PAGE.read_text()
     head, rest = text.split(_BEGIN)
-    tail = rest.split(_END)[1]
-    PAGE.write_text(head + _BEGIN + "\n" + _table(rows, machine) + _END + tail)
+    PAGE.write_text(head + _BEGIN + "\n" + tables(known) + _END + rest.split(_END)[1])
 
 
-def _table(rows: list[Row], machine: Mapping[str, object]) -> str:
-    lines = [
-        f"{machine['date']}, {machine['cpus']} CPUs, {machine['memory_gib']} GiB, "
-        f"load average {machine['load_average']:.1f} at the end:",
-        "",
-        "| What | Must reach | Measured | |",
-        "|---|---|---|---|",
-    ]
-    for row in rows:
-        mark = {True: "reached", False: "**missed**", None: ""}[row.passed]
-        lines.append(f"| {row.what} | {row.must} | {row.reached} | {mark} |")
-    return "\n".join(lines) + "\n\n"
+def tables(known: dict[str, Any]) -> str:
+    """What has to be reached and what is for comparison only, as Markdown tables."""
+    gates = ["| What | Must reach | Measured | | Load before |", "|---|---|---|---|---|"]
+    others = ["| What | Measured |", "|---|---|"]
+    for run in known.values():
+        for row in run["rows"]:
+            if row["must"]:
+                mark = "reached" if row["passed"] else "**missed**"
+                load = run["load_average_before"]
+                gates.append(f"| {row['what']} | {row['must']} | {row['reached']} | {mark} | {load} |")
+            else:
+                others.append(f"| {row['what']} | {row['reached']} |")
+    run = next(iter(known.values()))
+    machine = f"{run['date']}, {run['cpus']} CPUs, {run['memory_gib']} GiB:"
+    return "\n".join(["", machine, "", *gates, "", "For comparison:", "", *others, "", ""])

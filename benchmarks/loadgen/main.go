@@ -3,10 +3,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -24,12 +24,12 @@ func main() {
 	ca := flag.String("ca", "", "certificate authority file")
 	cert := flag.String("cert", "", "client certificate file")
 	key := flag.String("key", "", "client key file")
-	bodies := flag.String("bodies", "", "file with one body a line")
-	contentType := flag.String("content-type", "application/json", "content type of the bodies")
+	bodies := flag.String("bodies", "", "file with bodies, each after its length in four bytes")
+	mediaType := flag.String("media-type", "application/json", "of the bodies, and asked for in return")
 	connections := flag.Int("connections", 64, "connections, and so requests at once")
 	flag.Parse()
 
-	items, err := lines(*bodies)
+	items, err := read(*bodies)
 	check(err)
 	pair, err := tls.LoadX509KeyPair(*cert, *key)
 	check(err)
@@ -56,7 +56,11 @@ func main() {
 				if index >= len(items) {
 					return
 				}
-				response, err := client.Post(*server+*path, *contentType, bytes.NewReader(items[index]))
+				request, err := http.NewRequest(http.MethodPost, *server+*path, bytes.NewReader(items[index]))
+				check(err)
+				request.Header.Set("Content-Type", *mediaType)
+				request.Header.Set("Accept", *mediaType)
+				response, err := client.Do(request)
 				if err != nil {
 					failed.Add(1)
 					continue
@@ -76,19 +80,18 @@ func main() {
 	}))
 }
 
-func lines(name string) ([][]byte, error) {
-	file, err := os.Open(name)
+func read(name string) ([][]byte, error) {
+	all, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	var found [][]byte
-	scanner := bufio.NewScanner(file)
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		found = append(found, bytes.Clone(scanner.Bytes()))
+	for len(all) > 0 {
+		end := 4 + binary.BigEndian.Uint32(all)
+		found = append(found, all[4:end])
+		all = all[end:]
 	}
-	return found, scanner.Err()
+	return found, nil
 }
 
 func check(err error) {

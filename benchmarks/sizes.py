@@ -1,0 +1,113 @@
+"""What fleets of growing size cost: time, memory, CPU and writes, while they come and when they only stand there.
+
+The figures go to ``benchmarks/results/sizes.json``; ``spec.scale`` rests on them, and docs/scale.md shows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.control_plane import ControlPlane, control_plane
+from benchmarks.fleet import Fleet, until_ready
+from benchmarks.report import Row
+from benchmarks.usage import requests, usage
+
+SIZES = (1000, 2550, 10_000, 20_000, 40_000)
+RESULTS = Path(__file__).parent / "results" / "sizes.json"
+# Renewals come every 50 s (a quarter of the lease), in bursts as the nodes came: two whole rounds.
+_STANDING_S = 100.0
+_SETTLING_S = 15.0
+
+
+@dataclass
+class Size:
+    """One fleet.
+
+    Attributes:
+        nodes: how many.
+        ready_s: seconds from the update's start until all were Ready.
+        creating_cpu_s: CPU seconds by component in that time; the plugin's own under ``plugin``.
+        standing_cores: cores used by component when nothing changes.
+        memory_mb: resident memory by component then.
+        leases_per_s: lease renewals a second then.
+        etcd_mb: size of etcd's database file.
+        steady: whether all nodes were still Ready at the end.
+    """
+
+    nodes: int
+    ready_s: float
+    creating_cpu_s: dict[str, float]
+    standing_cores: dict[str, float]
+    memory_mb: dict[str, float]
+    leases_per_s: float
+    etcd_mb: float
+    steady: bool
+
+
+async def curves() -> list[Row]:
+    """Measure one size after the other, each on a fresh control plane, until one does not hold."""
+    chosen = [int(word) for word in os.environ.get("KUMULUS_BENCH_SIZES", "").split(",") if word]
+    measured: list[Size] = []
+    for nodes in chosen or SIZES:
+        async with control_plane() as plane:
+            size = await _measure(plane, nodes)
+        measured.append(size)
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps([asdict(entry) for entry in measured], indent=2) + "\n")
+        if not size.steady:
+            break
+    return [_row(size) for size in measured]
+
+
+async def _measure(plane: ControlPlane, nodes: int) -> Size:
+    directory = plane.observed.directory
+    fleet = Fleet(plane)
+    before, own, started = usage(directory), psutil.Process().cpu_times(), time.monotonic()
+    await fleet.become(nodes)
+    await fleet.until_ready(nodes)
+    ready = time.monotonic() - started
+    spent = usage(directory).cpu_since(before)
+    spent["plugin"] = sum(psutil.Process().cpu_times()[:2]) - sum(own[:2])
+    await asyncio.sleep(_SETTLING_S)
+    counted, resting = await requests(plane.client), usage(directory)
+    await asyncio.sleep(_STANDING_S)
+    after, then = await requests(plane.client), usage(directory)
+    try:
+        await asyncio.wait_for(until_ready(plane.client, nodes), 30)
+        steady = True
+    except TimeoutError:
+        steady = False
+    await fleet.close()
+    database = Path(directory) / "etcd" / "member" / "snap" / "db"
+    return Size(
+        nodes=nodes,
+        ready_s=round(ready, 2),
+        creating_cpu_s={name: round(value, 2) for name, value in spent.items()},
+        standing_cores={name: round(value / _STANDING_S, 4) for name, value in then.cpu_since(resting).items()},
+        memory_mb={name: round(value, 1) for name, value in then.memory.items()},
+        leases_per_s=round((after["PUT leases 200"] - counted["PUT leases 200"]) / _STANDING_S, 1),
+        etcd_mb=round(database.stat().st_size / 1e6, 1),
+        steady=steady,
+    )
+
+
+def _row(size: Size) -> Row:
+    most = max(size.creating_cpu_s, key=lambda name: size.creating_cpu_s[name])
+    share = size.creating_cpu_s[most] / sum(size.creating_cpu_s.values())
+    return Row(
+        f"{size.nodes:,} nodes",
+        "",
+        f"Ready in {size.ready_s:.1f} s ({size.nodes / size.ready_s:,.0f}/s; {share:.0%} of the CPU in {most}); then "
+        f"{sum(size.memory_mb.values()) / 1000:.2f} GB, {sum(size.standing_cores.values()):.2f} cores, "
+        f"{size.leases_per_s:,.0f} lease renewals/s, etcd {size.etcd_mb:,.0f} MB"
+        + ("" if size.steady else "; not all stayed Ready"),
+        None,
+        {"ready_s": size.ready_s, "memory_mb": sum(size.memory_mb.values())},
+    )
