@@ -1,19 +1,15 @@
-"""The large fleet: 2,550 nodes with 20,400 GPUs, KEMU's workload on it, and what happens when its up is killed."""
+"""The large fleet: 2,550 nodes with 20,400 GPUs, and KEMU's workload on it."""
 
 from __future__ import annotations
 
-import os
-import signal
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from tests.support import processes
-from tests.support.api import Refused
 from tests.support.kemu import needs_examples, workload
 from tests.support.pods import ALL_PODS, JOBS, is_ready, is_running
-from tests.support.project import NODES, Project, Result, Running
+from tests.support.project import NODES, Project
 
 pytestmark = pytest.mark.e2e
 
@@ -32,89 +28,11 @@ JOBS_OF_KEMU = {
 }
 
 
-def gcp_large(project: Project) -> Project:
-    """The project with the stack gcp-large as its current one."""
-    project.copy_stack("gcp-large")
-    return project
-
-
 @pytest.fixture(scope="module")
 def large(module_project: Project) -> Project:
     """A project for the tests that share one running gcp-large."""
-    return gcp_large(module_project)
-
-
-def begun(project: Project) -> Running:
-    """An up that has made some of the nodes, but not all of them."""
-    command = project.start("up", "--yes", "--skip-preview")
-    processes.await_that(lambda: count(project) > 100 or command.process.poll() is not None, 60, "some nodes are there")
-    assert command.process.poll() is None
-    assert count(project) < len(WANTED)
-    return command
-
-
-def count(project: Project) -> int:
-    try:
-        return len(project.api().metadata(NODES))
-    except (OSError, Refused):
-        return 0
-
-
-def assert_whole(project: Project) -> None:
-    """Exactly the wanted nodes are there, and one process of each component."""
-    assert project.node_uids().keys() == WANTED
-    assert {name: len(pids) for name, pids in project.processes().items()} == {
-        f"gcp-large/{name}": 1
-        for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
-    }
-    processes.await_that(lambda: helpers(project) == [], 15, "nothing is left of the commands")
-
-
-def helpers(project: Project) -> list[str]:
-    """What the commands left running, Pulumi's language host aside: it looks for its engine every five minutes."""
-    return [line for line in processes.helpers(project.home).values() if "/pulumi-language-python " not in line]
-
-
-def test_killed_pulumi_is_finished_by_the_next_up(project: Project) -> None:
-    large = gcp_large(project)
-    command = begun(large)
-    command.process.kill()
-    command.result()
-    there = large.node_uids()
-    assert 0 < len(there) < len(WANTED)
-
-    locked = large.pulumi("up", "--yes", "--skip-preview")
-    assert locked.code != 0
-    assert "pulumi cancel" in locked.text, "this is what Pulumi itself asks for"
-    assert large.pulumi("cancel", "--yes").code == 0
-    finished = large.up()
-    assert "interrupted while creating" in finished.text
-    assert there.items() <= large.node_uids().items(), "what was there has not been made again"
-    assert_whole(large)
-    large.destroy()
-
-
-def test_a_killed_plugin_is_finished_by_the_next_up(project: Project) -> None:
-    large = gcp_large(project)
-    command = begun(large)
-    [plugin] = [pid for pid, line in processes.helpers(large.home).items() if line.endswith(address(line))]
-    os.kill(plugin, signal.SIGKILL)
-    failed = command.result()
-    assert failed.code != 0
-    assert "Traceback" not in failed.text
-    there = large.node_uids()
-    assert 0 < len(there) < len(WANTED)
-
-    finished: Result = large.up()
-    assert "Traceback" not in finished.text
-    assert there.items() <= large.node_uids().items(), "what was there has not been made again"
-    assert_whole(large)
-    large.destroy()
-
-
-def address(line: str) -> str:
-    """The end of our plugin's command line; no other line ends so."""
-    return f"-m provider {line.rpartition(' ')[2]}"
+    module_project.copy_stack("gcp-large")
+    return module_project
 
 
 def test_two_and_a_half_thousand_nodes_come_up_ready(large: Project) -> None:

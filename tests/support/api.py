@@ -15,6 +15,7 @@ import yaml
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Object = dict[str, Any]
@@ -131,7 +132,7 @@ class Api:
         version = page["metadata"]["resourceVersion"]
         if reached(state):
             return state
-        for event in self._events(path, {**selectors, "resourceVersion": version}, give_up):
+        for event in self.events(path, version, give_up - time.monotonic(), **selectors):
             name = event["object"]["metadata"]["name"]
             if event["type"] == "DELETED":
                 state.pop(name, None)
@@ -141,11 +142,28 @@ class Api:
                 return state
         raise AssertionError(f"{path} {selectors}: not as awaited after {timeout:.0f} s; {len(state)} objects there")
 
-    def _events(self, path: str, query: Mapping[str, str], give_up: float) -> Iterator[Object]:
-        seconds = max(1, int(give_up - time.monotonic()))
+    def version(self, path: str) -> str:
+        """The resourceVersion of a collection as it is now."""
+        found: str = self.request("GET", _with(path, {"limit": "1"}))["metadata"]["resourceVersion"]
+        return found
+
+    def events(
+        self, path: str, version: str, seconds: float, accept: str = "application/json", **selectors: str
+    ) -> Iterator[Object]:
+        """What happens in a collection after a resourceVersion, over a connection of its own, which a thread may use.
+
+        Args:
+            path: the collection.
+            version: the resourceVersion to begin at.
+            seconds: how long to look.
+            accept: the representation; :data:`METADATA` is quicker to get than whole objects.
+            selectors: ``labelSelector`` and ``fieldSelector``.
+        """
+        seconds = max(1, int(seconds))
         connection = self._connect(seconds + 5)
+        query = {**selectors, "resourceVersion": version, "watch": "1", "timeoutSeconds": str(seconds)}
         try:
-            connection.request("GET", _with(path, {**query, "watch": "1", "timeoutSeconds": str(seconds)}))
+            connection.request("GET", _with(path, query), headers={"Accept": accept})
             answer = connection.getresponse()
             if answer.status >= 300:
                 raise Refused(answer.status, answer.read().decode(errors="replace")[:500])

@@ -275,6 +275,37 @@ def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+# --- device classes --------------------------------------------------------------------------------------------------
+
+CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
+
+
+def test_each_drivers_devices_have_a_class_of_the_clusters_lifetime() -> None:
+    groups = [
+        {**GROUPS[0], "name": "a", "gpuProduct": "NVIDIA-L40S", "resourceSlices": {}},
+        {**GROUPS[0], "name": "b", "gpuProduct": "NVIDIA-H200", "resourceSlices": {"extendedResource": False}},
+        {**GROUPS[0], "name": "c", "resourceSlices": {"driver": "gpu.example.com", "count": 2, "deviceClass": "mine"}},
+        {**GROUPS[0], "name": "d", "resourceSlices": {"driver": "x.example.com", "count": 2, "deviceClass": ""}},
+    ]
+    program = run(emulated(spec(nodeGroups=groups)))
+    classes = program.of_type(CLASS)
+    expressions = {
+        each.inputs["metadata"]["name"]: each.inputs["spec"]["selectors"][0]["cel"]["expression"]
+        for each in classes.values()
+    }
+    assert expressions == {
+        "gpu.nvidia.com": 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"',
+        "mine": 'device.driver == "gpu.example.com"',
+    }
+    for each in classes.values():
+        assert each.deleted_with == f"{LIFETIME}::dev-lifetime"
+        assert each.provider.startswith(f"{PROVIDER}::dev-kubernetes")
+        assert not each.delete_before_replace
+    pools = program.of_type(POOL)
+    assert pools["c-use1"].inputs["resourceSlices"]["count"] == 2
+    assert "nvidia.com/gpu" not in pools["b-use1"].inputs["capacity"]
+
+
 # --- add-ons ---------------------------------------------------------------------------------------------------------
 
 ADDON: dict[str, Any] = {
@@ -395,6 +426,40 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
     assert inputs["annotations"] == {"example.com/note": "y"}
     assert inputs["labels"].items() >= {"team": "x", "kumulus.io/cluster": "mine", "kumulus.io/pool": "gpu-a"}.items()
     assert pools["gpu-a"].deleted_with == f"{CLUSTER}::mine-control-plane"
+
+
+def test_a_group_of_ones_own_takes_its_shape_from_the_catalog_and_knows_its_racks() -> None:
+    def program() -> None:
+        KwokNodeGroup(
+            "h100",
+            cluster=KwokCluster("mine"),
+            zones={"a": 2},
+            instance_type="p5.48xlarge",
+            topology={"nodesPerRack": 1},
+        )
+
+    inputs = run(program).of_type(POOL)["h100-a"].inputs
+    assert inputs["capacity"]["nvidia.com/gpu"] == "8"
+    assert inputs["gpu"]["product"] == "NVIDIA-H100-80GB-HBM3"
+    assert inputs["topology"] == {"rack": {"label": "topology.kumulus.io/rack", "nodes": 1}}
+
+
+def test_volcanos_groups_have_one_resource_for_their_hypernodes() -> None:
+    def group(name: str, preset: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "placement": [{"availabilityZone": "z", "replicas": 2}],
+            "nodeTemplate": {"capacity": {"pods": "1"}},
+            "topology": {"preset": preset, "nodesPerRack": 1},
+        }
+
+    token = "kumulus:index:HyperNodes"
+    loaded = spec(nodeGroups=[group("a", "volcano"), group("b", "kueue")])
+    made = run(emulated(loaded)).only(token)
+    level = {"label": "volcano.sh/hypernode", "nodes": 1}
+    assert made.inputs["pools"] == {"a-z": {"zone": "z", "replicas": 2, "topology": {"rack": level}}}
+    assert made.deleted_with == f"{CLUSTER}::dev-control-plane"
+    assert run(emulated(spec(nodeGroups=[group("b", "kueue")]))).of_type(token) == {}
 
 
 def test_a_group_without_taints_has_kwoks_and_one_with_none_has_none() -> None:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provider.pools.compare import applied_record, field_differences, patches
-from provider.pools.live import APPLIED, encode_applied, live_node
+from provider.pools.live import live_node
+from spec.applied import APPLIED, encode_applied
 from spec.nodes import node_manifest
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
 

@@ -32,6 +32,7 @@ from provider.resources.base import Checked, Difference, Found, Operation, Prope
 from provider.resources.node_pool import NodePool
 from provider.resources.registry import resources
 from provider.rpc import Servicer
+from provider.runtimes.base import Wanted
 from provider.runtimes.kwok.runtime import KwokRuntime
 from provider.values import from_struct
 
@@ -192,7 +193,8 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     error = await fails(getattr(plugin.stub, method)(request))
     assert error.details() == (
         "kumulus has no resource type 'kumulus:index:Nope'; it has: "
-        "kumulus:index:Cluster, kumulus:index:Lifetime, kumulus:index:NodePool"
+        "kumulus:index:Cluster, kumulus:index:Fault, kumulus:index:HyperNodes, kumulus:index:Lifetime, "
+        "kumulus:index:NodePool"
     )
 
 
@@ -299,11 +301,20 @@ async def test_defaults_stick_when_they_move_on(plugin: Plugin, monkeypatch: pyt
     assert await plugin.check(CLUSTER, {"name": "demo", "home": "/new"}, first) == {**first, "home": "/new"}
 
 
+async def test_a_recorded_version_that_is_no_longer_pinned_is_replaced_by_the_default(plugin: Plugin) -> None:
+    inputs, outputs = await created(plugin)
+    old = {"kubernetesVersion": "v1.20.1"}
+    checked = await plugin.check(CLUSTER, {"name": "demo"}, {**inputs, **old})
+    assert checked == inputs
+    assert await plugin.changes(CLUSTER, {**outputs, **old}, checked) == {"kubernetesVersion": "UPDATE_REPLACE"}
+    # Who asks for it by name is told which there are.
+    assert "write one of v" in (await plugin.failures(CLUSTER, {"name": "demo", **old}))["kubernetesVersion"]
+
+
 async def created(plugin: Plugin, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Inputs of a cluster, and the outputs that are recorded of it."""
     checked = await plugin.check(CLUSTER, {"name": "demo", **inputs})
     runtime = KwokRuntime()
-    configuration: Any = None
     return checked, {
         **checked,
         "identity": "uid-1",
@@ -312,7 +323,9 @@ async def created(plugin: Plugin, **inputs: Any) -> tuple[dict[str, Any], dict[s
         "directory": "/program/.kumulus/clusters/demo",
         "owner": "me",
         "components": {"etcd": "running", "kube-apiserver": "running"},
-        "configuration": runtime.configuration(configuration),
+        "configuration": runtime.configuration(
+            Wanted("demo", "me", "/program/.kumulus", "v1.35.4", checked["options"])
+        ),
     }
 
 
@@ -819,14 +832,16 @@ async def test_no_request_however_malformed_meets_a_defect(data: st.DataObject) 
             plugin.stub.Check(provider_pb2.CheckRequest(urn=urn, olds=old, news=new)),
             plugin.stub.Diff(provider_pb2.DiffRequest(urn=urn, id="x", olds=old, news=new)),
             plugin.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=new, preview=True)),
-            plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, preview=True)),
+            plugin.stub.Update(
+                provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, old_inputs=old, preview=True)
+            ),
             plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id="x", properties=old, inputs=new)),
         ]
         if urn != CLUSTER:  # which would be made, or removed, wherever it is said to be
             calls += [
                 plugin.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=new)),
-                plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new)),
-                plugin.stub.Delete(provider_pb2.DeleteRequest(urn=urn, id="x", properties=old)),
+                plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, old_inputs=old)),
+                plugin.stub.Delete(provider_pb2.DeleteRequest(urn=urn, id="x", properties=old, old_inputs=new)),
             ]
         for answer in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(answer, grpc.aio.AioRpcError):

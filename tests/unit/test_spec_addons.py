@@ -74,7 +74,7 @@ def test_an_empty_text_of_values_is_no_values() -> None:
     [
         ({"chart": None}, "chart", "is nothing"),
         ({"chart": " "}, "chart", "blanks"),
-        ({"chart": "other/stack"}, "chart", "write prometheus-community/stack"),
+        ({"chart": "other/stack"}, "chart", 'write "prometheus-community/stack"'),
         ({"chart": "a/b/c"}, "chart", "./a/b/c"),
         ({"repoURL": None}, "repoURL", "is missing"),
         ({"repoURL": "prometheus.io"}, "repoURL", "https://"),
@@ -122,3 +122,10 @@ def test_add_ons_come_after_those_they_depend_on() -> None:
     names = [addon.name for addon in in_order(spec.clusterAddons)]
     assert names.index("a") < names.index("b") < names.index("c")
     assert sorted(names) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("spoilt", [{"chart": "\x1b[31m/x"}, {"chart": "a\x07"}, {"chart": "b/c", "repoName": "\x1b"}])
+def test_control_characters_of_a_chart_never_reach_the_terminal(spoilt: dict[str, str]) -> None:
+    with pytest.raises(SpecError) as raised:
+        read({"name": "a", **spoilt})
+    assert all(line.isprintable() for line in str(raised.value).splitlines())

@@ -67,10 +67,11 @@ def test_versions_are_written_with_or_without_v(written: str) -> None:
 
 def test_kwok_settings_are_the_clusters_options() -> None:
     settings = {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"api/all": True, "b": "x"}}
-    spec = ClusterSpec.checked({"kwok": {**settings, "etcdQuota": "8Gi", "heartbeatFactor": 5}})
+    spec = ClusterSpec.checked({"kwok": {**settings, "etcdFsync": False, "etcdQuota": "8Gi", "heartbeatFactor": 5}})
     assert spec.kwok.options() == {
         **settings,
         "runtimeConfig": {"api/all": "true", "b": "x"},
+        "etcdFsync": False,
         "etcdQuota": "8Gi",
         "heartbeatFactor": 5,
     }
@@ -104,6 +105,7 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ({"kwok": {"apiServerPort": "6443"}}, "kwok.apiServerPort", "whole number"),
         ({"kwok": {"featureGates": {"A": "yes"}}}, "kwok.featureGates.A", "true or false"),
         ({"kwok": {"runtimeConfig": {"api/all": 1}}}, 'kwok.runtimeConfig["api/all"]', "true, false"),
+        ({"kwok": {"etcdFsync": "no"}}, "kwok.etcdFsync", "true or false"),
         ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
         ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
         ({"kwok": []}, "kwok", "not a mapping"),

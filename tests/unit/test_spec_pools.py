@@ -23,11 +23,29 @@ WIRE: dict[str, Any] = {
         "kubernetes.io/arch": "arm64",
         "team": "search",
     },
+    "gpu": {
+        "product": "NVIDIA-L40S",
+        "count": "4",
+        "memory": "46068",
+        "major": "8",
+        "minor": "9",
+        "mig": "false",
+        "machine": "g6e.12xlarge",
+        "driver": "580.95.05",
+        "cuda": "13.0",
+    },
     "annotations": {"note": "any text\nat all"},
     "taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}, {"key": "x", "effect": "NoExecute"}],
     "capacity": {"cpu": 96.0, "memory": "1024Gi", "pods": "110", "nvidia.com/gpu": "8"},
     "allocatable": {"cpu": "95500m"},
     "nodeInfo": {"kubeletVersion": "v1.35.4"},
+    "topology": {"rack": {"label": "example.com/rack", "nodes": 2.0}},
+    "resourceSlices": {
+        "driver": "gpu.nvidia.com",
+        "count": 8.0,
+        "attributes": {"type": {"string": "gpu"}, "minor": {"int": 3.0}, "cudaDriverVersion": {"version": "13.0.0"}},
+        "capacity": {"memory": "1024Mi"},
+    },
 }
 
 

@@ -71,8 +71,19 @@ def test_nothing_comes_to_nothing() -> None:
         "resources": {},
         "byGroup": {},
         "byZone": {},
+        "gpuProducts": {},
     }
 
 
 def test_sums_are_exact_beyond_64_bits() -> None:
     assert str(totals([pool("a", "z", 100_000, memory="4Ei")]).resources["memory"]) == "400000Ei"
+
+
+def test_gpus_are_counted_by_product_where_labels_name_one() -> None:
+    def pool(name: str, product: str, gpus: str) -> Pool:
+        labels = {"nvidia.com/gpu.product": product} if product else {}
+        return Pool(name, name, "z", "", 2, labels, {}, (), {"pods": "1", "nvidia.com/gpu": gpus})
+
+    sums = totals([pool("a", "NVIDIA-L40S", "4"), pool("b", "", "8"), pool("c", "NVIDIA-H200", "8")])
+    assert sums.gpu_products == {"NVIDIA-L40S": 8, "NVIDIA-H200": 16}
+    assert sums.gpus == 40

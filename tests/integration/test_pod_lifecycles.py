@@ -1,0 +1,255 @@
+"""Pod lifecycles on a real control plane: what KWOK makes of their stages, for pods of every kind of owner."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lives.stages import API_VERSION, stage_objects
+from provider.runtimes.kwok.layout import Layout
+from provider.runtimes.kwok.runtime import KwokRuntime
+from spec.expand import pools
+from spec.model import ClusterSpec
+from spec.nodes import node_manifest
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Said, wanted
+from tests.support import processes
+from tests.support.api import Api, Object
+from tests.support.draws import CRITICAL, distance, normal, waits
+
+pytestmark = pytest.mark.integration
+STAGES = f"/apis/{API_VERSION}/stages"
+TRAINING = {"lognormal": {"median": "10s", "sigma": 0.3}}
+LIFECYCLES = [
+    {"name": "steps", "selector": {"labels": {"life": "steps"}},
+     "imagePull": "2s", "init": "2s", "startUp": "1s", "run": "3s"},
+    {"name": "crash", "selector": {"labels": {"life": "crash"}}, "run": "1s", "failures": [
+        {"share": 1, "exitCode": 137, "reason": "OOMKilled", "message": 'it said "no"'}]},
+    {"name": "forever", "selector": {"labels": {"life": "forever"}}, "imagePull": "1s"},
+    {"name": "drawn", "selector": {"labels": {"life": "drawn"}}, "run": TRAINING},
+    {"name": "kinds", "run": "4s",
+     "selector": {"ownerKinds": ["Job", "JobSet", "MPIJob", "PyTorchJob", "RayJob", "VolcanoJob"]}},
+]  # fmt: skip
+
+GROUP = {
+    "name": "a",
+    "placement": [{"availabilityZone": "z", "replicas": 2}],
+    "nodeTemplate": {"taints": [], "capacity": {"cpu": "900", "memory": "9Ti", "pods": "5k"}},
+}
+
+
+def lifecycles() -> ClusterSpec:
+    return ClusterSpec.checked({"podLifecycles": LIFECYCLES})
+
+
+@pytest.fixture(scope="module")
+def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A control plane made without lifecycles, to which they were added while a pod was running."""
+    home = tmp_path_factory.mktemp("home")
+    runtime, asked = KwokRuntime(), wanted(home)
+    try:
+        observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
+        api = Api(Path(observed.kubeconfig))
+        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+        (pool,) = pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "test")
+        for ordinal in range(2):
+            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
+        api.create(PODS, pod("old", "steps"))
+        api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running", 30)
+        before = processes.components(home)
+        changed = dataclasses.replace(asked, options={"stageObjects": True})
+        observed = asyncio.run(runtime.repair(changed, observed.identity, Said()))
+        after = processes.components(home)
+        assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
+        plane = Plane(runtime, changed, observed, api)
+        for stage in stage_objects(lifecycles().podLifecycles):
+            body = {"apiVersion": API_VERSION, "kind": "Stage", "metadata": stage.metadata, "spec": stage.spec}
+            api.create(STAGES, body)
+        yield plane
+        api.close()
+        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
+    finally:
+        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+def pod(name: str, life: str = "", policy: str = "Never", init: int = 0, **metadata: Any) -> Object:
+    labels = {**({"life": life} if life else {}), **metadata.pop("labels", {})}
+    spec: Object = {"restartPolicy": policy, "containers": [{"name": "main", "image": "none"}]}
+    if init:
+        spec["initContainers"] = [{"name": f"init-{number}", "image": "none"} for number in range(init)]
+    return {"metadata": {"name": name, "labels": labels, **metadata}, "spec": spec}
+
+
+def seconds(start: str, end: str) -> float:
+    first, last = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) for text in (start, end))
+    return (last - first).total_seconds()
+
+
+def main(found: Object) -> Object:
+    state: Object = found["status"]["containerStatuses"][0]
+    return state
+
+
+def ran(end: Mapping[str, Any]) -> float:
+    return seconds(end["startedAt"], end["finishedAt"])
+
+
+def reached(plane: Plane, name: str, there: Callable[[Object], object], timeout: float = 30) -> Object:
+    """Wait until a pod is as wanted."""
+    found = plane.api.until(
+        PODS, lambda pods: name in pods and bool(there(pods[name])), timeout, fieldSelector=f"metadata.name={name}"
+    )
+    return found[name]
+
+
+def conditions(found: Object) -> dict[str, tuple[str, str | None]]:
+    return {each["type"]: (each["status"], each.get("reason")) for each in found["status"]["conditions"]}
+
+
+def about(duration: int) -> range:
+    """A whole number of seconds, or one more on a busy machine."""
+    return range(duration, duration + 2)
+
+
+def has_ended(found: Object) -> bool:
+    return found["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(living: Plane) -> None:
+    living.api.create(PODS, pod("steps", "steps", init=2))
+    pulling = reached(living, "steps", lambda found: found["status"].get("startTime"))
+    assert (pulling["status"]["phase"], pulling["status"]["podIP"][:5]) == ("Pending", "10.0.")
+    assert main(pulling)["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert conditions(pulling)["Initialized"] == ("False", "ContainersNotInitialized")
+    second = reached(living, "steps", lambda found: "running" in found["status"]["initContainerStatuses"][1]["state"])
+    assert ran(second["status"]["initContainerStatuses"][0]["state"]["terminated"]) in about(2)
+    starting = reached(living, "steps", lambda found: "running" in main(found)["state"])
+    assert (starting["status"]["phase"], main(starting)["ready"]) == ("Running", False)
+    assert conditions(starting)["Initialized"] == ("True", None)
+    assert conditions(starting)["Ready"] == ("False", "ContainersNotReady")
+    ready = reached(living, "steps", lambda found: conditions(found)["Ready"][0] == "True")
+    assert main(ready)["ready"] is True
+    done = reached(living, "steps", has_ended)
+    end = main(done)["state"]["terminated"]
+    assert (done["status"]["phase"], end["exitCode"], end["reason"]) == ("Succeeded", 0, "Completed")
+    assert ran(end) in about(4)
+    assert 10 <= seconds(done["status"]["startTime"], end["finishedAt"]) <= 12
+    assert conditions(done)["Ready"] == conditions(done)["ContainersReady"] == ("False", "PodCompleted")
+    assert main(done)["ready"] is False
+
+
+def test_a_pod_that_ran_before_is_left_alone(living: Plane) -> None:
+    reached(living, "old", lambda found: found["status"]["phase"] == "Running")
+    assert "kumulus.io/lifecycle" not in conditions(living.api.get(f"{PODS}/old"))
+
+
+def test_a_failure_ends_a_pod_or_restarts_its_container_as_its_restart_policy_says(living: Plane) -> None:
+    for policy in ("Never", "OnFailure", "Always"):
+        living.api.create(PODS, pod(f"crash-{policy.lower()}", "crash", policy))
+    failed = reached(living, "crash-never", has_ended)
+    end = main(failed)["state"]["terminated"]
+    assert failed["status"]["phase"] == "Failed"
+    assert (end["exitCode"], end["reason"], end["message"]) == (137, "OOMKilled", 'it said "no"')
+    assert ran(end) in about(1)
+    assert conditions(failed)["Ready"] == ("False", "PodFailed")
+    names = ("crash-onfailure", "crash-always")
+    backing_off = [reached(living, name, lambda found: "waiting" in main(found)["state"]) for name in names]
+    for waiting in backing_off:
+        assert main(waiting)["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert (main(waiting)["restartCount"], waiting["status"]["phase"]) == (1, "Running")
+        ended = main(waiting)["lastState"]["terminated"]
+        assert (ended["exitCode"], ran(ended) in about(1)) == (137, True)
+        again = reached(living, waiting["metadata"]["name"], lambda found: main(found)["restartCount"] == 2)
+        # A crash later its end is another's.
+        since = main(again)["lastState"]["terminated"]["finishedAt"]
+        assert seconds(since, main(again)["state"]["running"]["startedAt"]) in about(10)
+
+
+def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Plane) -> None:
+    living.api.create(PODS, pod("forever", "forever"))
+    found = reached(living, "forever", lambda found: found["status"].get("phase") == "Running")
+    assert seconds(found["status"]["startTime"], main(found)["state"]["running"]["startedAt"]) in about(1)
+    assert conditions(found)["Ready"] == ("True", None)
+
+
+TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
+OWNERS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "jobset": ("batch/v1", "Job", {"jobset.sigs.k8s.io/jobset-name": "a"}),
+    "mpi": ("kubeflow.org/v2beta1", "MPIJob", {}),
+    "mpi-launcher": ("batch/v1", "Job", {"training.kubeflow.org/operator-name": "mpi-operator"}),
+    "pytorch": ("kubeflow.org/v1", "PyTorchJob", {}),
+    "ray": ("ray.io/v1", "RayCluster", {"ray.io/cluster": "a"}),
+    "volcano": ("batch.volcano.sh/v1alpha1", "Job", {}),
+}
+
+
+def test_pods_of_every_kind_of_workload_have_real_durations(living: Plane) -> None:
+    # Owned, not controlled: the Job controller would see to what it controls. The garbage collector leaves a pod whose
+    # owner's kind it does not know, and asks for that of any other.
+    job = living.api.create(JOBS, {"metadata": {"name": "a"}, "spec": {"suspend": True, "template": TEMPLATE}})
+    for name, (version, kind, labels) in OWNERS.items():
+        uid = job["metadata"]["uid"] if version == "batch/v1" else "none"
+        owner = {"apiVersion": version, "kind": kind, "name": "a", "uid": uid}
+        living.api.create(PODS, pod(f"of-{name}", labels=labels, ownerReferences=[owner]))
+    living.api.create(JOBS, {"metadata": {"name": "real"}, "spec": {"template": TEMPLATE}})
+    found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1, 30)
+    assert 4 <= seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"]) <= 7
+    for name in OWNERS:
+        assert ran(main(reached(living, f"of-{name}", has_ended))["state"]["terminated"]) in about(4), name
+
+
+def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_restart(living: Plane) -> None:
+    count = 200
+    for number in range(count):
+        living.api.create(PODS, pod(f"drawn-{number}", "drawn"))
+    living.api.until(
+        PODS, lambda pods: sum(map(has_begun, pods.values())) >= count * 0.9, 60, labelSelector="life=drawn"
+    )
+    processes.kill(living.processes()["kwok-controller"])
+    asyncio.run(living.repair())
+    for number in range(0, count, 10):
+        living.api.merge(f"{PODS}/drawn-{number}", {"metadata": {"labels": {"changed": "yes"}}})
+    done = living.api.until(
+        PODS, lambda pods: sum(map(has_ended, pods.values())) == count, 90, labelSelector="life=drawn"
+    )
+    stage = next(stage for stage in stage_objects(lifecycles().podLifecycles) if stage.name == "drawn.succeed")
+    unstarted = [{**each, "status": {**each["status"], "containerStatuses": [STARTED]}} for each in done.values()]
+    drawn = dict(zip(done, waits(stage, unstarted), strict=True))
+    lasted = {name: ran(main(each)["state"]["terminated"]) for name, each in done.items()}
+    # What was due while no controller ran ended when one came back; all others within their second.
+    assert all(lasted[name] > drawn[name] - 1 for name in done)
+    punctual = [name for name in done if lasted[name] - int(drawn[name] + 0.5) in (0, 1)]
+    assert len(punctual) >= count / 5
+    assert distance(list(drawn.values()), lambda x: normal(math.log(x / 10) / 0.3)) < CRITICAL
+
+
+STARTED = {"restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+
+
+def has_begun(found: Object) -> bool:
+    return bool(found["status"].get("phase") != "Pending")
+
+
+def running(found: Object) -> bool:
+    return bool(found["status"].get("phase") == "Running")
+
+
+def test_without_lifecycles_pods_live_as_before(living: Plane) -> None:
+    """The last test: it takes the lifecycles away."""
+    for stage in stage_objects(lifecycles().podLifecycles):
+        living.api.delete(f"{STAGES}/{stage.name}")
+    plain = dataclasses.replace(living.wanted, options={})
+    asyncio.run(living.runtime.repair(plain, living.identity, Said()))
+    assert any(document["kind"] == "Stage" for document in Layout(living.directory).documents())
+    assert living.api.list(STAGES) == []
+    living.api.create(PODS, pod("plain", "steps"))
+    found = reached(living, "plain", running)
+    assert conditions(found)["Ready"][0] == "True"
+    living.api.create(JOBS, {"metadata": {"name": "plain"}, "spec": {"template": TEMPLATE}})
+    living.api.until(JOBS, lambda jobs: jobs["plain"]["status"].get("succeeded") == 1, 30)

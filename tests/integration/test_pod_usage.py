@@ -1,0 +1,186 @@
+"""What pods use, on a real control plane: the kubelet's endpoint, DCGM's series, and ``kubectl top``.
+
+metrics-server is no tool of every machine: without it these tests are skipped (./kumulus tools --with metrics-server).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import toolchain
+from lives.stages import API_VERSION
+from lives.usage import NAME, resource_usage
+from provider.runtimes.kwok.layout import Layout
+from provider.runtimes.kwok.runtime import KwokRuntime
+from spec.expand import pools
+from spec.model import ClusterSpec
+from spec.nodes import node_manifest
+from tests.integration.conftest import NODES, PODS, Plane, Said, wanted
+from tests.support import processes
+from tests.support.api import Api
+
+pytestmark = pytest.mark.integration
+USAGES = f"/apis/{API_VERSION}/clusterresourceusages"
+GROUP = {
+    "name": "a",
+    "placement": [{"availabilityZone": "z", "replicas": 2}],
+    "nodeTemplate": {
+        "metadata": {"labels": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.memory": "81920"}},
+        "taints": [],
+        "capacity": {"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"},
+    },
+}
+USAGE = [
+    {
+        "name": "training",
+        "selector": {"labels": {"app": "training"}},
+        "cpu": "50%",
+        "memory": {"curve": [{"at": "0s", "value": "1Gi"}, {"at": "1h", "value": "1Gi"}]},
+        "gpu": {"range": {"from": "70%", "to": "90%"}},
+        "gpuMemory": "25%",
+    },
+    {"name": "rest", "cpu": "250m", "memory": "512Mi"},
+]
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A control plane made without usage, to which it was added."""
+    try:
+        toolchain.find("metrics-server")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
+    home = tmp_path_factory.mktemp("home")
+    runtime, asked = KwokRuntime(), wanted(home)
+    try:
+        observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
+        api = Api(Path(observed.kubeconfig))
+        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+        spec = ClusterSpec.checked({"nodeGroups": [GROUP], "podUsage": USAGE})
+        (pool,) = pools(spec, "test")
+        for ordinal in range(2):
+            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
+        for name, app, gpus in (("trains", "training", "4"), ("serves", "web", "0")):
+            requests = {"cpu": "8", "memory": "64Gi", **({"nvidia.com/gpu": gpus} if gpus != "0" else {})}
+            container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}
+            body = {"metadata": {"name": name, "labels": {"app": app}}, "spec": {"containers": [container]}}
+            body["spec"]["nodeName"] = "a-z-0"  # type: ignore[index]
+            api.create(PODS, body)
+        changed = dataclasses.replace(asked, options={"podUsage": "gpus"})
+        observed = asyncio.run(runtime.repair(changed, observed.identity, Said()))
+        body = {"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": {"name": NAME}}
+        api.create(USAGES, {**body, "spec": resource_usage(spec.podUsage)})
+        yield Plane(runtime, changed, observed, api)
+        api.close()
+        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
+    finally:
+        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+def scrape(plane: Plane, node: str) -> Series:
+    """A node's series, as a Prometheus server reads them."""
+    port = Layout(plane.directory).ports()["kwok-controller"]
+    anyone = ssl.create_default_context()
+    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+    url = f"https://127.0.0.1:{port}/metrics/nodes/{node}/metrics/resource"
+    with urllib.request.urlopen(url, context=anyone, timeout=30) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of_gpus(found: Series, name: str) -> dict[str, float]:
+    """A DCGM series by GPU."""
+    return {dict(labels)["gpu"]: value for (series, labels), value in found.items() if series == name}
+
+
+def settled(plane: Plane, node: str) -> Series:
+    """The series, once KWOK knows of the usage and nobody else reads at the same moment."""
+    give_up = time.monotonic() + 60
+    while True:
+        found = scrape(plane, node)
+        if of_gpus(found, "DCGM_FI_DEV_GPU_UTIL").get("0") and len(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS")) == 8:
+            return found
+        assert time.monotonic() < give_up, sorted(name for name, _ in found)
+        time.sleep(1)
+
+
+def test_gpus_have_dcgms_series(measured: Plane) -> None:
+    found = settled(measured, "a-z-0")
+    busy = of_gpus(found, "DCGM_FI_DEV_GPU_UTIL")
+    assert sorted(busy) == [str(gpu) for gpu in range(8)]
+    # Four GPUs are a pod's, the others idle.
+    assert all(70 <= busy[str(gpu)] <= 90 for gpu in range(4))
+    assert all(busy[str(gpu)] == 0 for gpu in range(4, 8))
+    used, free = of_gpus(found, "DCGM_FI_DEV_FB_USED"), of_gpus(found, "DCGM_FI_DEV_FB_FREE")
+    assert (used["0"], free["0"], used["7"], free["7"]) == (20480, 61440, 0, 81920)
+    temperature = of_gpus(found, "DCGM_FI_DEV_GPU_TEMP")
+    assert temperature["7"] == 32 < temperature["0"]
+    assert set(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS").values()) == {0}
+    labels = next(dict(labels) for name, labels in found if name == "DCGM_FI_DEV_FB_USED")
+    assert set(labels) == {"gpu", "UUID", "device", "modelName", "Hostname"}
+    assert (labels["modelName"], labels["Hostname"]) == ("NVIDIA-A100-SXM4-80GB", "a-z-0")
+
+
+def test_kubectl_top_shows_what_pods_and_nodes_use(measured: Plane) -> None:
+    pods = top(measured, "pods", "trains", "serves")
+    cpu, memory = pods["trains"]
+    assert (3900 <= int(cpu.removesuffix("m")) <= 4100, memory) == (True, "1024Mi")
+    cpu, memory = pods["serves"]
+    assert (240 <= int(cpu.removesuffix("m")) <= 260, memory) == (True, "512Mi")
+    nodes = top(measured, "nodes", "a-z-0", "a-z-1")
+    # Both pods, and the node's own daemons.
+    assert 4150 <= int(nodes["a-z-0"][0].removesuffix("m")) <= 4450
+    assert nodes["a-z-0"][2] == "2048Mi"
+    assert 40 <= int(nodes["a-z-1"][0].removesuffix("m")) <= 60
+
+
+def top(plane: Plane, what: str, *names: str) -> dict[str, list[str]]:
+    """What ``kubectl top`` says of some pods or nodes: metrics-server needs two readings of each."""
+    give_up = time.monotonic() + 90
+    while True:
+        command = ["kubectl", "--kubeconfig", plane.observed.kubeconfig, "top", what, "--no-headers"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        found = {line.split()[0]: line.split()[1:] for line in answer.stdout.splitlines()}
+        if all(name in found and "<unknown>" not in found[name] for name in names):
+            return found
+        assert time.monotonic() < give_up, answer.stdout + answer.stderr
+        time.sleep(1)
+
+
+def test_metrics_server_is_a_component_that_is_brought_back(measured: Plane) -> None:
+    before = measured.processes()
+    processes.kill(before["metrics-server"])
+    found = asyncio.run(measured.read())
+    assert found is not None
+    assert (found.health, found.components["metrics-server"]) == ("degraded", "stopped")
+    assert asyncio.run(measured.repair()).health == "running"
+    after = measured.processes()
+    assert {name for name in after if before[name] != after[name]} == {"metrics-server"}
+
+
+def test_without_usage_nothing_of_it_is_left(measured: Plane) -> None:
+    """The last test: it takes the usage away."""
+    plain = dataclasses.replace(measured.wanted, options={})
+    observed = asyncio.run(measured.runtime.repair(plain, measured.identity, Said()))
+    assert "metrics-server" not in observed.components
+    assert "metrics-server" not in measured.processes()
+    assert "metrics-server" not in Layout(measured.directory).ports()
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    assert not [each for each in measured.api.list(services) if "metrics" in each["metadata"]["name"]]
+    assert all(len(node["status"]["addresses"]) == 2 for node in measured.api.list(NODES))

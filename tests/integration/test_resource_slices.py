@@ -1,0 +1,201 @@
+"""Dynamic Resource Allocation on a real control plane: slices that live with their pool, and claims on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from provider.resources.base import Properties
+from spec.pools import POOL_LABEL
+from tests.integration.conftest import NODES, PODS, Plane, Pools, Said, pod
+from tests.support.api import Object
+
+pytestmark = pytest.mark.integration
+Create = Callable[[str, Object], Object]
+
+RESOURCE = "/apis/resource.k8s.io/v1"
+SLICES = f"{RESOURCE}/resourceslices"
+CLASSES = f"{RESOURCE}/deviceclasses"
+CLAIMS = f"{RESOURCE}/namespaces/default/resourceclaims"
+TEMPLATES = f"{RESOURCE}/namespaces/default/resourceclaimtemplates"
+H100 = "NVIDIA H100 80GB HBM3"
+WITHOUT_GPUS = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+
+
+def devices(count: int = 8, product: str = H100, **changes: Any) -> dict[str, Any]:
+    attributes = {"type": {"string": "gpu"}, "productName": {"string": product}}
+    return {"driver": "gpu.nvidia.com", "count": count, "attributes": attributes, "capacity": {"memory": "81559Mi"}} | (
+        changes
+    )
+
+
+def slices(plane: Plane, inputs: Properties) -> dict[str, Object]:
+    """The slices that carry the pool's label, by name."""
+    found = plane.api.list(SLICES, labelSelector=f"{POOL_LABEL}={inputs['name']}")
+    return {each["metadata"]["name"]: each for each in found}
+
+
+def names(inputs: Properties, *ordinals: int) -> set[str]:
+    return {f"{inputs['name']}-{ordinal}-gpu.nvidia.com" for ordinal in ordinals}
+
+
+async def test_each_node_publishes_its_devices_in_a_slice_that_it_owns(plane: Plane, pools: Pools) -> None:
+    inputs, said = pools.inputs(12, resourceSlices=devices()), Said()
+    assert await pools.create(inputs, said) == inputs
+    found, uids = slices(plane, inputs), pools.uids(inputs)
+    assert set(found) == names(inputs, *range(12))
+    for each in found.values():
+        node = each["spec"]["nodeName"]
+        assert each["metadata"]["ownerReferences"][0]["uid"] == uids[node]
+        assert each["spec"]["pool"] == {"name": node, "generation": 1, "resourceSliceCount": 1}
+    gpus = [device for each in found.values() for device in each["spec"]["devices"]]
+    assert len({gpu["attributes"]["uuid"]["string"] for gpu in gpus}) == 96
+    assert {gpu["capacity"]["memory"]["value"] for gpu in gpus} == {"81559Mi"}
+    assert await pools.drift(inputs) == {}
+    before = {name: each["metadata"]["resourceVersion"] for name, each in found.items()}
+    assert await pools.update(inputs, inputs) == inputs
+    assert {name: each["metadata"]["resourceVersion"] for name, each in slices(plane, inputs).items()} == before
+
+
+async def test_slices_come_go_and_change_with_their_pool(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    assert slices(plane, inputs) == {}
+
+    published = pools.inputs(2, inputs["name"], resourceSlices=devices())
+    said = Said()
+    await pools.update(published, inputs, said, preview=True)
+    assert said.messages[0].endswith(": 2 nodes changed: +16 gpu.nvidia.com devices")
+    assert slices(plane, inputs) == {}
+    await pools.update(published, inputs)
+    assert set(slices(plane, inputs)) == names(inputs, 0, 1)
+
+    grown = pools.inputs(5, inputs["name"], resourceSlices=devices(4))
+    await pools.update(grown, published)
+    found = slices(plane, inputs)
+    assert {name: len(each["spec"]["devices"]) for name, each in found.items()} == dict.fromkeys(
+        names(inputs, *range(5)), 4
+    )
+
+    shrunk = pools.inputs(1, inputs["name"], resourceSlices=devices(4))
+    await pools.update(shrunk, grown)
+    assert set(slices(plane, inputs)) == names(inputs, 0)
+
+    other = pools.inputs(1, inputs["name"], resourceSlices=devices(4, driver="gpu.example.com"))
+    await pools.update(other, shrunk)
+    assert set(slices(plane, inputs)) == {f"{inputs['name']}-0-gpu.example.com"}
+
+    again = pools.inputs(1, inputs["name"])
+    assert await pools.update(again, other) == again
+    assert slices(plane, inputs) == {}
+    assert len(pools.nodes(inputs)) == 1
+
+
+async def test_a_deleted_pool_leaves_no_slice(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(3, resourceSlices=devices())
+    outputs = await pools.create(inputs)
+    await pools.delete(outputs)
+    assert slices(plane, inputs) == {}
+
+
+async def test_altered_missing_and_foreign_slices_are_named_and_put_right(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(8, resourceSlices=devices(2))
+    outputs = await pools.create(inputs)
+    pool, wanted = inputs["name"], slices(plane, inputs)
+    paths = [f"{SLICES}/{pool}-{ordinal}-gpu.nvidia.com" for ordinal in range(8)]
+    plane.api.delete(paths[0])
+    one = wanted[f"{pool}-1-gpu.nvidia.com"]["spec"]["devices"]
+    one[1]["attributes"]["productName"] = {"string": "NVIDIA A100-SXM4-80GB"}
+    plane.api.merge(paths[1], {"spec": {"devices": one}})
+    plane.api.merge(paths[2], {"spec": {"devices": []}})
+    plane.api.merge(paths[3], {"metadata": {"labels": {POOL_LABEL: None}}})
+    plane.api.merge(paths[4], {"metadata": {"labels": {"example.com/mine": "yes"}}})
+    stranger = {
+        "metadata": {"name": f"{pool}-stranger", "labels": {POOL_LABEL: pool}},
+        "spec": {
+            "driver": "gpu.nvidia.com",
+            "nodeName": f"{pool}-5",
+            "pool": {"name": "x", "generation": 1, "resourceSliceCount": 1},
+        },
+    }
+    plane.api.create(SLICES, stranger)
+    # A node made anew is another one: its former slice belongs to nobody and goes with the garbage.
+    plane.api.delete(f"{NODES}/{pool}-6")
+
+    drift = (await pools.drift(inputs))["resourceSlices"]
+    assert drift["missing"] == f"1: {pool}-0-gpu.nvidia.com"
+    assert drift["extra"] == f"1: {pool}-stranger"
+    altered = drift["altered"]
+    assert altered[f"{pool}-1-gpu.nvidia.com"] == (
+        f'devices["gpu-1"].attributes.productName.string: "NVIDIA A100-SXM4-80GB" instead of "{H100}"'
+    )
+    assert 'devices["gpu-0"]: missing instead of "published"' in altered[f"{pool}-2-gpu.nvidia.com"]
+    assert POOL_LABEL in altered[f"{pool}-3-gpu.nvidia.com"]
+    assert len(altered) == 3
+
+    found = await pools.read(inputs)
+    assert found is not None
+    assert "drift.resourceSlices" in {each.path for each in pools.resource.diff(found.outputs, inputs)}
+    assert await pools.update(inputs, found.outputs) == inputs
+    now = plane.api.until(SLICES, lambda s: set(s) >= names(inputs, *range(8)), 20)
+    assert {each: now[each]["spec"] for each in names(inputs, 0, 2, 3, 4, 5, 6, 7)} == {
+        each: wanted[each]["spec"] for each in names(inputs, 0, 2, 3, 4, 5, 6, 7)
+    }
+    assert now[f"{pool}-4-gpu.nvidia.com"]["metadata"]["labels"]["example.com/mine"] == "yes"
+    assert now[f"{pool}-6-gpu.nvidia.com"]["metadata"]["ownerReferences"][0]["uid"] == pools.uids(inputs)[f"{pool}-6"]
+    assert await pools.drift(inputs) == {}
+    assert outputs == inputs
+
+
+async def test_a_pod_gets_one_of_eight_gpus_and_the_ninth_waits(plane: Plane, pools: Pools, workloads: Create) -> None:
+    """The real scheduler allocates, by what the device says of itself; the pod runs."""
+    old = pools.inputs(1, resourceSlices=devices(product="NVIDIA A100-SXM4-80GB"), capacity=WITHOUT_GPUS)
+    new = pools.inputs(1, resourceSlices=devices(), capacity=WITHOUT_GPUS)
+    await pools.create(old)
+    outputs = await pools.create(new)
+    node = f"{new['name']}-0"
+    name = f"c{new['name']}"
+    own = 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"'
+    workloads(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": own}}]}})
+    by_product = f'device.attributes["gpu.nvidia.com"].productName == "{H100}"'
+    exactly = {"deviceClassName": name, "selectors": [{"cel": {"expression": by_product}}]}
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    workloads(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+    for number in range(9):
+        body = pod(f"{name}-{number}", new["name"], cpu="10m")
+        # Nothing but the claim says where it can go.
+        del body["spec"]["nodeSelector"]
+        body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": name}]
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+        workloads(PODS, body)
+    selector = f"test={new['name']}"
+
+    def settled(found: dict[str, Object]) -> bool:
+        running = [each for each in found.values() if each["status"]["phase"] == "Running"]
+        waiting = [each for each in found.values() if "conditions" in each["status"] and each not in running]
+        return len(running) == 8 and len(waiting) == 1
+
+    found = plane.api.until(PODS, settled, 60, labelSelector=selector)
+    assert {each["spec"].get("nodeName") for each in found.values()} == {node, None}
+    waiting = next(each for each in found.values() if "nodeName" not in each["spec"])
+    assert "cannot allocate all claims" in waiting["status"]["conditions"][0]["message"]
+    claims = [claim for claim in plane.api.list(CLAIMS) if claim["metadata"]["generateName"].startswith(name)]
+    results = [
+        result
+        for claim in claims
+        for result in (claim.get("status", {}).get("allocation") or {"devices": {"results": []}})["devices"]["results"]
+    ]
+    assert sorted(result["device"] for result in results) == [f"gpu-{number}" for number in range(8)]
+    assert {result["pool"] for result in results} == {node}
+
+    # A node more, and the ninth has its GPU.
+    more = pools.inputs(2, new["name"], resourceSlices=devices(), capacity=WITHOUT_GPUS)
+    await pools.update(more, outputs)
+    plane.api.until(
+        PODS,
+        lambda found: all(each["status"]["phase"] == "Running" for each in found.values()),
+        60,
+        labelSelector=selector,
+    )

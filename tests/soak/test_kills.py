@@ -1,0 +1,134 @@
+"""``kill -9`` of the plugin or of pulumi at random moments: the next up makes everything exactly as declared."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from tests.soak.rig import (
+    DESTROY,
+    NOTHING,
+    OPERATIONS,
+    ROUND,
+    UP,
+    Fleet,
+    Progress,
+    Rig,
+    await_moment,
+    await_plugin,
+    thousand,
+)
+from tests.support import processes
+from tests.support.project import Result, Running
+from tests.support.trials import Trial, chance, note, rounds
+
+pytestmark = pytest.mark.e2e
+NODES = 1000
+# What of a round's trials begins from nothing, or destroys all: the control plane's own making is then in its way.
+WHOLE = 0.2
+# Seconds after its start in which a command is at work.
+EARLY = {"create": 5.0, "update": 2.5, "delete": 2.0}
+
+
+def target(operation: str, number: int, random_numbers: random.Random) -> Fleet:
+    """What is wanted after an operation of a round."""
+    if operation == "delete":
+        return NOTHING
+    mark = f"{operation}-{number}"
+    if operation == "create":
+        return thousand(mark)
+    return thousand(mark, gpus=random_numbers.choice([2, 4, 16]), shift=random_numbers.randrange(-40, 40))
+
+
+def strike(command: Running, victim: str, moment: int, early: float, progress: Progress | None) -> str | None:
+    """Kill at a moment; returns it in words, or None when the command had already ended.
+
+    Args:
+        command: the pulumi command under way.
+        victim: ``plugin`` or ``pulumi``.
+        moment: the number of nodes after which, or without ``progress`` the thousandth of the early seconds.
+        early: seconds.
+        progress: counts nodes.
+    """
+    started = time.monotonic()
+
+    def reached() -> bool:
+        if progress is None:
+            return time.monotonic() - started >= moment / NODES * early
+        return progress.count >= moment
+
+    if not await_moment(command, reached):
+        return None
+    pid = command.process.pid if victim == "pulumi" else await_plugin(command)
+    if pid is None:
+        return None
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return None
+    if progress is None:
+        return f"{victim}, after {time.monotonic() - started:.2f} s"
+    return f"{victim}, after {progress.count} of {NODES} nodes"
+
+
+def trial(rig: Rig, operation: str, number: int) -> Trial:
+    """One kill, and the next up."""
+    numbers = chance("kill", operation, number)
+    victim, moment = numbers.choice(["plugin", "pulumi"]), numbers.randrange(NODES)
+    whole = operation != "update" and numbers.random() < WHOLE
+    early = whole or numbers.random() < 0.2
+    before, wanted = rig.wanted, target(operation, number, numbers)
+    if whole and operation == "create":
+        rig.project.destroy()
+    if operation == "delete" and whole:
+        wanted = before
+    rig.want(wanted)
+    progress = None
+    if not early:
+        selector = "kumulus.io/group in (a,b)" if operation == "delete" else f"{ROUND}={wanted.mark}"
+        progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector)
+    command = rig.project.start(*(DESTROY if operation == "delete" and whole else UP))
+    struck = strike(command, victim, moment, EARLY[operation], progress)
+    killed = command.result()
+    there = rig.project.node_uids() if operation == "create" and not whole else {}
+    again = rig.recover()
+    faults = outcome(killed, again) or rig.faults()
+    if not there.items() <= rig.project.node_uids().items():
+        faults.append("what was there has been made again")
+    what = f"{operation}, control plane included" if whole else operation
+    said = "; ".join(faults[:3]) if faults else "by the next up"
+    return Trial("kill -9", what, struck or f"{victim}, too late", said, not faults, round(again.seconds, 1))
+
+
+def outcome(killed: Result, again: Result) -> list[str]:
+    """What is wrong with how the two commands ended."""
+    if again.code:
+        return [f"the next up failed: {again.text.strip()[-600:]}"]
+    return [
+        f"{name} shows a traceback" for name, r in (("it", killed), ("the next up", again)) if "Traceback" in r.text
+    ]
+
+
+def test_a_kill_at_any_moment_is_mended_by_the_next_up(rig: Rig) -> None:
+    found = []
+    for number in rounds(sample=2):
+        for operation in OPERATIONS:
+            found.append(trial(rig, operation, number))
+            note(found[-1])
+            if not found[-1].converged:
+                rig.project.up("--refresh")
+    assert [each for each in found if not each.converged] == []
+    rig.project.preview("--refresh", "--expect-no-changes")
+    rig.project.destroy()
+    assert rig.project.processes() == {}
+    processes.await_that(lambda: left(rig) == [], 15, "nothing is left of the commands")
+
+
+def left(rig: Rig) -> list[str]:
+    """What the commands left running, Pulumi's language host aside: it looks for its engine every five minutes."""
+    running = processes.helpers(rig.project.home).values()
+    return [line for line in running if "/pulumi-language-python " not in line]

@@ -1,0 +1,199 @@
+"""Any sequence of specs, drift and kills ends in exactly the declared nodes, on a real control plane."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from provider.connections import Connections
+from provider.resources.base import Properties
+from provider.resources.node_pool import NodePool
+from spec.pools import POOL_LABEL
+from tests.integration.conftest import NODES, Plane, Pools, Said, operation, plane
+from tests.support.trials import Trial, note, soaking
+
+pytestmark = pytest.mark.integration
+__all__ = ["plane"]
+
+names = st.sampled_from(["p-a", "p-b", "q-a"])
+specs = st.fixed_dictionaries(
+    {
+        "replicas": st.integers(0, 25),
+        "labels": st.dictionaries(
+            st.sampled_from(["team", "rack", "example.com/x"]), st.sampled_from("abc"), max_size=2
+        ),
+        "annotations": st.dictionaries(st.sampled_from(["example.com/note", "n"]), st.sampled_from("abc"), max_size=2),
+        "taints": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "key": st.sampled_from(["dedicated", "example.com/t"]),
+                    "value": st.sampled_from(["", "v"]),
+                    "effect": st.sampled_from(["NoSchedule", "PreferNoSchedule"]),
+                }
+            ),
+            max_size=2,
+            unique_by=lambda taint: (taint["key"], taint["effect"]),
+        ),
+        "capacity": st.fixed_dictionaries(
+            {"cpu": st.sampled_from(["4", "8"]), "memory": st.just("16Gi"), "pods": st.just("110")},
+            optional={"nvidia.com/gpu": st.sampled_from(["1", "8"])},
+        ),
+    }
+)
+# Pools by name; what is done to nodes behind the plugin's back; and whether the run that follows is killed early on.
+steps = st.tuples(
+    st.dictionaries(names, specs, max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(["delete", "label", "unlabel", "taint", "intrude"]), st.integers(0, 24)), max_size=4
+    ),
+    st.none() | st.integers(0, 30),
+)
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+def drift(plane: Plane, kind: str, index: int) -> None:
+    """Do something to one of the nodes that are there."""
+    nodes = sorted(node["name"] for node in plane.api.metadata(NODES))
+    if not nodes:
+        return
+    name = nodes[index % len(nodes)]
+    path = f"{NODES}/{name}"
+    if kind == "delete":
+        plane.api.delete(path)
+    elif kind == "label":
+        plane.api.merge(path, {"metadata": {"labels": {"team": "drifted", "theirs.example.com/kept": "yes"}}})
+    elif kind == "unlabel":
+        plane.api.merge(path, {"metadata": {"labels": {POOL_LABEL: None}}})
+    elif kind == "taint":
+        plane.api.merge(path, {"spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}]}})
+    else:
+        pool = name.rpartition("-")[0]
+        with suppress(Exception):
+            plane.api.create(NODES, {"metadata": {"name": f"{pool}-intruder", "labels": {POOL_LABEL: pool}}})
+
+
+class Stack:
+    """What Pulumi's engine does of an ``up --refresh``, with the plugin's own resource; a kill forgets what it did."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane = plane
+        self.state: dict[str, tuple[Properties, Properties]] = {}
+
+    async def up(self, pools: dict[str, Any], killed_after: int | None) -> None:
+        connections = Connections()
+        found = Pools(self.plane, NodePool(connections))
+        said = Said()
+        task = asyncio.ensure_future(self._up(found, pools, said))
+        if killed_after is not None:
+            # As a kill would: between two requests, with nothing recorded of what was under way.
+            asyncio.get_running_loop().call_later(killed_after / 100, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+        finally:
+            await connections.close()
+
+    async def _up(self, found: Pools, pools: dict[str, Any], said: Said) -> None:
+        for name, (inputs, outputs) in list(self.state.items()):
+            seen = await found.read(inputs, outputs)
+            if seen is None:
+                del self.state[name]
+            else:
+                self.state[name] = (inputs, seen.outputs)
+        for name, spec in pools.items():
+            inputs = found.inputs(**{**spec, "name": name})
+            known = self.state.get(name)
+            if known is None:
+                outputs = (await found.resource.create(operation(said), inputs))[1]
+            elif found.resource.diff(known[1], inputs):
+                op = operation(said, old_inputs=known[0])
+                outputs = await found.resource.update(op, "id", known[1], inputs)
+            else:
+                outputs = known[1]
+            self.state[name] = (inputs, outputs)
+        for name in [name for name in self.state if name not in pools]:
+            op = operation(said, old_inputs=self.state[name][0])
+            await found.resource.delete(op, "id", self.state[name][1])
+            del self.state[name]
+
+    def faults(self, pools: dict[str, Any]) -> list[str]:
+        """Where the nodes are not exactly as declared."""
+        nodes = {node["metadata"]["name"]: node for node in self.plane.api.list(NODES)}
+        wanted = {f"{name}-{n}": spec for name, spec in pools.items() for n in range(spec["replicas"])}
+        found = [f"{name} is missing" for name in wanted.keys() - nodes.keys()]
+        found += [f"{name} is too many" for name in nodes.keys() - wanted.keys()]
+        for name in wanted.keys() & nodes.keys():
+            found += [f"{name}: {fault}" for fault in node_faults(nodes[name], wanted[name])]
+        return found
+
+
+def node_faults(node: dict[str, Any], spec: dict[str, Any]) -> list[str]:
+    """Which fields of a node are not as its pool's spec says."""
+    labels, annotations = node["metadata"]["labels"], node["metadata"]["annotations"]
+    theirs = {"theirs"}
+    taints = {(t["key"], t["effect"]): t.get("value", "") for t in node["spec"].get("taints", [])}
+    taints = {key: value for key, value in taints.items() if key[0] not in theirs}
+    if "team" not in spec["labels"] and labels.get("team") == "drifted":
+        # Somebody else's label, as long as the pool has none of that name.
+        labels = {key: value for key, value in labels.items() if key != "team"}
+    have = {
+        "labels": {key: labels[key] for key in ("team", "rack", "example.com/x") if key in labels},
+        "annotations": {key: annotations[key] for key in ("example.com/note", "n") if key in annotations},
+        "taints": taints,
+        "capacity": node["status"]["capacity"],
+        "allocatable": node["status"]["allocatable"],
+    }
+    want = {
+        "labels": spec["labels"],
+        "annotations": spec["annotations"],
+        "taints": {(t["key"], t["effect"]): t["value"] for t in spec["taints"]},
+        "capacity": spec["capacity"],
+        "allocatable": spec["capacity"],
+    }
+    return [f"{field} are {have[field]} instead of {want[field]}" for field in want if have[field] != want[field]]
+
+
+def test_any_sequence_of_specs_drift_and_kills_converges(plane: Plane, loop: asyncio.Runner) -> None:
+    count = 0
+
+    @settings(
+        max_examples=60 if soaking() else 4,
+        deadline=None,
+        derandomize=not soaking(),
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+        database=None,
+    )
+    @given(sequence=st.lists(steps, min_size=2, max_size=5), last=st.dictionaries(names, specs, max_size=3))
+    def converges(sequence: list[Any], last: dict[str, Any]) -> None:
+        nonlocal count
+        stack = Stack(plane)
+        for pools, harm, killed_after in sequence:
+            if killed_after is not None:
+                loop.run(stack.up(pools, killed_after))
+            # Pulumi does not know of a pool whose creation was killed: the next up has to declare it still.
+            loop.run(stack.up(pools, None))
+            assert stack.faults(pools) == []
+            for kind, index in harm:
+                drift(plane, kind, index)
+        loop.run(stack.up(last, None))
+        assert stack.faults(last) == []
+        loop.run(stack.up({}, None))
+        assert stack.faults({}) == []
+        count += 1
+
+    converges()
+    note(Trial(f"{count} random sequences of specs, drift and kills", "up --refresh", "between two requests",
+               "exact after the last up", True, 0.0))  # fmt: skip

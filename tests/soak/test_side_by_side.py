@@ -1,0 +1,60 @@
+"""Many small stacks at once on one machine: all come up, nothing of theirs meets, all go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from provider.runtimes.kwok.layout import Layout
+from tests.support import processes
+from tests.support.project import NODES, Project
+from tests.support.trials import Trial, note, soaking
+
+pytestmark = pytest.mark.e2e
+SIZE = 20
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    made = Project(tmp_path_factory.mktemp("many"))
+    yield made
+    made.close()
+
+
+def test_small_stacks_come_up_at_once_and_never_meet(project: Project) -> None:
+    stacks = [f"team-{number}" for number in range(10 if soaking() else 3)]
+    for stack in stacks:
+        group = {
+            "name": stack,
+            "placement": [{"availabilityZone": "z", "replicas": SIZE}],
+            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+        }
+        project.write_stack({"nodeGroups": [group]}, stack=stack)
+    started = time.monotonic()
+    commands = [project.start("up", "--yes", "--skip-preview", stack=stack) for stack in stacks]
+    for command in commands:
+        result = command.result(500)
+        assert result.code == 0, result.text
+    seconds = time.monotonic() - started
+
+    for stack in stacks:
+        assert {node["name"] for node in project.api(stack).metadata(NODES)} == {
+            f"{stack}-z-{ordinal}" for ordinal in range(SIZE)
+        }
+    running = project.processes()
+    assert len(running) == 5 * len(stacks)
+    assert {len(pids) for pids in running.values()} == {1}
+    ports = [port for stack in stacks for port in Layout(project.cluster(stack)).ports().values()]
+    assert len(set(ports)) == len(ports) == 6 * len(stacks)
+    assert len({project.identity(stack) for stack in stacks}) == len(stacks)
+
+    commands = [project.start("destroy", "--yes", "--skip-preview", stack=stack) for stack in stacks]
+    for command in commands:
+        result = command.result(300)
+        assert result.code == 0, result.text
+    assert project.processes() == {}
+    assert not project.home.exists()
+    processes.await_that(lambda: not project.processes(), 10, "nothing runs any more")
+    note(Trial(f"{len(stacks)} stacks at once", "create", "at once", "all came up", True, round(seconds, 1)))

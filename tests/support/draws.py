@@ -1,0 +1,51 @@
+"""Samples of pod lifecycles' durations, from the very jq expressions of their stages, and how far they are off.
+
+It is C jq that evaluates here and gojq in KWOK. tests/integration/test_pod_lifecycles.py shows that both draw the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import jq
+
+from lives.stages import StageObject
+
+Cdf = Callable[[float], float]
+START = "2026-01-01T00:00:00Z"
+CRITICAL = math.sqrt(-math.log(1e-6 / 2) / 2)
+"""Kolmogorov's distribution: sqrt(n) times the greatest distance passes this once in a million right samples."""
+
+
+def normal(x: float) -> float:
+    """The standard normal distribution."""
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def pod(number: int = 0, **metadata: Any) -> dict[str, Any]:
+    """A pod whose containers run since START."""
+    status = {"restartCount": 0, "ready": True, "state": {"running": {"startedAt": START}}}
+    return {
+        "metadata": {"namespace": "default", "name": f"worker-{number}", **metadata},
+        "status": {"phase": "Running", "startTime": START, "containerStatuses": [status]},
+    }
+
+
+def waits(stage: StageObject, pods: Sequence[dict[str, Any]]) -> list[float]:
+    """How long a stage waits for each pod, in seconds: when it is due, less the half second and the start."""
+    program = jq.compile(stage.spec["delay"]["durationFrom"]["jq"]["expression"])
+    begin = datetime.fromisoformat(START)
+    due = [datetime.fromisoformat(program.input_value(each).first()) for each in pods]
+    return [(time - begin).total_seconds() - 0.5 for time in due]
+
+
+def distance(sample: Sequence[float], cdf: Cdf) -> float:
+    """sqrt(n) times the greatest distance between a sample's distribution and another (Kolmogorov, Smirnov)."""
+    count = len(sample)
+    gaps = [
+        max(cdf(value) - rank / count, (rank + 1) / count - cdf(value)) for rank, value in enumerate(sorted(sample))
+    ]
+    return math.sqrt(count) * max(gaps)

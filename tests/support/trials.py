@@ -1,0 +1,78 @@
+"""Trials of faults: how many, at which seeded moments, and a record of how each came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROUNDS = "KUMULUS_SOAK_ROUNDS"
+FIRST = "KUMULUS_SOAK_FIRST"
+SEED = "KUMULUS_SOAK_SEED"
+RECORD = "KUMULUS_SOAK_RECORD"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fault, injected once.
+
+    Attributes:
+        fault: what was done, as docs/reliability.md names it.
+        during: ``create``, ``update``, ``delete`` or another operation.
+        moment: when it was done, and to whom.
+        outcome: ``in the same up``, ``by the next up``, or what went wrong.
+        converged: whether the set of nodes, and their fields, were exactly as wanted in the end.
+        seconds: how long the up took that made it so; for an interrupt, from the signal to pulumi's end.
+    """
+
+    fault: str
+    during: str
+    moment: str
+    outcome: str
+    converged: bool
+    seconds: float
+
+
+def seed() -> str:
+    """The seed of all trials: one and the same unless another is asked for."""
+    return os.environ.get(SEED) or "kumulus"
+
+
+def rounds(sample: int) -> range:
+    """Numbers of the rounds to run: a small sample, unless ``make soak`` asks for more."""
+    first = int(os.environ.get(FIRST) or 0)
+    return range(first, first + int(os.environ.get(ROUNDS) or sample))
+
+
+def soaking() -> bool:
+    """Whether ``make soak`` runs, and not the small sample of ``make test``."""
+    return bool(os.environ.get(ROUNDS))
+
+
+def chance(*what: object) -> random.Random:
+    """A source of random numbers for one trial, which does not depend on those before it."""
+    return random.Random(":".join(map(str, (seed(), *what))))
+
+
+def note(trial: Trial) -> None:
+    """Print a trial and, when it is recorded, append it to the record."""
+    print(f"seed {seed()}: {trial}", file=sys.stderr, flush=True)
+    if path := os.environ.get(RECORD):
+        line = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seed": seed(), **asdict(trial)}
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("a") as record:
+            record.write(json.dumps(line) + "\n")
+
+
+def recorded(path: Path) -> Iterator[tuple[str, Trial]]:
+    """The trials of a record, each with its date."""
+    for line in path.read_text().splitlines():
+        entry = json.loads(line)
+        date = entry.pop("date")
+        entry.pop("seed")
+        yield date, Trial(**entry)

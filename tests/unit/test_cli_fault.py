@@ -1,0 +1,111 @@
+"""`kumulus fault`: its command line is a fault of the stack file, and mistakes in it are told like those."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cli import fault, fault_actions
+from cli.errors import UserError
+from faults import keeper
+from faults.records import Record, Records, record_from
+from spec.expand import pools
+from spec.fault_catalog import kinds
+from spec.model import ClusterSpec
+from spec.node_sets import to_plain
+
+KNOWN = Records(
+    {},
+    {
+        pool.name: pool
+        for pool in pools(
+            ClusterSpec.checked(
+                {
+                    "nodeGroups": [
+                        {
+                            "name": "a100",
+                            "placement": [{"availabilityZone": "use1", "replicas": 5}],
+                            "nodeTemplate": {"capacity": {"pods": "110", "nvidia.com/gpu": "8"}},
+                        }
+                    ]
+                }
+            ),
+            "dev",
+        )
+    },
+)
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    fault.add_arguments(parser)
+    return parser.parse_args(["inject", "x", *arguments])
+
+
+def test_a_command_line_is_a_fault_of_the_stack_file() -> None:
+    args = parsed(
+        *("--group", "a100", "--node", "a100-use1-[0-2]", "--label", "kumulus.io/pool=a100-use1", "--count", "2"),
+        *("--condition", "GpuHWSlowDown=Active", "--taint", "example.com/odd=yes:NoSchedule"),
+        *("--capacity", "nvidia.com/gpu=-1", "--set-label", "example.com/state=odd", "--kubelet", "notReady"),
+    )
+    assert fault.described(args) == {
+        "name": "x",
+        "kubelet": "notReady",
+        "target": {
+            "nodeGroup": "a100",
+            "names": ["a100-use1-[0-2]"],
+            "count": 2,
+            "labels": {"kumulus.io/pool": "a100-use1"},
+        },
+        "conditions": {"GpuHWSlowDown": {"reason": "Active"}},
+        "taints": [{"key": "example.com/odd", "value": "yes", "effect": "NoSchedule"}],
+        "labels": {"example.com/state": "odd"},
+        "capacity": {"nvidia.com/gpu": "-1"},
+    }
+
+
+def test_nodes_are_chosen_among_the_pools_on_record() -> None:
+    args = parsed("--kind", "xid-48", "--node", "a100-use1-3")
+    args.stack = "dev"
+    assert to_plain(fault_actions._resolved(args, KNOWN).nodes) == {"a100-use1": "3"}
+    with pytest.raises(UserError, match="pulumi up -s dev --refresh"):
+        fault_actions._resolved(args, Records({}, {}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kind", "xid-480"], 'kind: "xid-480" is not in the catalog; write xid-48'),
+        (["--kind", "xid-48", "--percent", "120"], 'target.percent: is "120", more than 100'),
+        (["--kind", "xid-48", "--zone", "use2"], 'target.zone: "use2" matches no node; write use1'),
+        (["--kind", "reboot", "--down-for", "soon"], 'downFor: is "soon", which is not a duration; write a duration'),
+        (["--kind", "xid-48", "--node", "b-0"], 'target.names[0]: "b-0" is no node of the stack'),
+        (["--taint", "odd"], "--taint odd: write it as KEY=VALUE:EFFECT"),
+        (["--capacity", "gpu"], "--capacity gpu: write it as KEY=VALUE"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_and_a_remedy(arguments: list[str], said: str) -> None:
+    args = parsed(*arguments)
+    args.stack = "dev"
+    with pytest.raises(UserError) as caught:
+        fault_actions._resolved(args, KNOWN)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["5", "soon", "-5m", "0s"])
+def test_a_time_limit_that_is_none_is_told(text: str) -> None:
+    with pytest.raises(UserError, match=r"--for is .*; write"):
+        fault_actions._lasts(text)
+
+
+def test_a_record_survives_its_way_through_the_cluster() -> None:
+    record = Record("x", "reboot", {"a": frozenset({1, 2})}, kinds()["reboot"].node, kinds()["evicted"].pods, until="t")
+    assert record_from(record.to_plain()) == record
+
+
+def test_the_process_that_ends_a_fault_ends_when_the_cluster_is_gone(tmp_path: Path) -> None:
+    until = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert keeper.main(tmp_path / "kubeconfig.yaml", "x", until) == 0

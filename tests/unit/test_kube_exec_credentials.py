@@ -1,0 +1,230 @@
+"""Kubeconfigs whose credentials a command gives: what it is asked, when it is asked again, and how it can fail."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+
+V1, BETA = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
+
+
+@dataclass
+class Server:
+    """An API server that takes the tokens of a set."""
+
+    address: str = ""
+    valid: set[str] = field(default_factory=set)
+    seen: list[str] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        self.seen.append(token)
+        if token in self.valid:
+            return web.json_response({"items": []})
+        return web.json_response({"kind": "Status", "reason": "Unauthorized", "message": "no"}, status=401)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    found = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", found.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    found.address = f"http://{host}:{port}"
+    yield found
+    await runner.cleanup()
+
+
+class Login:
+    """A command beside a kubeconfig that prints what a file says, and notes each call."""
+
+    def __init__(self, folder: Path, server: str, **entry: Any) -> None:
+        self.folder = folder
+        self.file = folder / "kubeconfig.yaml"
+        script = folder / "login"
+        script.write_text(
+            "#!/bin/sh\n"
+            'echo "$KUBERNETES_EXEC_INFO" >> "$(dirname "$0")/calls"\n'
+            'echo "$GREETING $*" > "$(dirname "$0")/said"\n'
+            'cat "$(dirname "$0")/answer"\n'
+        )
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        wanted = {"apiVersion": V1, "command": "./login", "interactiveMode": "IfAvailable", **entry}
+        cluster = {
+            "server": server,
+            "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}}],
+        }
+        document = {
+            "current-context": "it",
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+            "clusters": [{"name": "it", "cluster": cluster}],
+            "users": [{"name": "me", "user": {"exec": wanted}}],
+        }
+        self.file.write_text(yaml.safe_dump(document))
+
+    def gives(self, version: str = V1, **status: Any) -> None:
+        answer = {"apiVersion": version, "kind": "ExecCredential", "status": status}
+        (self.folder / "answer").write_text(json.dumps(answer))
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        file = self.folder / "calls"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def client(self) -> Client:
+        return Client(load_kubeconfig(self.file), patience=0.3)
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def test_the_command_is_asked_once_and_told_what_client_go_tells(server: Server, tmp_path: Path) -> None:
+    env = [{"name": "GREETING", "value": "hello"}]
+    login = Login(tmp_path, server.address, args=["get", "token"], env=env, provideClusterInfo=True)
+    login.gives(token="a")
+    server.valid = {"a"}
+    async with login.client() as client:
+        assert login.calls == []
+        for _ in range(3):
+            await client.get("/api/v1/nodes")
+    assert server.seen == ["a", "a", "a"]
+    cluster = {"server": server.address, "config": {"a": 1}}
+    spec = {"interactive": False, "cluster": cluster}
+    assert login.calls == [{"apiVersion": V1, "kind": "ExecCredential", "spec": spec}]
+    assert (tmp_path / "said").read_text() == "hello get token\n"
+
+
+@pytest.mark.parametrize("version", [V1, BETA])
+async def test_it_is_told_of_the_cluster_only_when_it_wants_to_know(
+    server: Server, tmp_path: Path, version: str
+) -> None:
+    login = Login(tmp_path, server.address, apiVersion=version)
+    login.gives(version, token="a")
+    server.valid = {"a"}
+    async with login.client() as client:
+        await client.get("/api/v1/nodes")
+    assert login.calls == [{"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}]
+
+
+async def test_credentials_are_renewed_when_they_expire(server: Server, tmp_path: Path) -> None:
+    login = Login(tmp_path, server.address)
+    server.valid = {"first", "second"}
+    login.gives(token="first", expirationTimestamp=in_seconds(5))
+    async with login.client() as client:
+        await client.get("/api/v1/nodes")
+        login.gives(token="second", expirationTimestamp=in_seconds(3600))
+        for _ in range(2):
+            await client.get("/api/v1/nodes")
+    assert server.seen == ["first", "second", "second"]
+    assert len(login.calls) == 2
+
+
+async def test_credentials_that_are_refused_are_renewed_once(server: Server, tmp_path: Path) -> None:
+    login = Login(tmp_path, server.address)
+    login.gives(token="first")
+    server.valid = {"first"}
+    async with login.client() as client:
+        await client.get("/api/v1/nodes")
+        server.valid = {"second"}
+        login.gives(token="second")
+        assert [page async for page in client.pages("/api/v1/nodes")] == [[]]
+        assert server.seen == ["first", "first", "second"]
+        server.valid = set()
+        with pytest.raises(ApiError, match="401 Unauthorized"):
+            await client.get("/api/v1/nodes")
+    assert len(login.calls) == 3
+
+
+async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
+    login = Login(tmp_path, server.address)
+    login.gives(token="a")
+    server.valid = {"a"}
+    async with login.client() as client:
+        assert [event async for event in client.watch("/api/v1/nodes")] == [{"items": []}]
+        server.valid = {"b"}
+        with pytest.raises(ApiError, match="401"):
+            [event async for event in client.watch("/api/v1/nodes")]
+        login.gives(token="b")
+        assert await client.get("/api/v1/nodes") == {"items": []}
+
+
+@pytest.mark.parametrize(
+    ("entry", "answer", "told"),
+    [
+        (
+            {"command": "no-such-login", "installHint": "get it\nfrom there"},
+            "",
+            "no-such-login, named in .*kubeconfig.yaml, cannot be run .no such file or directory.; get it from there",
+        ),
+        ({"command": "./answer"}, "", "cannot be run .permission denied.; install it, or check"),
+        ({"command": "sh", "args": ["-c", "echo please sign in >&2; exit 3"]}, "", "exit code 3: please sign in"),
+        ({}, "hello", "does not print an ExecCredential with a status"),
+        ({}, "[]", "does not print an ExecCredential with a status"),
+        ({}, f'{{"kind": "ExecCredential", "apiVersion": "{V1}"}}', "does not print an ExecCredential with a status"),
+        (
+            {},
+            f'{{"kind": "ExecCredential", "apiVersion": "{BETA}", "status": {{"token": "a"}}}}',
+            f"prints ExecCredential of {BETA}, not ExecCredential of {V1}",
+        ),
+        ({}, f'{{"kind": "ExecCredential", "apiVersion": "{V1}", "status": {{}}}}', "prints neither a token nor"),
+        (
+            {},
+            json.dumps(
+                {"kind": "ExecCredential", "apiVersion": V1, "status": {"token": "a", "expirationTimestamp": "x"}}
+            ),
+            "does not print an ExecCredential with a status",
+        ),
+        (
+            {},
+            json.dumps(
+                {
+                    "kind": "ExecCredential",
+                    "apiVersion": V1,
+                    "status": {"clientCertificateData": "no", "clientKeyData": "no"},
+                }
+            ),
+            "prints a certificate and key that cannot be used",
+        ),
+    ],
+)
+async def test_a_command_that_fails_is_named_with_what_it_did(
+    server: Server, tmp_path: Path, entry: dict[str, Any], answer: str, told: str
+) -> None:
+    login = Login(tmp_path, server.address, **entry)
+    (tmp_path / "answer").write_text(answer)
+    async with login.client() as client:
+        # It counts as a cluster that cannot be asked, never as one that is gone.
+        with pytest.raises(Unreachable, match=f"no credentials for .*{told}"):
+            await client.get("/api/v1/nodes")
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"command": ""}, "has no command"),
+        ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, ".*write client.authentication.k8s.io/v1"),
+        ({"interactiveMode": "Always"}, "wants a terminal"),
+        ({"env": ["A=b"]}, "has an env that is no list of {name, value}"),
+    ],
+)
+def test_a_malformed_entry_is_told_with_its_remedy(tmp_path: Path, entry: dict[str, Any], told: str) -> None:
+    login = Login(tmp_path, "http://127.0.0.1:1", **entry)
+    with pytest.raises(KubeconfigError, match=f"kubeconfig .*its user's exec {told}"):
+        load_kubeconfig(login.file)

@@ -1,0 +1,51 @@
+"""kwokctl's saved configuration, when kwok-controller is to read stages as objects, or from its file again."""
+
+from __future__ import annotations
+
+import copy
+
+from provider.runtimes.kwok import configuration, objects
+
+SETTINGS = {
+    "kind": "KwokctlConfiguration",
+    "options": {"runtime": "binary", "kwokControllerPort": 1},
+    "components": [
+        {"name": "etcd", "args": ["--enable-crds=not-mine"]},
+        {"name": "kwok-controller", "args": ["--config=kwok.yaml", "--enable-crds=Metric"]},
+    ],
+}
+
+
+def test_kinds_are_given_to_the_controller_alone_and_defined_once() -> None:
+    before = copy.deepcopy(SETTINGS)
+    settings = objects.with_kinds(SETTINGS, ["Stage", "Metric"], ["Stage"])
+    assert settings["components"] == [
+        {"name": "etcd", "args": ["--enable-crds=not-mine"]},
+        {"name": "kwok-controller", "args": ["--config=kwok.yaml", "--enable-crds=Stage,Metric"]},
+    ]
+    assert settings["options"] == {**SETTINGS["options"], "enableCRDs": ["Stage"]}
+    assert objects.is_defining(settings)
+    assert not objects.is_defining(objects.defined(settings))
+    assert before == SETTINGS
+
+
+def test_without_kinds_the_configuration_is_that_of_a_plain_cluster() -> None:
+    settings = objects.with_kinds(objects.with_kinds(SETTINGS, ["Stage"], ["Stage"]), [], [])
+    assert settings["options"] == SETTINGS["options"]
+    assert settings["components"][1]["args"] == ["--config=kwok.yaml"]
+
+
+def test_the_stages_are_either_in_the_file_or_objects() -> None:
+    def in_file(options: dict[str, object]) -> set[str]:
+        return {document["kind"] for document in configuration.controller_documents(options)}
+
+    assert in_file({}) == {"KwokConfiguration", "Stage"}
+    assert in_file({"stageObjects": True}) == {"KwokConfiguration"}
+    assert configuration.fingerprint({}) == configuration.fingerprint({"stageObjects": False})
+    assert configuration.fingerprint({}) != configuration.fingerprint({"stageObjects": True})
+
+
+def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
+    assert "stageObjects" not in configuration.REPLACED_BY
+    assert configuration.problems({"stageObjects": True}) == {}
+    assert configuration.problems({"stageObjects": "yes"}) == {"stageObjects": "is 'yes'; write true or false"}

@@ -1,0 +1,291 @@
+"""What groups publish for Dynamic Resource Allocation: `resourceSlices`, its rules, and the slices it makes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from spec.consequences import consequences
+from spec.devices import Devices
+from spec.errors import SpecError
+from spec.expand import pools
+from spec.instances import gpu_products
+from spec.model import ClusterSpec
+from spec.pools import Pool, pool_from_properties, pool_to_properties
+from spec.slices import device_uuid, slice_manifest
+from spec.totals import totals
+
+H100 = "NVIDIA-H100-80GB-HBM3"
+
+
+def group(slices: object = None, product: str | None = H100, **capacity: str) -> dict[str, Any]:
+    resources = {"cpu": "96", "pods": "110", "nvidia.com/gpu": "8"} | capacity
+    return {
+        "name": "h100",
+        "placement": [{"availabilityZone": "use1", "replicas": 3}],
+        "nodeTemplate": {"capacity": resources},
+        "gpuProduct": product,
+        "resourceSlices": slices,
+    }
+
+
+def cluster(*groups: dict[str, Any], **rest: object) -> ClusterSpec:
+    return ClusterSpec.checked({"nodeGroups": list(groups), **rest})
+
+
+def pool(slices: object, product: str | None = H100, **capacity: str) -> Pool:
+    (found,) = pools(cluster(group(slices, product, **capacity)), "lab")
+    return found
+
+
+def problems(slices: object, product: str | None = H100, **rest: object) -> dict[str, str]:
+    with pytest.raises(SpecError) as failure:
+        cluster(group(slices, product), **rest)
+    found = {each.path: f"{each.message}; {each.remedy}" for each in failure.value.problems}
+    return {path.removeprefix("nodeGroups[0].resourceSlices."): told for path, told in found.items()}
+
+
+def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:
+    made = pool(slices, **capacity)
+    assert made.devices is not None
+    return slice_manifest(made, made.devices, ordinal, "a-uid")
+
+
+# --- what is published -----------------------------------------------------------------------------------------------
+
+
+def test_a_group_without_the_section_publishes_nothing() -> None:
+    made = pool(None)
+    assert made.devices is None
+    assert "resourceSlices" not in pool_to_properties(made)
+
+
+def test_a_gpu_says_what_nvidias_driver_says_of_it() -> None:
+    manifest = published({}, ordinal=2)
+    assert manifest["metadata"]["name"] == "h100-use1-2-gpu.nvidia.com"
+    assert manifest["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Node", "name": "h100-use1-2", "uid": "a-uid", "controller": True}
+    ]
+    spec = manifest["spec"]
+    assert (spec["driver"], spec["nodeName"], spec["pool"]["name"]) == ("gpu.nvidia.com", "h100-use1-2", "h100-use1-2")
+    assert [device["name"] for device in spec["devices"]] == [f"gpu-{index}" for index in range(8)]
+    assert spec["devices"][5] == {
+        "name": "gpu-5",
+        "attributes": {
+            "type": {"string": "gpu"},
+            "productName": {"string": "NVIDIA H100 80GB HBM3"},
+            "brand": {"string": "Nvidia"},
+            "architecture": {"string": "Hopper"},
+            "cudaComputeCapability": {"version": "9.0.0"},
+            "driverVersion": {"version": "580.95.5"},
+            "cudaDriverVersion": {"version": "13.0.0"},
+            "addressingMode": {"string": "None"},
+            "uuid": {"string": device_uuid("lab", "h100-use1-2", 5)},
+            "resource.kubernetes.io/pciBusID": {"string": "0005:01:00.0"},
+            "resource.kubernetes.io/pcieRoot": {"string": "pci0005:00"},
+        },
+        "capacity": {"memory": {"value": "81559Mi"}},
+    }
+
+
+def test_uuids_are_the_same_every_time_and_nowhere_twice() -> None:
+    found = [
+        device_uuid(cluster, node, index) for cluster in "ab" for node in ("x-1", "x-11", "y-1") for index in range(16)
+    ]
+    assert len(set(found)) == len(found)
+    # Another value would be another GPU to whoever recorded this one.
+    assert device_uuid("lab", "h100-use1-2", 5) == "GPU-17537236-e931-52de-9734-ffdf0ac1e0cf"
+
+
+def test_devices_spread_evenly_over_pcie_roots_and_numa_nodes() -> None:
+    spec = published({"pcieRoots": 4, "numaNodes": 2})["spec"]
+    attributes = [device["attributes"] for device in spec["devices"]]
+    roots = [each["resource.kubernetes.io/pcieRoot"]["string"] for each in attributes]
+    assert roots == [f"pci{root:04x}:00" for root in (0, 0, 1, 1, 2, 2, 3, 3)]
+    assert [each["resource.kubernetes.io/numaNode"]["int"] for each in attributes] == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("count", "roots"), [(1, None), (8, None), (8, 3), (5, 4), (2, 8), (128, 1), (128, 2), (128, 7)]
+)
+def test_no_two_devices_share_a_pci_address(count: int, roots: int | None) -> None:
+    devices = published({"count": count, "pcieRoots": roots})["spec"]["devices"]
+    addresses = {device["attributes"]["resource.kubernetes.io/pciBusID"]["string"] for device in devices}
+    assert len(addresses) == count
+    assert all(len(address) == 12 for address in addresses)
+
+
+def test_attributes_and_capacities_of_ones_own_are_added_and_win() -> None:
+    slices = {
+        "attributes": {
+            "architecture": "Other",
+            "example.com/tier": "gold",
+            "slot": 7,
+            "spare": True,
+            "firmware": {"version": "1.2.3"},
+        },
+        "capacity": {"memory": "40Gi", "multiprocessors": 132},
+    }
+    device = published(slices)["spec"]["devices"][0]
+    assert device["capacity"] == {"memory": {"value": "40Gi"}, "multiprocessors": {"value": "132"}}
+    added = {name: device["attributes"][name] for name in slices["attributes"]}  # type: ignore[attr-defined]
+    assert added == {
+        "architecture": {"string": "Other"},
+        "example.com/tier": {"string": "gold"},
+        "slot": {"int": 7},
+        "spare": {"bool": True},
+        "firmware": {"version": "1.2.3"},
+    }
+
+
+def test_another_driver_says_only_what_is_given() -> None:
+    slices = {"driver": "gpu.example.com", "count": 2, "attributes": {"productName": "Example 1"}}
+    spec = published(slices)["spec"]
+    assert spec["driver"] == "gpu.example.com"
+    assert set(spec["devices"][0]["attributes"]) == {
+        "type",
+        "productName",
+        "uuid",
+        "resource.kubernetes.io/pciBusID",
+        "resource.kubernetes.io/pcieRoot",
+    }
+
+
+def test_the_count_is_the_extended_resources_unless_given() -> None:
+    assert len(published({}, **{"nvidia.com/gpu": "4"})["spec"]["devices"]) == 4
+    assert len(published({"count": 2})["spec"]["devices"]) == 2
+
+
+def test_an_instance_type_says_all_there_is_to_say() -> None:
+    made = cluster({**group({}, None), "nodeTemplate": None, "instanceType": "a2-ultragpu-4g"})
+    (found,) = pools(made, "lab")
+    assert found.devices is not None
+    assert found.devices.count == 4
+    assert found.devices.attributes["productName"] == {"string": "NVIDIA A100-SXM4-80GB"}
+    assert found.devices.capacity == {"memory": "80Gi"}
+
+
+def test_gpus_are_offered_besides_the_extended_resource_or_instead_of_it() -> None:
+    besides, instead = pool({}), pool({"extendedResource": False})
+    assert besides.capacity["nvidia.com/gpu"] == besides.allocatable["nvidia.com/gpu"] == "8"
+    assert "nvidia.com/gpu" not in {**instead.capacity, **instead.allocatable}
+    assert instead.devices == besides.devices
+    # Either way a fleet has as many GPUs as it has.
+    assert [totals([each]).gpus for each in (besides, instead)] == [24, 24]
+    assert totals([besides, instead]).by_group["h100"].gpus == 48
+
+
+def test_the_plain_form_is_small_json_and_reads_back() -> None:
+    made = pool({"pcieRoots": 4, "attributes": {"slot": 7}})
+    plain = pool_to_properties(made)
+    assert pool_from_properties(json.loads(json.dumps(plain))) == made
+    # As protobuf has numbers.
+    assert (
+        pool_from_properties(json.loads(json.dumps(plain).replace(": 8,", ": 8.0,").replace(": 7}", ": 7.0}"))) == made
+    )
+    assert len(json.dumps(plain["resourceSlices"])) < 600
+
+
+@pytest.mark.parametrize("product", gpu_products())
+def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
+    made = pool({}, product)
+    assert made.devices is not None
+    assert made.devices.attributes["productName"]["string"].replace(" ", "-") == product  # type: ignore[union-attr]
+    assert pool_from_properties(pool_to_properties(made)) == made
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slices", "path", "told"),
+    [
+        ({"count": 0}, "count", "is 0, less than 1; write a number of devices from 1 to 128"),
+        ({"count": -3}, "count", "is -3, less than 1"),
+        ({"count": 129}, "count", "a ResourceSlice holds at most 128 devices; write 128 or fewer"),
+        ({"count": 1.5}, "count", "is 1.5, which is not whole"),
+        ({"cuont": 1}, "cuont", "is not a known key; write count"),
+        ({"driver": "GPU_X", "count": 1}, "driver", "is not a DNS-1123 name; write gpu-x"),
+        ({"attributes": {"my-tier": "x"}}, 'attributes["my-tier"]', "write my_tier"),
+        ({"attributes": {"a" * 33: "x"}}, f"attributes.{'a' * 33}", "has 33 characters, at most 32"),
+        ({"attributes": {"A_b/c": "x"}}, 'attributes["A_b/c"]', "domain is not a DNS-1123 name"),
+        ({"attributes": {"a": "x" * 65}}, "attributes.a", "is 65 bytes long, at most 64"),
+        ({"attributes": {"a": []}}, "attributes.a", 'or {version: "1.2.3"}'),
+        ({"attributes": {"a": 2**63}}, "attributes.a", "more than"),
+        ({"attributes": {"a": {"versoin": "1"}}}, "attributes.a", "write version"),
+        ({"attributes": {"a": {"int": "1"}}}, "attributes.a.int", "write a value of the kind int"),
+        ({"attributes": {"a": {"version": "580.105.08"}}}, "attributes.a.version", 'write "580.105.8"'),
+        ({"attributes": {"a": {"version": "13.0"}}}, "attributes.a.version", 'write "13.0.0"'),
+        ({"attributes": {"a": {"version": "v1"}}}, "attributes.a.version", "three numbers"),
+        ({"attributes": {"uuid": "GPU-1"}}, "attributes.uuid", "so Kumulus sets it itself"),
+        ({"capacity": {"memory": "-1"}}, "capacity.memory", "is negative"),
+        ({"capacity": {"a b": "1"}}, 'capacity["a b"]', "write a_b"),
+        ({"pcieRoots": 0}, "pcieRoots", "is 0, less than 1"),
+        ({"deviceClass": "My Class"}, "deviceClass", "write my-class"),
+        ({"driver": "x.example.com", "count": 1, "extendedResource": False}, "extendedResource", "says nothing"),
+        ({"driver": "x.example.com"}, "count", "is missing; write count: 8"),
+    ],
+)
+def test_a_mistake_is_told_with_its_path_and_remedy(slices: dict[str, object], path: str, told: str) -> None:
+    assert told in problems(slices)[path]
+
+
+def test_too_many_attributes_are_told_in_the_plain_form() -> None:
+    plain = pool_to_properties(pool({}))
+    plain["resourceSlices"]["attributes"] = {f"a{n}": {"int": n} for n in range(30)}  # type: ignore[index]
+    with pytest.raises(SpecError, match="31 attributes and capacities, a device has at most 28 given"):
+        pool_from_properties(plain)
+
+
+def test_nvidias_driver_has_to_know_its_product() -> None:
+    told = problems({}, None)
+    assert told["nodeGroups[0].gpuProduct"].startswith("is missing, so that resourceSlices cannot say what is there")
+    assert pool({"attributes": {"productName": "NVIDIA X1"}}, None).devices is not None
+    # A misspelt one is told once, where it is.
+    assert list(problems({}, "NVIDIA-H10-80GB-HBM3")) == ["nodeGroups[0].gpuProduct"]
+
+
+@pytest.mark.parametrize("version", ["1.33.1", "v1.30.0"])
+def test_a_kubernetes_without_the_api_is_refused(version: str) -> None:
+    told = problems({}, kubernetesVersion=version)
+    assert "does not serve resource.k8s.io/v1" in told["kubernetesVersion"]
+    assert 'write "1.34.0" or later' in told["kubernetesVersion"]
+    cluster(group({}), kubernetesVersion="1.34.1")
+    cluster(group(), kubernetesVersion=version)
+
+
+@pytest.mark.parametrize(
+    ("kwok", "path"),
+    [
+        ({"featureGates": {"DynamicResourceAllocation": False}}, "kwok.featureGates.DynamicResourceAllocation"),
+        ({"runtimeConfig": {"resource.k8s.io/v1": "false"}}, 'kwok.runtimeConfig["resource.k8s.io/v1"]'),
+        ({"runtimeConfig": {"api/all": False}}, 'kwok.runtimeConfig["api/all"]'),
+    ],
+)
+def test_a_cluster_with_the_api_off_is_refused(kwok: dict[str, object], path: str) -> None:
+    assert "groups have resourceSlices; leave it out" in problems({}, kwok=kwok)[path]
+
+
+def test_two_drivers_cannot_share_a_class() -> None:
+    other = group({"driver": "gpu.example.com", "count": 1, "deviceClass": "gpu.nvidia.com"}) | {"name": "other"}
+    with pytest.raises(SpecError, match=r"nodeGroups\[1\].*already the class of the driver gpu.nvidia.com"):
+        cluster(group({}), other)
+
+
+# --- what a change means ---------------------------------------------------------------------------------------------
+
+
+def test_devices_gained_and_lost_are_told() -> None:
+    def one(replicas: int, devices: Devices | None) -> Pool:
+        return Pool("h100-use1", "h100", "use1", "", replicas, {}, devices=devices)
+
+    eight = Devices("gpu.nvidia.com", 8, {"productName": {"string": "a"}})
+    assert (
+        consequences(one(5, eight), one(8, eight)).describe().endswith("+3 nodes (5 → 8): +24 gpu.nvidia.com devices")
+    )
+    assert consequences(one(5, eight), one(5, None)).describe().endswith("5 nodes changed: −40 gpu.nvidia.com devices")
+    renamed = Devices("gpu.nvidia.com", 8, {"productName": {"string": "b"}})
+    told = consequences(one(5, eight), one(5, renamed)).describe()
+    assert told.endswith("5 nodes changed: device attributes productName")

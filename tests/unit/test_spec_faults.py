@@ -1,0 +1,255 @@
+"""Faults in a stack file: what is wrong is told with its path; what is right always means the same nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
+from spec.errors import SpecError
+from spec.expand import pools
+from spec.fault_catalog import kinds
+from spec.fault_page import PAGE, with_table
+from spec.fault_targets import ResolvedFault, chosen
+from spec.faults import Target
+from spec.load import load
+from spec.model import ClusterSpec
+from spec.node_delta import delta
+from spec.node_effects import NodeEffects, lost, node_effects_from, reduced
+from spec.node_sets import from_plain, ordinals, ranges, size, to_plain
+from spec.nodes import owned_fields
+from spec.pod_effects import pod_effects_from
+from spec.pools import Pool
+
+GPU = "nvidia.com/gpu"
+GROUPS: list[dict[str, Any]] = [
+    {
+        "name": "a100",
+        "placement": [{"availabilityZone": "use1", "replicas": 20}, {"availabilityZone": "use2", "replicas": 10}],
+        "topology": {"nodesPerRack": 4, "racksPerBlock": 2},
+        "nodeTemplate": {
+            "metadata": {"labels": {"example.com/power": "a"}},
+            "capacity": {"cpu": "96", "pods": "110", GPU: "8"},
+        },
+    },
+    {
+        "name": "cpu",
+        "placement": [{"availabilityZone": "use1", "replicas": 5}],
+        "nodeTemplate": {"capacity": {"cpu": "8", "pods": "110"}},
+    },
+]
+
+
+def faults(*raw: dict[str, Any], groups: list[dict[str, Any]] | None = None) -> list[ResolvedFault]:
+    spec = {"nodeGroups": groups or GROUPS, "faults": list(raw)}
+    return list(load({"cluster": spec}, "dev", Path("/nowhere")).faults)
+
+
+def problems(*raw: dict[str, Any]) -> str:
+    with pytest.raises(SpecError) as caught:
+        faults(*raw)
+    return str(caught.value)
+
+
+def nodes(target: dict[str, Any], **fault: Any) -> dict[str, str]:
+    (found,) = faults({"name": "x", "kind": "not-ready", "target": target, **fault})
+    return to_plain(found.nodes)
+
+
+def fleet() -> list[Pool]:
+    return pools(ClusterSpec.checked({"nodeGroups": GROUPS}), "dev")
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            {"kind": "gpu-fell-of-bus"},
+            'faults[0].kind: "gpu-fell-of-bus" is not in the catalog; write gpu-fell-off-bus',
+        ),
+        ({"kind": "not-ready", "target": {"percent": 120}}, "faults[0].target.percent: is 120, more than 100"),
+        ({"kind": "not-ready", "target": {"percent": "0%"}}, 'faults[0].target.percent: is "0%", which is'),
+        ({"kind": "reboot", "downFor": "2 minutes"}, 'faults[0].downFor: is "2 minutes", which is not a'),
+        ({"kind": "container-fails", "delay": "-3s"}, 'faults[0].delay: is "-3s", which is negative; write a'),
+        ({"kind": "container-fails", "share": 101}, "faults[0].share: is 101, more than 100"),
+        (
+            {"kind": "not-ready", "target": {"nodeGroup": "a1000"}},
+            'faults[0].target.nodeGroup: "a1000" matches no node; write a100',
+        ),
+        (
+            {"kind": "not-ready", "target": {"nodeGroup": "cpu", "rack": "r0"}},
+            'faults[0].target.rack: "r0" matches no node: no such group has a topology with it',
+        ),
+        (
+            {"kind": "not-ready", "target": {"labels": {"example.com/power": "b"}}},
+            "faults[0].target: matches no node",
+        ),
+        (
+            {"kind": "not-ready", "target": {"names": ["a100-use1-20"]}},
+            'faults[0].target.names[0]: "a100-use1-20" is beyond the 20 nodes of a100-use1; write up to 19',
+        ),
+        ({"kind": "not-ready", "target": {"count": 99}}, "faults[0].target.count: is 99, more than the 35"),
+        (
+            {"kind": "gpu-fell-off-bus", "target": {"nodeGroup": "cpu"}},
+            'faults[0].capacity["nvidia.com/gpu"]: no node of the target has nvidia.com/gpu',
+        ),
+        ({"target": {"count": 1}}, "faults[0]: does nothing; write a kind, or conditions"),
+        ({"kind": "not-ready", "exitCode": 3}, "faults[0].exitCode: is for pods, and not-ready is a fault of"),
+        ({"kind": "evicted", "taints": []}, "faults[0].taints: is for nodes, and evicted is a fault of pods"),
+        ({"kind": "not-ready", "downFor": "1m"}, "faults[0].downFor: has no effect without a reboot"),
+        ({"capacity": {GPU: "-1.5"}}, 'faults[0].capacity["nvidia.com/gpu"]: "1.5" is not a whole number'),
+        ({"conditions": {"X": {"status": True}}}, "faults[0].conditions.X.status: is true, not a text"),
+        ({"kubelet": "dead"}, 'faults[0].kubelet: is "dead"'),
+    ],
+)
+def test_a_mistake_is_told_with_its_path_and_a_remedy(fault: dict[str, Any], said: str) -> None:
+    text = problems({"name": "x", **fault})
+    assert said in text
+    assert "; " in text
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    first = {"name": "x", "kind": "nope-nope", "target": {"percent": 120}}
+    assert problems(first, {"name": "y", "kind": "reboot", "downFor": "soon"}).startswith("3 problems in stacks/")
+
+
+def test_faults_that_decide_the_same_on_one_node_are_refused() -> None:
+    one = {"name": "one", "kind": "xid-48", "target": {"names": ["a100-use1-[0-4]"]}}
+    text = problems(one, {"name": "two", "capacity": {GPU: "0"}, "target": {"names": ["a100-use1-[3-9]"]}})
+    assert "faults[1].target: the capacity of nvidia.com/gpu of a100-use1-3, a100-use1-4" in text
+    assert "is decided by the fault one too; choose other nodes" in text
+    assert "faults[1].name" in problems(one, {**one, "target": {"names": ["a100-use2-0"]}})
+
+
+def test_faults_that_decide_different_things_share_a_node() -> None:
+    both = {"target": {"names": ["a100-use1-0"]}}
+    assert len(faults({"name": "one", "kind": "xid-48", **both}, {"name": "two", "kind": "not-ready", **both})) == 2
+
+
+# --- which nodes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_target_is_what_fulfils_all_of_it() -> None:
+    assert nodes({}) == {"a100-use1": "0-19", "a100-use2": "0-9", "cpu-use1": "0-4"}
+    assert nodes({"nodeGroup": "a100", "zone": "use2"}) == {"a100-use2": "0-9"}
+    assert nodes({"nodeGroup": "a100", "rack": "r1"}) == {"a100-use1": "4-7", "a100-use2": "4-7"}
+    assert nodes({"rack": "a100-use1-r1"}) == {"a100-use1": "4-7"}
+    assert nodes({"nodeGroup": "a100", "zone": "use1", "block": "b1"}) == {"a100-use1": "8-15"}
+    assert nodes({"labels": {"example.com/power": "a"}}) == {"a100-use1": "0-19", "a100-use2": "0-9"}
+    assert nodes({"labels": {"kubernetes.io/hostname": "cpu-use1-3"}}) == {"cpu-use1": "3"}
+    assert nodes({"names": ["a100-use1-[0-2,9]", "cpu-use1-1"]}) == {"a100-use1": "0-2,9", "cpu-use1": "1"}
+
+
+def test_a_share_is_seeded_and_a_resize_changes_as_few_nodes_as_it_can() -> None:
+    few, _ = chosen(Target(nodeGroup="a100", percent=20), "x", fleet(), ())
+    assert size(few) == 6
+    assert chosen(Target(nodeGroup="a100", percent=20), "x", fleet(), ())[0] == few
+    assert chosen(Target(nodeGroup="a100", percent=20, seed="y"), "x", fleet(), ())[0] != few
+    (pool,) = [each for each in fleet() if each.name == "a100-use1"]
+    sizes = {}
+    for replicas in (1000, 1010):
+        grown = [Pool(**{**pool.__dict__, "replicas": replicas})]
+        found, _ = chosen(Target(percent=10), "x", grown, ())
+        sizes[replicas] = found["a100-use1"]
+    assert (len(sizes[1000]), len(sizes[1010])) == (100, 101)
+    assert len(sizes[1000] - sizes[1010]) <= 10
+
+
+def test_count_is_a_number_of_nodes() -> None:
+    (found,) = faults({"name": "x", "kind": "not-ready", "target": {"nodeGroup": "a100", "count": 3}})
+    assert size(found.nodes) == 3
+
+
+def test_a_set_of_nodes_is_written_as_ranges() -> None:
+    assert ranges([5, 0, 1, 2]) == "0-2,5"
+    assert ordinals("0-2,5") == {0, 1, 2, 5}
+    assert from_plain(to_plain({"a": frozenset({3, 4})})) == {"a": {3, 4}}
+    with pytest.raises(ValueError, match="ranges"):
+        ordinals("1,,2")
+
+
+# --- what happens there ----------------------------------------------------------------------------------------------
+
+
+def test_a_kind_and_what_is_given_beside_it_add_up() -> None:
+    (found,) = faults(
+        {
+            "name": "x",
+            "kind": "gpu-fell-off-bus",
+            "target": {"names": ["a100-use1-[0-2]"]},
+            "capacity": {GPU: "-2"},
+            "labels": {"example.com/rma": "yes"},
+        }
+    )
+    assert found.node.capacity == {GPU: "-2"}
+    assert found.node.labels == {"example.com/rma": "yes"}
+    assert "SysLogsGPUFallenOff" in found.node.conditions
+    assert found.lost == {GPU: "6"}
+
+
+def test_a_node_that_goes_loses_everything() -> None:
+    (found,) = faults({"name": "x", "kind": "spot-reclaim", "target": {"names": ["cpu-use1-[0-1]"]}})
+    assert found.lost == {"cpu": "16", "pods": "220"}
+
+
+@pytest.mark.parametrize(("change", "gone"), [("-1", "1"), ("7", "1"), ("-99", "8"), ("0", "8"), ("12", "0")])
+def test_no_more_is_lost_than_there_is(change: str, gone: str) -> None:
+    assert str(lost("8", change)) == gone
+
+
+def test_what_is_allocatable_shrinks_by_what_the_capacity_loses() -> None:
+    assert reduced({"cpu": "94", "pods": "110"}, {"cpu": "96", "pods": "110"}, {"cpu": "-4"}) == {
+        "cpu": "90",
+        "pods": "110",
+    }
+
+
+def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_back() -> None:
+    pool = fleet()[0]
+    fault = ActiveFault("x", kinds()["gpu-fell-off-bus"].node, {pool.name: frozenset({3})}, "2026-01-01T00:00:00Z")
+    faulted = Pool(**{**pool.__dict__, "faults": faults_of(pool.name, [fault])})
+    healthy, sick = owned_fields(pool, 3, ""), owned_fields(faulted, 3, "")
+    assert sick.allocatable[GPU] == "7"
+    assert sick.annotations[FAULTS_ANNOTATION] == "x"
+    assert owned_fields(faulted, 4, "") == owned_fields(pool, 4, "")
+    there, back = delta(healthy, sick, "b", "now"), delta(sick, healthy, "b", "now")
+    assert there.taints
+    assert back.taints
+    assert back.status is not None
+    assert back.status["status"] == {
+        "capacity": {GPU: "8"},
+        "allocatable": {GPU: "8"},
+        "conditions": [{"type": "SysLogsGPUFallenOff", "$patch": "delete"}],
+    }
+    assert delta(sick, sick, "b", "now").status is None
+
+
+def test_effects_survive_their_way_to_the_plugin() -> None:
+    for kind in kinds().values():
+        assert node_effects_from(kind.node.to_plain()) == kind.node
+        assert kind.pods is None or pod_effects_from(kind.pods.to_plain()) == kind.pods
+
+
+# --- the catalog -----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_does_something_and_says_where_it_is_from() -> None:
+    for kind in kinds().values():
+        assert kind.summary
+        assert kind.sources
+        assert kind.pods is not None or kind.node != NodeEffects()
+
+
+def test_every_kind_can_be_declared_as_it_is() -> None:
+    for kind in kinds():
+        assert faults({"name": "x", "kind": kind, "target": {"names": ["a100-use1-0"]}})
+
+
+def test_the_page_has_the_catalog_as_it_is() -> None:
+    text = PAGE.read_text()
+    assert with_table(text) == text, "run: python -m spec.fault_page"
