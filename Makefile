@@ -4,12 +4,12 @@ STACK ?= quickstart
 # Passed on to pulumi or pytest, such as ARGS=--refresh or ARGS="-k resize".
 ARGS ?=
 
-PACKAGES := spec components provider kube cli toolchain __main__.py
+PACKAGES := spec lives components provider kube cli toolchain faults __main__.py
 BIN := .venv/bin
 KUMULUS := ./kumulus
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview down test lint bench clean clean-tools
+.PHONY: help setup up preview down test soak lint bench clean clean-tools
 
 help: ## this list
 	@echo "usage: make TARGET [STACK=quickstart] [ARGS=...]"
@@ -33,6 +33,11 @@ test: ## set everything up, then run every test
 	@$(KUMULUS) venv --dev
 	@$(KUMULUS) tools
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(ARGS)
+
+soak: ## set everything up, then try every fault in full, which takes hours
+	@$(KUMULUS) venv --dev
+	@$(KUMULUS) tools
+	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m tests.soak $(ARGS)
 
 lint: ## ruff, mypy --strict and import-linter
 	@$(KUMULUS) venv --dev
