@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,18 @@ class Result:
     def complete(self) -> bool:
         """Whether the pool is as wanted."""
         return not self.problems and not self.undone
+
+    def recounted(self, before: Observation, after: Observation) -> Result:
+        """The same with the counts that a second look gives: requests without an answer may have taken effect."""
+        return replace(
+            self,
+            created=len(set(before.missing) - set(after.missing)),
+            changed=len(before.altered.keys() - after.altered.keys()),
+            removed=len(set(before.extra) - set(after.extra)),
+            undone=len(after.missing) + len(after.altered) + len(after.extra) + after.slices.count,
+            left=after,
+            certain=True,
+        )
 
     def describe(self) -> str:
         """One line: what was done and what was not."""
@@ -126,8 +138,7 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
     result.problems += _problems(made) + _problems(changed) + removed.problems
     result.undone = _left(made) + _left(changed) + removed.undone
     if pool.devices is not None and seen.slices:
-        total = len(seen.slices.missing) + len(seen.slices.altered)
-        progress = partial(_show_slices, meter, total)
+        progress = partial(_show_slices, meter, len(seen.slices.missing) + len(seen.slices.altered))
         for outcome in await converge_slices(client, pool, pool.devices, seen.slices, seen.uids, stop, progress):
             result.slices += len(outcome.done)
             result.problems += _problems(outcome)
@@ -280,7 +291,16 @@ def _left(outcome: Outcome[Any]) -> int:
 
 
 def _certain(outcome: Outcome[Any]) -> bool:
-    return not any(isinstance(error, Interrupted | Unreachable) for _, error in outcome.failed)
+    """Whether it is known of each item if it took effect.
+
+    An error of the server does not say so: etcd carries out the write that crosses its quota, and answers ErrNoSpace
+    (its ``quotaApplierV3.Put``).
+    """
+    errors = [error for _, error in outcome.failed]
+    return not any(
+        isinstance(error, Interrupted | Unreachable) or (isinstance(error, ApiError) and error.status >= 500)
+        for error in errors
+    )
 
 
 def _problems(outcome: Outcome[Any]) -> list[str]:

@@ -53,7 +53,12 @@ class SliceObservation:
 
     def __bool__(self) -> bool:
         """Whether anything is left to do."""
-        return bool(self.missing or self.altered or self.extra)
+        return self.count > 0
+
+    @property
+    def count(self) -> int:
+        """How many slices are not as wanted."""
+        return len(self.missing) + len(self.altered) + len(self.extra)
 
 
 async def observe_slices(

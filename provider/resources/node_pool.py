@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -163,34 +163,14 @@ class NodePool(Resource):
         except NotServed as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            raise await self._partial(client, pool, resource_id, there, why(op)) from None
+            raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool)) from None
         except (ApiError, Unreachable) as error:
-            raise await self._partial(client, pool, resource_id, there, explain(error)) from None
+            raise _partial(pool, resource_id, there, explain(error), await _last_look(client, pool)) from None
         if not result.complete:
-            raise await self._partial(client, pool, resource_id, there, _told(result, op), result)
+            if not result.certain and (after := await _last_look(client, pool)) is not None:
+                result = result.recounted(seen, after)
+            raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
-
-    async def _partial(
-        self,
-        client: Client,
-        pool: Pool,
-        resource_id: str,
-        inputs: Properties,
-        message: str,
-        result: Result | None = None,
-    ) -> PartialFailure:
-        """A partial failure with what is really there: as we know, as can still be seen, or as far as we know."""
-        seen = result.left if result is not None else None
-        if result is None or not result.certain:
-            with suppress(ApiError, Unreachable, NotServed, TimeoutError):
-                async with asyncio.timeout(_LAST_LOOK):
-                    seen = await observe(client, pool, patience=_LAST_LOOK)
-        if seen is None:
-            outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
-        else:
-            outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
-        reasons = result.problems[1:] if result is not None else []
-        return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, reasons)
 
     async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
@@ -258,6 +238,30 @@ def _drift(outputs: Properties) -> Mapping[str, object]:
 def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
     outputs = {**inputs, "replicas": present}
     return {**outputs, "drift": found} if found else outputs
+
+
+async def _last_look(client: Client, pool: Pool) -> Observation | None:
+    """What is there after a failure; None when it cannot be seen in the moment that the user is willing to wait."""
+    with suppress(ApiError, Unreachable, NotServed, TimeoutError):
+        async with asyncio.timeout(_LAST_LOOK):
+            return await observe(client, pool, patience=_LAST_LOOK)
+    return None
+
+
+def _partial(
+    pool: Pool,
+    resource_id: str,
+    inputs: Properties,
+    message: str,
+    seen: Observation | None,
+    reasons: Sequence[str] = (),
+) -> PartialFailure:
+    """A partial failure that records what is really there, as far as it is known."""
+    if seen is None:
+        outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
+    else:
+        outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
+    return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))
 
 
 def _told(result: Result, op: Operation) -> str:

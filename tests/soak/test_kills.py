@@ -97,7 +97,7 @@ def trial(rig: Rig, operation: str, number: int) -> Trial:
     there = rig.project.node_uids() if operation == "create" and not whole else {}
     again = rig.recover()
     faults = outcome(killed, again) or rig.faults()
-    if not there.items() <= rig.project.node_uids().items():
+    if not faults and not there.items() <= rig.project.node_uids().items():
         faults.append("what was there has been made again")
     what = f"{operation}, control plane included" if whole else operation
     said = "; ".join(faults[:3]) if faults else "by the next up"
