@@ -13,6 +13,7 @@ from benchmarks import limit
 from benchmarks.control_plane import ControlPlane, control_plane, stock_control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
+from kube.watch import watch
 
 FLEET = 2550
 LARGE = 10_000
@@ -168,8 +169,8 @@ async def with_pods() -> list[Row]:
 async def _until_running(plane: ControlPlane) -> None:
     """Wait until every pod of the Job runs, by watching the Job."""
     jobs = "/apis/batch/v1/namespaces/default/jobs"
-    async for event in plane.client.watch(jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
-        if (event["object"].get("status") or {}).get("ready") == FLEET:
+    async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
+        if any((job.get("status") or {}).get("ready") == FLEET for _, job in batch):
             return
     raise RuntimeError("the pods did not run within 300 s")
 

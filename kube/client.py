@@ -1,4 +1,4 @@
-"""A small asynchronous client of the Kubernetes API: verbs, paging, watching, and retries that a user can trust."""
+"""A small asynchronous client of the Kubernetes API: verbs, paging, streaming, and retries that a user can trust."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import os
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +31,8 @@ _BROKEN = (
     ConnectionError,
 )
 _LONGEST_PAUSE = 5.0
+# A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
+_LONGEST_SILENCE = 150.0
 
 
 class Client:
@@ -108,7 +111,7 @@ class Client:
         It is asked for in protobuf, which costs the server a fraction of what JSON does.
         """
         accept = f"{PROTOBUF}, {JSON}"
-        await self.request(verb, path, body=body, content_type=content_type, accept=accept, decode=False)
+        await self.request(verb, path, body=body, content_type=content_type, accept=accept, decode=_nothing)
 
     async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
@@ -130,9 +133,9 @@ class Client:
         content_type: str = JSON,
         patience: float | None = None,
         accept: str = JSON,
-        decode: bool = True,
+        decode: Callable[[bytes], Any] | None = None,
     ) -> Any:
-        """Send one request and decode its answer, trying again while that can help.
+        """Send one request and decode its answer, as JSON unless told otherwise, trying again while that can help.
 
         A repeated POST may meet its own first attempt (409 AlreadyExists), and a repeated DELETE its own success
         (404): callers that create or delete handle these, as they must in any case.
@@ -158,20 +161,20 @@ class Client:
         while True:
             try:
                 async with self._slots:
-                    return await self._once(verb, url, data, headers, limits, decode)
+                    return await self._once(verb, url, data, headers, limits, decode or _content)
             except ApiError as error:
                 if error.status == 401 and self.connection.credentials is not None and not renewed:
                     # They were taken back before they expired; the next attempt has new ones.
                     renewed = True
                     continue
-                pause = error.retry_after if error.retry_after is not None else _backoff(attempt)
+                pause = error.retry_after if error.retry_after is not None else backoff(attempt)
                 if not error.transient or time.monotonic() + pause > give_up:
                     raise
             except aiohttp.ClientConnectorCertificateError as error:
                 # A certificate does not become a trusted one by asking again.
                 raise Unreachable(self.connection.server, _plain(error)) from error
             except _BROKEN as error:
-                pause = _backoff(attempt)
+                pause = backoff(attempt)
                 if time.monotonic() + pause > give_up:
                     raise Unreachable(self.connection.server, _plain(error)) from error
             attempt += 1
@@ -184,16 +187,14 @@ class Client:
         data: bytes | None,
         headers: dict[str, str],
         limits: aiohttp.ClientTimeout,
-        decode: bool,
+        decode: Callable[[bytes], Any],
     ) -> Any:
         credential, tls = await self._credential()
         signed = headers | _signature(credential) if credential is not None else headers
         async with self._open().request(verb, url, data=data, headers=signed, timeout=limits, ssl=tls) as response:
             raw = await response.read()
             if response.status < 300:
-                if not decode:
-                    return None
-                return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
+                return decode(raw)
             self._heed(response.status, credential)
             after = response.headers.get("Retry-After", "")
             raise api_error(response.status, _decoded(raw), verb, url.path, float(after) if after.isdigit() else None)
@@ -235,40 +236,58 @@ class Client:
                 return
             query["continue"] = token
 
-    async def watch(
-        self, path: str, params: Mapping[str, str] | None = None, timeout: float = 300.0
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of a watch until the server ends it or ``timeout`` seconds have passed.
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON, timeout: float = 300.0
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """GET something that goes on for long, such as a watch; it is begun once, and not tried again.
+
+        Gives the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
+        server was silent for so long that it may be gone without a word.
 
         Args:
-            path: the collection to watch.
-            params: selectors and ``resourceVersion``.
+            path: what to get.
+            params: its query.
+            accept: the media type to ask for.
             timeout: seconds.
 
         Raises:
-            ApiError: the server refused the watch, or sent an ERROR event (410 Gone: list again).
-            Unreachable: the connection broke.
+            ApiError: the server refused.
+            Unreachable: no answer, or the connection broke.
         """
-        query = dict(params or {}) | {"watch": "1", "timeoutSeconds": str(max(1, int(timeout)))}
-        limits = aiohttp.ClientTimeout(total=timeout + 10)
+        server, (credential, tls) = self.connection.server, await self._credential()
+        headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})
+        limits = aiohttp.ClientTimeout(total=timeout, sock_read=min(timeout, _LONGEST_SILENCE))
+        request = self._open().get(
+            _url(server, path, tuple((params or {}).items())),
+            headers=headers,
+            timeout=limits,
+            read_bufsize=2**20,
+            ssl=tls,
+        )
         try:
-            url, (credential, tls) = self.connection.server + path, await self._credential()
-            signed = _signature(credential) if credential is not None else None
-            async with self._open().get(
-                url, params=query, headers=signed, timeout=limits, read_bufsize=2**20, ssl=tls
-            ) as response:
-                if response.status >= 300:
-                    self._heed(response.status, credential)
-                    raise api_error(response.status, _decoded(await response.read()), "WATCH", path, None)
-                async for line in response.content:
-                    if line.strip():
-                        event = json.loads(line)
-                        if event.get("type") == "ERROR":
-                            status = event.get("object") or {}
-                            raise api_error(int(status.get("code") or 500), status, "WATCH", path, None)
-                        yield event
+            async with asyncio.timeout(self._request_timeout):
+                response = await request
         except _BROKEN as error:
-            raise Unreachable(self.connection.server, _plain(error)) from error
+            raise Unreachable(server, _plain(error)) from error
+        async with response:
+            if response.status >= 300:
+                self._heed(response.status, credential)
+                after = response.headers.get("Retry-After", "")
+                wait = float(after) if after.isdigit() else None
+                raise api_error(response.status, _decoded(await response.read()), "GET", path, wait)
+            async with aclosing(_chunks(response, server)) as chunks:
+                yield chunks
+
+
+async def _chunks(response: aiohttp.ClientResponse, server: str) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    except TimeoutError:
+        return
+    except _BROKEN as error:
+        raise Unreachable(server, _plain(error)) from error
 
 
 # Thousands of requests differ in nothing but their bodies: what they have in common is made once.
@@ -290,7 +309,7 @@ def _signature(credential: Credential) -> dict[str, str]:
     return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}
 
 
-def _backoff(attempt: int) -> float:
+def backoff(attempt: int) -> float:
     """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
     ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
     return ceiling * (0.5 + random.random() / 2)
@@ -312,6 +331,14 @@ def _plain(error: BaseException) -> str:
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _content(raw: bytes) -> Any:
+    return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
+
+
+def _nothing(_: bytes) -> None:
+    return None
 
 
 def _decoded(raw: bytes) -> Any:

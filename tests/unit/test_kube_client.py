@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,114 +14,15 @@ from aiohttp import web
 
 from kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
 from kube.bulk import for_each
+from tests.support.apiserver import Server, cut, ok, serving, silent, status, text
 
 NODES = "/api/v1/nodes"
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def ok(body: Any) -> Answer:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        return web.json_response(body)
-
-    return answer
-
-
-def status(code: int, reason: str, message: str, **headers: str) -> Answer:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        body = {"kind": "Status", "code": code, "reason": reason, "message": message}
-        return web.json_response(body, status=code, headers={k.replace("_", "-"): v for k, v in headers.items()})
-
-    return answer
-
-
-def text(code: int, body: str) -> Answer:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        return web.Response(status=code, text=body)
-
-    return answer
-
-
-async def cut(request: web.Request) -> web.StreamResponse:
-    """Begin an answer of a thousand bytes and drop the connection after a few of them."""
-    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
-    await response.prepare(request)
-    await response.write(b'{"kind":')
-    assert request.transport is not None
-    request.transport.abort()
-    return response
-
-
-async def silent(_: web.Request) -> web.StreamResponse:
-    await asyncio.Event().wait()
-    raise AssertionError
-
-
-def stream(*events: Any, end: bool = True) -> Answer:
-    """Send watch events, one a line, then end the answer, or break the connection."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for event in events:
-            await response.write(json.dumps(event).encode() + b"\n")
-        if not end:
-            assert request.transport is not None
-            request.transport.abort()
-        return response
-
-    return answer
-
-
-@dataclass
-class Seen:
-    """One request as it arrived."""
-
-    verb: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-    at: float
-
-
-@dataclass
-class Server:
-    """Answers each request with the next of its answers, the last one for ever; remembers what it was asked."""
-
-    address: str = ""
-    answers: list[Answer] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        self.seen.append(
-            Seen(request.method, request.path, dict(request.query), dict(request.headers), body, time.monotonic())
-        )
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return await answer(request)
-
-    def client(self, **options: Any) -> Client:
-        options.setdefault("patience", 5.0)
-        return Client(Connection(self.address, "test", {"Authorization": "Bearer t"}), **options)
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    made = Server()
-    runner = web.AppRunner(_application(made), shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    made.address = f"http://{host}:{port}"
-    yield made
-    await runner.cleanup()
-
-
-def _application(server: Server) -> web.Application:
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.handle)
-    return application
+    async with serving() as found:
+        yield found
 
 
 # --- one request -----------------------------------------------------------------------------------------------------
@@ -289,7 +189,7 @@ async def test_no_more_requests_are_under_way_than_connections(server: Server) -
     assert most == 3
 
 
-# --- lists and watches -----------------------------------------------------------------------------------------------
+# --- lists ---------------------------------------------------------------------------------------------------------
 
 
 async def test_a_list_is_read_page_by_page(server: Server) -> None:
@@ -304,65 +204,6 @@ async def test_a_list_is_read_page_by_page(server: Server) -> None:
     assert pages == [[{"n": 1}, {"n": 2}], [], [{"n": 3}]]
     assert [seen.query.get("continue") for seen in server.seen] == [None, "t1", "t1", "t2"]
     assert all(seen.query["limit"] == "2" and seen.query["labelSelector"] == "a=b" for seen in server.seen)
-
-
-async def test_a_watch_yields_events_until_the_server_ends_it(server: Server) -> None:
-    events = [{"type": "ADDED", "object": {"n": n}} for n in range(3)]
-    server.answers = [stream(*events)]
-    async with server.client() as client:
-        seen = [event async for event in client.watch(NODES, {"resourceVersion": "7"}, timeout=60)]
-    assert seen == events
-    assert server.seen[0].query == {"watch": "1", "timeoutSeconds": "60", "resourceVersion": "7"}
-
-
-async def test_events_come_as_they_happen(server: Server) -> None:
-    more = asyncio.Event()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b'{"type":"ADDED"}\n')
-        await more.wait()
-        await response.write(b'{"type":"DELETED"}\n')
-        return response
-
-    server.answers = [answer]
-    async with server.client() as client:
-        events = client.watch(NODES)
-        assert await anext(events) == {"type": "ADDED"}
-        more.set()
-        assert await anext(events) == {"type": "DELETED"}
-
-
-async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
-    event = {"type": "ADDED", "object": {"data": "x" * 1_500_000}}  # etcd's limit of a request
-    server.answers = [stream(event)]
-    async with server.client() as client:
-        assert [found async for found in client.watch(NODES)] == [event]
-
-
-async def test_an_error_event_ends_a_watch_with_its_status(server: Server) -> None:
-    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
-    server.answers = [stream({"type": "ADDED"}, {"type": "ERROR", "object": gone})]
-    async with server.client() as client:
-        events = client.watch(NODES)
-        assert await anext(events) == {"type": "ADDED"}
-        with pytest.raises(ApiError, match="410 Expired: too old resource version"):
-            await anext(events)
-
-
-async def test_a_refused_watch_says_why(server: Server) -> None:
-    server.answers = [status(403, "Forbidden", "no")]
-    async with server.client() as client:
-        with pytest.raises(ApiError, match=f"WATCH {NODES}: 403 Forbidden: no"):
-            await anext(client.watch(NODES))
-
-
-async def test_a_watch_whose_connection_breaks_says_so(server: Server) -> None:
-    server.answers = [stream({"type": "ADDED"}, end=False)]
-    async with server.client() as client:
-        with pytest.raises(Unreachable):
-            [event async for event in client.watch(NODES)]
 
 
 # --- many at once ----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kube.watch import watch
 
 V1, BETA = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 
@@ -156,10 +157,10 @@ async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
     login.gives(token="a")
     server.valid = {"a"}
     async with login.client() as client:
-        assert [event async for event in client.watch("/api/v1/nodes")] == [{"items": []}]
+        assert [batch async for batch in watch(client, "/api/v1/nodes")] == [[]]
         server.valid = {"b"}
         with pytest.raises(ApiError, match="401"):
-            [event async for event in client.watch("/api/v1/nodes")]
+            [batch async for batch in watch(client, "/api/v1/nodes")]
         login.gives(token="b")
         assert await client.get("/api/v1/nodes") == {"items": []}
 

@@ -1,0 +1,123 @@
+"""A small HTTP server in place of an API server: it answers as a test tells it to and remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from kube import Client, Connection
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def ok(body: Any) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(body)
+
+    return answer
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+        return web.json_response(body, status=code, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    return answer
+
+
+def text(code: int, body: str) -> Answer:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, text=body)
+
+    return answer
+
+
+async def cut(request: web.Request) -> web.StreamResponse:
+    """Begin an answer of a thousand bytes and drop the connection after a few of them."""
+    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(b'{"kind":')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def silent(_: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def stream(*events: Any, end: bool = True) -> Answer:
+    """Send watch events, one a line, then end the answer, or break the connection."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for event in events:
+            await response.write(json.dumps(event).encode() + b"\n")
+        if not end:
+            assert request.transport is not None
+            request.transport.abort()
+        return response
+
+    return answer
+
+
+@dataclass
+class Seen:
+    """One request as it arrived."""
+
+    verb: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    at: float
+
+
+@dataclass
+class Server:
+    """Answers each request with the next of its answers, the last one for ever; remembers what it was asked."""
+
+    address: str = ""
+    answers: list[Answer] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        self.seen.append(
+            Seen(request.method, request.path, dict(request.query), dict(request.headers), body, time.monotonic())
+        )
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+    def client(self, **options: Any) -> Client:
+        options.setdefault("patience", 5.0)
+        return Client(Connection(self.address, "test", {"Authorization": "Bearer t"}), **options)
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Server]:
+    """A server that listens."""
+    made = Server()
+    runner = web.AppRunner(_application(made), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    made.address = f"http://{host}:{port}"
+    yield made
+    await runner.cleanup()
+
+
+def _application(server: Server) -> web.Application:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.handle)
+    return application

@@ -1,0 +1,227 @@
+"""Following a collection: what a listener hears of it, whatever happens to the server meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kube import ApiError, Client, Unreachable
+from kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
+from tests.support.apiserver import Answer, Server, ok, serving, silent, status, stream
+
+NODES = "/api/v1/nodes"
+GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+Item = dict[str, Any]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as found:
+        yield found
+
+
+def item(name: str, version: int, **fields: Any) -> Item:
+    return {"metadata": {"name": name, "resourceVersion": str(version)}, **fields}
+
+
+def page(version: int, *items: Item, more: str = "") -> Answer:
+    return ok({"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(items)})
+
+
+def happens(kind: str, *items: Item) -> list[Item]:
+    return [{"type": kind, "object": each} for each in items]
+
+
+async def hear(client: Client, count: int, **options: Any) -> list[News[Item]]:
+    """The first news of a collection, single events one by one."""
+    heard: list[News[Item]] = []
+    async with asyncio.timeout(20), aclosing(follow(client, NODES, **options)) as news:
+        async for each in news:
+            heard += [Events([event]) for event in each.events] if isinstance(each, Events) else [each]
+            if len(heard) >= count:
+                break
+    return heard
+
+
+def one(kind: Any, found: Item) -> Events[Item]:
+    return Events([Event(kind, found["metadata"]["name"], found)])
+
+
+# --- one watch -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_watch_yields_events_until_the_server_ends_it(server: Server) -> None:
+    events = happens("ADDED", *(item(f"n{n}", n) for n in range(3)))
+    server.answers = [stream(*events)]
+    async with server.client() as client:
+        batches = [batch async for batch in watch(client, NODES, {"resourceVersion": "7"}, timeout=60)]
+    assert batches[0] == []
+    assert [found for batch in batches for found in batch] == [("ADDED", event["object"]) for event in events]
+    assert server.seen[0].query == {"watch": "1", "timeoutSeconds": "60", "resourceVersion": "7"}
+
+
+async def test_events_come_as_they_happen_though_they_come_in_pieces(server: Server) -> None:
+    more = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{}}\n{"type":')
+        await more.wait()
+        await response.write(b'"DELETED","object":{}}\n')
+        return response
+
+    server.answers = [answer]
+    async with server.client() as client, aclosing(watch(client, NODES)) as batches:
+        assert await anext(batches) == []
+        assert await anext(batches) == [("ADDED", {})]
+        more.set()
+        assert await anext(batches) == [("DELETED", {})]
+
+
+async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
+    large = item("large", 1, data="x" * 1_500_000)  # etcd's limit of a request
+    server.answers = [stream(*happens("ADDED", large))]
+    async with server.client() as client:
+        assert [batch async for batch in watch(client, NODES)] == [[], [("ADDED", large)]]
+
+
+async def test_an_error_event_ends_a_watch_with_its_status(server: Server) -> None:
+    server.answers = [stream({"type": "ERROR", "object": GONE})]
+    async with server.client() as client:
+        with pytest.raises(ApiError, match="410 Expired: too old resource version"):
+            [batch async for batch in watch(client, NODES)]
+
+
+async def test_a_refused_watch_says_why(server: Server) -> None:
+    server.answers = [status(403, "Forbidden", "no")]
+    async with server.client() as client:
+        with pytest.raises(ApiError, match=f"GET {NODES}: 403 Forbidden: no"):
+            [batch async for batch in watch(client, NODES)]
+
+
+async def test_a_watch_whose_connection_breaks_says_so(server: Server) -> None:
+    server.answers = [stream(*happens("ADDED", item("a", 1)), end=False)]
+    async with server.client() as client:
+        with pytest.raises(Unreachable):
+            [batch async for batch in watch(client, NODES)]
+
+
+async def test_a_server_that_takes_no_watch_is_not_waited_for_without_end(server: Server) -> None:
+    server.answers = [silent]
+    async with server.client(request_timeout=0.3) as client:
+        with pytest.raises(Unreachable, match="no answer in time"):
+            [batch async for batch in watch(client, NODES)]
+
+
+# --- a list, then watches --------------------------------------------------------------------------------------------
+
+
+async def test_a_list_is_read_page_by_page_and_watched_from_its_version(server: Server) -> None:
+    a, b, c = item("a", 3), item("b", 4), item("c", 12)
+    server.answers = [page(10, a, more="t"), page(10, b), stream(*happens("ADDED", c)), silent]
+    async with server.client() as client:
+        heard = await hear(client, 4, params={"labelSelector": "x=y"}, page=1)
+    assert heard == [one("ADDED", a), one("ADDED", b), Synced("10"), one("ADDED", c)]
+    first, second, watched = server.seen[:3]
+    assert first.query == {"labelSelector": "x=y", "limit": "1"}
+    assert second.query == {"labelSelector": "x=y", "limit": "1", "continue": "t"}
+    assert (watched.query["resourceVersion"], watched.query["labelSelector"]) == ("10", "x=y")
+    assert watched.query["allowWatchBookmarks"] == "true"
+
+
+async def test_the_next_watch_begins_after_the_last_event_or_bookmark(server: Server) -> None:
+    a, changed = item("a", 3), item("a", 11)
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "20"}}}
+    server.answers = [page(10, a), stream(*happens("MODIFIED", changed)), stream(bookmark)]
+    server.answers += [stream(*happens("DELETED", item("a", 21))), silent]
+    async with server.client() as client:
+        heard = await hear(client, 4)
+    assert heard == [one("ADDED", a), Synced("10"), one("MODIFIED", changed), one("DELETED", item("a", 21))]
+    assert [seen.query["resourceVersion"] for seen in server.seen[1:4]] == ["10", "11", "20"]
+
+
+async def test_what_was_deleted_while_the_server_forgot_is_told_after_a_new_list(server: Server) -> None:
+    a, b, c = item("a", 3), item("b", 4), item("c", 30)
+    server.answers = [page(10, a, b), stream({"type": "ERROR", "object": GONE}), page(31, b, c), silent]
+    async with server.client() as client:
+        heard = await hear(client, 7)
+    assert heard[:3] == [one("ADDED", a), one("ADDED", b), Synced("10")]
+    assert heard[3:] == [one("MODIFIED", b), one("ADDED", c), Events([Event("DELETED", "a", None)]), Synced("31")]
+
+
+async def test_a_page_that_expired_begins_the_list_anew(server: Server) -> None:
+    a, b = item("a", 3), item("b", 4)
+    server.answers = [page(10, a, more="t"), status(410, "Expired", "continue is too old"), page(20, b), silent]
+    async with server.client() as client:
+        heard = await hear(client, 4)
+    assert heard == [one("ADDED", a), one("ADDED", b), Events([Event("DELETED", "a", None)]), Synced("20")]
+
+
+async def test_an_interruption_is_told_once_and_so_is_its_end(server: Server) -> None:
+    a, c = item("a", 3), item("c", 12)
+    unwell = status(503, "ServiceUnavailable", "starting")
+    server.answers = [page(10, a), stream(end=False), unwell, unwell, stream(*happens("ADDED", c)), silent]
+    async with server.client() as client:
+        heard = await hear(client, 5)
+    assert heard[:2] == [one("ADDED", a), Synced("10")]
+    assert isinstance(heard[2], Interrupted)
+    assert isinstance(heard[2].error, Unreachable)
+    assert heard[3:] == [Resumed(), one("ADDED", c)]
+    assert {seen.query["resourceVersion"] for seen in server.seen[1:]} == {"10"}
+
+
+async def test_a_refusal_after_the_first_list_is_an_interruption(server: Server) -> None:
+    # A server that has just started does not know the roles yet.
+    server.answers = [page(10), status(403, "Forbidden", "not yet"), page(11), silent]
+    async with server.client() as client:
+        heard = await hear(client, 3)
+    assert isinstance(heard[1], Interrupted)
+    assert heard[2] == Resumed()
+
+
+async def test_a_first_list_that_is_refused_is_an_error(server: Server) -> None:
+    server.answers = [status(403, "Forbidden", "nodes is forbidden")]
+    async with server.client() as client:
+        with pytest.raises(ApiError, match="nodes is forbidden"):
+            await hear(client, 1)
+
+
+async def test_a_first_list_without_an_answer_is_an_error(server: Server) -> None:
+    server.answers = [status(500, "InternalError", "etcd")]
+    async with server.client(patience=0.2) as client:
+        with pytest.raises(ApiError, match="etcd"):
+            await hear(client, 1)
+
+
+async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Server) -> None:
+    """Its versions begin anew; a watch from the version of the old state would wait in silence."""
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
+    server.answers = [page(100, item("a", 3)), stream(bookmark), page(51, item("b", 4)), silent]
+    async with server.client() as client:
+        heard = await hear(client, 5)
+    assert heard[2:] == [one("ADDED", item("b", 4)), Events([Event("DELETED", "a", None)]), Synced("51")]
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(server: Server) -> None:
+    server.answers = [page(10), stream()]
+    async with server.client() as client:
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await hear(client, 100)
+    assert time.monotonic() - began < 5
+    assert len(server.seen) < 12
+
+
+async def test_keys_have_the_namespace_where_there_is_one(server: Server) -> None:
+    pod = {"metadata": {"name": "p", "namespace": "default", "resourceVersion": "5"}}
+    server.answers = [page(10, pod), silent]
+    async with server.client() as client:
+        assert await hear(client, 1) == [Events([Event("ADDED", "default/p", pod)])]
