@@ -199,7 +199,7 @@ def test_what_others_put_on_a_node_is_no_drift() -> None:
     assert patches(POOL, 0, live_node(node)) == (None, None)
 
 
-@pytest.mark.parametrize("what", ALTERATIONS.keys() - {"everything missing", "missing taint"})
+@pytest.mark.parametrize("what", sorted(ALTERATIONS.keys() - {"everything missing", "missing taint"}))
 def test_putting_a_field_right_leaves_alone_what_is_not_the_pools(what: str) -> None:
     ours = stored()
     ALTERATIONS[what][0](ours)

@@ -188,7 +188,7 @@ def test_an_empty_file_is_a_control_plane_without_nodes(text: str) -> None:
             "a number of nodes",
         ),
         (SMALL.replace("gpu-8x", "GPU_8x"), "spec.nodeGroups[0].name", "write gpu-8x"),
-        (SMALL.replace("charts/queue", "queues/queue"), "spec.clusterAddons[0].chart", "write charts/queue"),
+        (SMALL.replace("charts/queue", "queues/queue"), "spec.clusterAddons[0].chart", 'write "charts/queue"'),
         (SMALL.replace("valuesObject: |", "valuesObject:"), "spec.clusterAddons[0].valuesObject", "valuesObject: |"),
         (SMALL.replace("memory: 1360Gi", "? \n          : 5"), "spec.nodeGroups[0].nodeTemplate.capacity", "no text"),
     ],
