@@ -11,7 +11,8 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.kwok_node_group import ClusterLike
 from lives import usage
-from lives.stages import API_VERSION, stage_objects
+from lives.stages import stage_objects
+from spec.kwok_stages import API_VERSION
 from spec.lifecycles import PodLifecycle
 from spec.usage import PodUsage
 

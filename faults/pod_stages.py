@@ -11,11 +11,11 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from faults.records import FAULT_LABEL
+from spec.kwok_stages import FOR_EVER, Match, absent, exists, is_in, stage
 from spec.pod_effects import PodEffects
 
-STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
 _WEIGHT = 1_000_000
-_FOR_EVER = 10 * 365 * 86_400_000
 _BACK_OFF = 10
 _CRASHED = "CrashLoopBackOff"
 # The last four hexadecimal digits of the UID, which are random, as a number from 0 to 65,535.
@@ -40,43 +40,43 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
     """
     match = [*_selected(effects, nodes), *_once(effects, since)]
     if effects.action == "stuck":
-        held = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
-        return [_stage(name, "", [held, *match], {"delay": {"durationMilliseconds": _FOR_EVER}, "next": {}})]
-    alive = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
+        held = exists(".metadata.deletionTimestamp")
+        return [_stage(name, "", [held, *match], {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}})]
+    alive = absent(".metadata.deletionTimestamp")
     match = [alive, *match]
     if effects.action == "imagePull":
         return _image_pull(name, effects, match)
     if effects.action == "evict":
-        running = _in(".status.phase", "Running")
+        running = is_in(".status.phase", "Running")
         return [_stage(name, "", [running, *match], {**_after(effects), "next": _status(_evicted(effects))})]
     return _failing(name, effects, match)
 
 
-def _failing(name: str, effects: PodEffects, match: list[Object]) -> list[Object]:
+def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
     """A container fails; where the pod restarts it, it is started again after a back-off, and fails again."""
     init = effects.action == "failInit"
-    phase = _in(".status.phase", "Pending" if init else "Running")
+    phase = is_in(".status.phase", "Pending" if init else "Running")
     statuses = ".status.initContainerStatuses" if init else ".status.containerStatuses"
     waits = f'([{statuses}[]?.state.waiting.reason] | any(. == "{_CRASHED}") | tostring)'
-    first = [phase, _in(waits, "false")] if init else [phase, _in(waits, "false"), _in(_count(statuses), "some")]
+    first = [phase, is_in(waits, "false")] if init else [phase, is_in(waits, "false"), is_in(_count(statuses), "some")]
     if not effects.repeat:
-        first.append(_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
+        first.append(is_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
     fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(_failed(effects, init))})
     again = {
         "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
         "next": _status(_restarted(effects, init)),
     }
-    return [fails, _stage(name, "-restart", [phase, _in(waits, "true"), *match], again)]
+    return [fails, _stage(name, "-restart", [phase, is_in(waits, "true"), *match], again)]
 
 
-def _image_pull(name: str, effects: PodEffects, match: list[Object]) -> list[Object]:
+def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
     """An image cannot be pulled: the kubelet tries, backs off, and tries again."""
     reason = '([.status.containerStatuses[]?.state.waiting.reason // ""] | first // "")'
-    pending = _in(".status.phase", "Pending")
+    pending = is_in(".status.phase", "Pending")
     tries = _stage(
         name,
         "",
-        [pending, _in(f'({reason} | . == "ErrImagePull" | tostring)', "false"), *match],
+        [pending, is_in(f'({reason} | . == "ErrImagePull" | tostring)', "false"), *match],
         {
             "delay": {
                 "durationFrom": {
@@ -89,51 +89,38 @@ def _image_pull(name: str, effects: PodEffects, match: list[Object]) -> list[Obj
     backs_off = _stage(
         name,
         "-back-off",
-        [pending, _in(reason, "ErrImagePull"), *match],
+        [pending, is_in(reason, "ErrImagePull"), *match],
         {"delay": {"durationMilliseconds": 2_000}, "next": _status(_unpulled(effects, "ImagePullBackOff"))},
     )
     return [tries, backs_off]
 
 
-def _stage(name: str, suffix: str, match: list[Object], rest: Object) -> Object:
-    return {
-        "apiVersion": "kwok.x-k8s.io/v1alpha1",
-        "kind": "Stage",
-        "metadata": {"name": f"kumulus-fault-{name}{suffix}", "labels": {"kumulus.io/fault": name}},
-        "spec": {
-            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
-            "selector": {"matchExpressions": match},
-            "weight": _WEIGHT,
-            **rest,
-        },
-    }
-
-
-def _in(key: str, *values: str) -> Object:
-    return {"key": key, "operator": "In", "values": list(values)}
+def _stage(name: str, suffix: str, match: list[Match], rest: Object) -> Object:
+    labels = {FAULT_LABEL: name}
+    return stage(f"kumulus-fault-{name}{suffix}", "Pod", match, {"weight": _WEIGHT, **rest}, labels)
 
 
 def _count(statuses: str) -> str:
     return f'(if ({statuses} // []) == [] then "none" else "some" end)'
 
 
-def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Object]:
-    found = [_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
+def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
+    found = [is_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
     if effects.namespaces:
-        found.append(_in(".metadata.namespace", *effects.namespaces))
+        found.append(is_in(".metadata.namespace", *effects.namespaces))
     if effects.owner_kinds:
-        found.append(_in(".metadata.ownerReferences.[].kind", *effects.owner_kinds))
+        found.append(is_in(".metadata.ownerReferences.[].kind", *effects.owner_kinds))
     if nodes:
-        found.append(_in(".spec.nodeName", *sorted(nodes)))
+        found.append(is_in(".spec.nodeName", *sorted(nodes)))
     if effects.percent < 100:
-        found.append(_in(f"({_DRAW} < {round(655.36 * effects.percent)} | tostring)", "true"))
+        found.append(is_in(f"({_DRAW} < {round(655.36 * effects.percent)} | tostring)", "true"))
     return found
 
 
-def _once(effects: PodEffects, since: str) -> list[Object]:
+def _once(effects: PodEffects, since: str) -> list[Match]:
     if effects.repeat:
         return []
-    return [_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true")]
+    return [is_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true")]
 
 
 def _after(effects: PodEffects) -> Object:

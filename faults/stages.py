@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from faults import pods
-from faults.pod_stages import STAGES, pod_stages
+from faults.pod_stages import pod_stages
 from faults.records import FAULT_LABEL, Record
 from kube import ApiError
+from spec.kwok_stages import STAGES
 from spec.names import node_name
 from spec.pools import Pool
 

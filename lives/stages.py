@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lives import draws, selection, states, templates
+from spec import kwok_stages
 from spec.distributions import Distribution
 from spec.lifecycles import Failure, PodLifecycle
 
-API_VERSION = "kwok.x-k8s.io/v1alpha1"
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
 
@@ -151,11 +151,7 @@ class _Stages:
         template: str,
         delay: dict[str, Any] | None = None,
     ) -> StageObject:
-        spec = {
-            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
-            "selector": selector,
-            "weight": 1,
-            **({"delay": delay} if delay else {}),
-            "steps": [{"patch": {"subresource": "status", "root": "status", "template": template}}],
-        }
+        patch = {"subresource": "status", "root": "status", "template": template}
+        rest = {"weight": 1, **({"delay": delay} if delay else {}), "steps": [{"patch": patch}]}
+        spec = kwok_stages.spec("Pod", selector, rest)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)

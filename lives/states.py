@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from spec import kwok_stages
+from spec.kwok_stages import jq
+
 CONDITION = "kumulus.io/lifecycle"
 
 State = Literal["pulling", "initializing", "starting", "ready", "ended"]
@@ -72,10 +75,10 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
         condition: a jq expression that is true for them.
     """
     expressions = [
-        _jq(".status.phase", "In", "Pending"),
-        _jq(".status.startTime", "DoesNotExist"),
-        _jq(".metadata.deletionTimestamp", "DoesNotExist"),
-        *([] if condition == "true" else [_jq(condition, "In", "true")]),
+        jq(kwok_stages.is_in(".status.phase", "Pending")),
+        jq(kwok_stages.absent(".status.startTime")),
+        jq(kwok_stages.absent(".metadata.deletionTimestamp")),
+        *([] if condition == "true" else [jq(kwok_stages.is_in(condition, "true"))]),
     ]
     return {**({"matchLabels": labels} if labels else {}), "matchExpressions": expressions}
 
@@ -85,17 +88,13 @@ def is_in(lifecycle: str, state: State) -> dict[str, Any]:
     mark = f".status.conditions[]? | select(.type == {json.dumps(CONDITION)}) | .reason"
     return {
         "matchExpressions": [
-            _jq(mark, "In", lifecycle),
-            _jq(".metadata.deletionTimestamp", "DoesNotExist"),
-            _jq(_STATE, "In", state),
+            jq(kwok_stages.is_in(mark, lifecycle)),
+            jq(kwok_stages.absent(".metadata.deletionTimestamp")),
+            jq(kwok_stages.is_in(_STATE, state)),
         ]
     }
 
 
 def which(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
     """A selector narrowed to pods for which a jq expression has a value."""
-    return {**selector, "matchExpressions": [*selector["matchExpressions"], _jq(expression, "In", value)]}
-
-
-def _jq(key: str, operator: str, *values: str) -> dict[str, Any]:
-    return {"jq": {"key": key, "operator": operator, **({"values": list(values)} if values else {})}}
+    return {**selector, "matchExpressions": [*selector["matchExpressions"], jq(kwok_stages.is_in(expression, value))]}

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from lives.stages import API_VERSION, stage_objects
+from lives.stages import stage_objects
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
+from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
 from spec.nodes import node_manifest
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Said, wanted

@@ -18,11 +18,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import toolchain
-from lives.stages import API_VERSION
 from lives.usage import NAME, resource_usage
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
+from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
 from spec.nodes import node_manifest
 from tests.integration.conftest import NODES, PODS, Plane, Said, wanted

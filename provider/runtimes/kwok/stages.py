@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from spec.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+from spec.kwok_stages import FOR_EVER, absent, exists, is_in, not_in, stage
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
-_FOR_EVER = 10 * 365 * 86_400_000
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 
 # jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
@@ -36,31 +36,6 @@ _REMAINING = """
     | if $left > 0 then "\\($left)ms" else "0s" end
   else "0s" end
 """.strip().replace("DELAY_ANNOTATION", DELAY_ANNOTATION)
-
-
-def _stage(name: str, kind: str, selector: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "kwok.x-k8s.io/v1alpha1",
-        "kind": "Stage",
-        "metadata": {"name": name},
-        "spec": {
-            "resourceRef": {"apiGroup": "v1", "kind": kind},
-            "selector": {"matchExpressions": selector},
-            **spec,
-        },
-    }
-
-
-def _absent(key: str) -> dict[str, Any]:
-    return {"key": key, "operator": "DoesNotExist"}
-
-
-def _in(key: str, *values: str) -> dict[str, Any]:
-    return {"key": key, "operator": "In", "values": list(values)}
-
-
-def _not_in(key: str, *values: str) -> dict[str, Any]:
-    return {"key": key, "operator": "NotIn", "values": list(values)}
 
 
 _READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
@@ -210,60 +185,60 @@ phase: Succeeded
 def stages() -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents."""
     return [
-        _stage(
+        stage(
             "node-initialize",
             "Node",
-            [_not_in(_READY, "True"), _absent(_FAULTS)],
+            [not_in(_READY, "True"), absent(_FAULTS)],
             {"next": {"statusTemplate": _NODE_INITIALIZE}},
         ),
-        _stage(
+        stage(
             "node-heartbeat-with-lease",
             "Node",
-            [_in(".status.phase", "Running"), _in(_READY, "True"), _absent(_FAULTS)],
+            [is_in(".status.phase", "Running"), is_in(_READY, "True"), absent(_FAULTS)],
             {
                 "delay": {"durationMilliseconds": 600_000, "jitterDurationMilliseconds": 610_000},
                 "next": {"statusTemplate": _NODE_HEARTBEAT},
             },
         ),
-        _stage(
+        stage(
             # It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
             "node-faulted",
             "Node",
-            [{"key": _FAULTS, "operator": "Exists"}, {"key": _BOOT_ID, "operator": "DoesNotExist"}],
-            {"delay": {"durationMilliseconds": _FOR_EVER}, "next": {}},
+            [exists(_FAULTS), absent(_BOOT_ID)],
+            {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}},
         ),
-        _stage(
+        stage(
             "node-rebooted",
             "Node",
-            [{"key": _BOOT_ID, "operator": "Exists"}, _not_in(_READY, "True")],
+            [exists(_BOOT_ID), not_in(_READY, "True")],
             {
                 "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
                 "next": {"statusTemplate": _NODE_REBOOTED},
             },
         ),
-        _stage(
+        stage(
             "pod-ready",
             "Pod",
-            [_absent(".metadata.deletionTimestamp"), _in(".status.phase", "Pending"), _not_in(_READY, "True")],
+            [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
             {"next": {"statusTemplate": _POD_READY}},
         ),
-        _stage(
+        stage(
             "pod-complete",
             "Pod",
             [
-                _absent(".metadata.deletionTimestamp"),
-                _in(".status.phase", "Running"),
-                _in(".metadata.ownerReferences.[].kind", "Job"),
+                absent(".metadata.deletionTimestamp"),
+                is_in(".status.phase", "Running"),
+                is_in(".metadata.ownerReferences.[].kind", "Job"),
             ],
             {
                 "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
                 "next": {"statusTemplate": _POD_COMPLETE},
             },
         ),
-        _stage(
+        stage(
             "pod-delete",
             "Pod",
-            [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}],
+            [exists(".metadata.deletionTimestamp")],
             {"next": {"delete": True}},
         ),
     ]

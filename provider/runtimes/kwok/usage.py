@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spec.kwok_stages import API_VERSION, not_in, stage
+
 KINDS = ("pods", "gpus")
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"
 ADDRESS = {"type": "ExternalDNS", "address": "localhost"}
@@ -35,30 +37,11 @@ _XID = _of_node("metadata.annotations", "kumulus.io/gpu-xid", "double(%s)", "0.0
 
 def stages() -> list[dict[str, Any]]:
     """A stage that gives each node an address at which its kubelet can be reached."""
-    return [
-        {
-            "apiVersion": "kwok.x-k8s.io/v1alpha1",
-            "kind": "Stage",
-            "metadata": {"name": "node-kubelet-address"},
-            "spec": {
-                "resourceRef": {"apiGroup": "v1", "kind": "Node"},
-                "selector": {
-                    "matchExpressions": [
-                        {
-                            "key": f'.status.addresses[]? | select(.type == "{ADDRESS["type"]}") | .address',
-                            "operator": "NotIn",
-                            "values": [ADDRESS["address"]],
-                        }
-                    ]
-                },
-                # Before the heartbeat, which matches as well.
-                "weight": 1,
-                "next": {
-                    "statusTemplate": f"addresses:\n- {{address: {ADDRESS['address']}, type: {ADDRESS['type']}}}\n"
-                },
-            },
-        }
-    ]
+    address = f'.status.addresses[]? | select(.type == "{ADDRESS["type"]}") | .address'
+    template = f"addresses:\n- {{address: {ADDRESS['address']}, type: {ADDRESS['type']}}}\n"
+    # The weight puts it before the heartbeat, which matches as well.
+    rest = {"weight": 1, "next": {"statusTemplate": template}}
+    return [stage("node-kubelet-address", "Node", [not_in(address, ADDRESS["address"])], rest)]
 
 
 def metric(kind: str) -> dict[str, Any]:
@@ -69,7 +52,7 @@ def metric(kind: str) -> dict[str, Any]:
     """
     series = _resource_series() + (_gpu_series() if kind == "gpus" else [])
     return {
-        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "Metric",
         "metadata": {"name": "kumulus-usage"},
         "spec": {"path": "/metrics/nodes/{nodeName}/metrics/resource", "metrics": series},

@@ -1,0 +1,67 @@
+"""KWOK's ``Stage`` objects and the selectors in them, as plain mappings (API reference: kwok.x-k8s.io/v1alpha1).
+
+The provider plugin imports this file: it imports nothing that is not light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+API_VERSION = "kwok.x-k8s.io/v1alpha1"
+STAGES = f"/apis/{API_VERSION}/stages"
+FOR_EVER = 10 * 365 * 86_400_000
+"""A delay in milliseconds that does not end while a cluster lives."""
+
+Match = Mapping[str, Any]
+"""One expression of a selector."""
+
+
+def stage(
+    name: str, kind: str, match: Sequence[Match], rest: Mapping[str, Any], labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A ``Stage`` object.
+
+    Args:
+        name: the object's name.
+        kind: what it is played on, ``Node`` or ``Pod``.
+        match: the expressions that one has to fulfil, all of them.
+        rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
+        labels: of the object.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Stage",
+        "metadata": {"name": name, **({"labels": dict(labels)} if labels else {})},
+        "spec": spec(kind, {"matchExpressions": list(match)}, rest),
+    }
+
+
+def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a stage; arguments as for :func:`stage`, with the whole ``selector``."""
+    return {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": selector, **rest}
+
+
+def is_in(key: str, *values: str) -> Match:
+    """That a jq expression yields one of some texts."""
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def not_in(key: str, *values: str) -> Match:
+    """That a jq expression yields none of some texts."""
+    return {"key": key, "operator": "NotIn", "values": list(values)}
+
+
+def exists(key: str) -> Match:
+    """That a jq expression yields something."""
+    return {"key": key, "operator": "Exists"}
+
+
+def absent(key: str) -> Match:
+    """That a jq expression yields nothing."""
+    return {"key": key, "operator": "DoesNotExist"}
+
+
+def jq(match: Match) -> Match:
+    """An expression in the newer form, in which KWOK tells jq from CEL."""
+    return {"jq": match}
