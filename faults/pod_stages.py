@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from faults import pod_statuses
 from faults.records import FAULT_LABEL
 from spec.kwok_stages import FOR_EVER, Match, absent, exists, is_in, stage
 from spec.pod_effects import PodEffects
@@ -48,7 +49,9 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
         return _image_pull(name, effects, match)
     if effects.action == "evict":
         running = is_in(".status.phase", "Running")
-        return [_stage(name, "", [running, *match], {**_after(effects), "next": _status(_evicted(effects))})]
+        return [
+            _stage(name, "", [running, *match], {**_after(effects), "next": _status(pod_statuses.evicted(effects))})
+        ]
     return _failing(name, effects, match)
 
 
@@ -61,10 +64,10 @@ def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]
     first = [phase, is_in(waits, "false")] if init else [phase, is_in(waits, "false"), is_in(_count(statuses), "some")]
     if not effects.repeat:
         first.append(is_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
-    fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(_failed(effects, init))})
+    fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(pod_statuses.failed(effects, init))})
     again = {
         "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
-        "next": _status(_restarted(effects, init)),
+        "next": _status(pod_statuses.restarted(effects, init)),
     }
     return [fails, _stage(name, "-restart", [phase, is_in(waits, "true"), *match], again)]
 
@@ -83,14 +86,14 @@ def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Obje
                     "jq": {"expression": f'{reason} | if . == "ImagePullBackOff" then "20s" else "0s" end'}
                 }
             },
-            "next": _status(_unpulled(effects, "ErrImagePull")),
+            "next": _status(pod_statuses.unpulled(effects, "ErrImagePull")),
         },
     )
     backs_off = _stage(
         name,
         "-back-off",
         [pending, is_in(reason, "ErrImagePull"), *match],
-        {"delay": {"durationMilliseconds": 2_000}, "next": _status(_unpulled(effects, "ImagePullBackOff"))},
+        {"delay": {"durationMilliseconds": 2_000}, "next": _status(pod_statuses.unpulled(effects, "ImagePullBackOff"))},
     )
     return [tries, backs_off]
 
@@ -146,190 +149,3 @@ def _back_off(statuses: str) -> str:
 
 def _status(template: str) -> Object:
     return {"statusTemplate": template}
-
-
-def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
-    """A template with the fault's own values; what pods are called cannot end a text or begin a template."""
-    hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
-    words = {
-        "STATUSES": "initContainerStatuses" if init else "containerStatuses",
-        "CONTAINERS": "initContainers" if init else "containers",
-        "EXIT_CODE": str(effects.exit_code),
-        "REASON": _text(effects.reason or "Error"),
-        "MESSAGE": _text(effects.message),
-        "HIT": hit,
-    }
-    for word, value in words.items():
-        template = template.replace(word, value)
-    return template
-
-
-def _text(text: str) -> str:
-    """A text in a template of YAML with Go's templates in it, which it must not begin."""
-    return json.dumps(text.replace("{{", "{ {"))
-
-
-_BEGIN = """
-{{ $now := Now }}
-{{ $root := . }}
-"""
-
-_NOT_READY = """
-- {type: Ready, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
-- {type: ContainersReady, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
-"""
-
-_FAILED = (
-    _BEGIN
-    + """
-{{ $ends := eq .spec.restartPolicy "Never" }}
-{{ $why := "ContainersNotReady" }}
-{{ if $ends }}{{ $why = "PodFailed" }}
-phase: Failed
-{{ end }}
-startTime: {{ or .status.startTime $now | Quote }}
-conditions:
-"""
-    + _NOT_READY.replace("WHY", "{{ $why }}")
-    + """
-STATUSES:
-{{ range $index, $container := .spec.CONTAINERS }}
-{{ $count := 0 }}
-{{ range $root.status.STATUSES }}{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}{{ end }}
-{{ with $container }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  {{ if HIT }}
-  {{ if $ends }}
-  restartCount: {{ $count }}
-  state:
-  {{ else }}
-  restartCount: {{ add1 $count }}
-  state: {waiting: {reason: CrashLoopBackOff, message: back-off restarting failed container}}
-  lastState:
-  {{ end }}
-    terminated:
-      exitCode: EXIT_CODE
-      reason: REASON
-      message: MESSAGE
-      startedAt: {{ or $root.status.startTime $now | Quote }}
-      finishedAt: {{ $now | Quote }}
-  {{ else }}
-  restartCount: {{ $count }}
-  {{ if $ends }}
-  state: {terminated: {exitCode: 143, reason: Error, finishedAt: {{ $now | Quote }}}}
-  {{ else }}
-  state: {running: {startedAt: {{ or $root.status.startTime $now | Quote }}}}
-  {{ end }}
-  {{ end }}
-{{ end }}
-{{ end }}
-"""
-)
-
-_RESTARTED = (
-    _BEGIN
-    + """
-STATUSES:
-{{ range $index, $status := .status.STATUSES }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  restartCount: {{ .restartCount }}
-  ready: READY
-  started: true
-  state: {running: {startedAt: {{ $now | Quote }}}}
-  {{ with .lastState }}{{ with .terminated }}
-  lastState:
-    terminated:
-      exitCode: {{ .exitCode }}
-      reason: {{ .reason | Quote }}
-      message: {{ or .message "" | Quote }}
-      startedAt: {{ .startedAt | Quote }}
-      finishedAt: {{ .finishedAt | Quote }}
-  {{ end }}{{ end }}
-{{ end }}
-"""
-)
-_READY_AGAIN = """
-conditions:
-- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
-- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
-"""
-
-_EVICTED = (
-    _BEGIN
-    + """
-phase: Failed
-reason: Evicted
-message: MESSAGE
-conditions:
-- type: DisruptionTarget
-  status: "True"
-  reason: TerminationByKubelet
-  message: MESSAGE
-  lastTransitionTime: {{ $now | Quote }}
-"""
-    + _NOT_READY.replace("WHY", "PodFailed")
-    + """
-containerStatuses:
-{{ range .spec.containers }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  restartCount: 0
-  state: {terminated: {exitCode: 137, reason: Error, finishedAt: {{ $now | Quote }}}}
-{{ end }}
-"""
-)
-
-_UNPULLED = (
-    _BEGIN
-    + """
-startTime: {{ or .status.startTime $now | Quote }}
-conditions:
-"""
-    + _NOT_READY.replace("WHY", "ContainersNotReady")
-    + """
-containerStatuses:
-{{ range $index, $container := .spec.containers }}
-{{ with $container }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  restartCount: 0
-  {{ if HIT }}
-  state: {waiting: {reason: PULL_REASON, message: PULL_MESSAGE}}
-  {{ else }}
-  state: {waiting: {reason: ContainerCreating}}
-  {{ end }}
-{{ end }}
-{{ end }}
-"""
-)
-
-
-def _failed(effects: PodEffects, init: bool) -> str:
-    return _filled(_FAILED, effects, init)
-
-
-def _restarted(effects: PodEffects, init: bool) -> str:
-    """Running again; a pod whose init container runs is not ready yet."""
-    template = _RESTARTED + ("" if init else _READY_AGAIN)
-    return _filled(template.replace("READY", "false" if init else "true"), effects, init)
-
-
-def _evicted(effects: PodEffects) -> str:
-    return _filled(_EVICTED, effects)
-
-
-def _unpulled(effects: PodEffects, reason: str) -> str:
-    detail = effects.message or ("rpc error: image not found" if reason == "ErrImagePull" else "Back-off pulling image")
-    return _filled(_UNPULLED.replace("PULL_REASON", reason).replace("PULL_MESSAGE", _text(detail)), effects)
