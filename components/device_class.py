@@ -6,7 +6,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.kwok_node_group import ClusterLike
+from components.resources import ClusterLike
 from spec.slices import RESOURCE_API, device_class_expression
 
 

@@ -96,9 +96,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             Fault(
                 fault.name,
                 fault=fault,
-                cluster_name=self.cluster_name,
-                kubeconfig=self.cluster.kubeconfig,
-                cluster_identity=self.cluster.identity,
+                cluster=self.cluster,
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     depends_on=[pools[name] for name in fault.nodes],
@@ -116,9 +114,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         HyperNodes(
             f"{resource_name}-hypernodes",
             fabrics=[Fabric.of(pool) for pool in loaded.pools if pool.group in groups],
-            cluster_name=self.cluster_name,
-            kubeconfig=self.cluster.kubeconfig,
-            cluster_identity=self.cluster.identity,
+            cluster=self.cluster,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # An add-on may bring the CRD.

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
-from components.kwok_node_group import ClusterLike
+from components.resources import ClusterLike
 from spec.addons import Addon
 
 

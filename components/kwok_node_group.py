@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import pulumi
 
-from components.resources import Cluster, Lifetime, NodePool
+from components.resources import ClusterLike, NodePool
 from spec.errors import SpecError
 from spec.expand import pools as expand
 from spec.model import ClusterSpec
 from spec.pools import Pool
-
-
-class ClusterLike(Protocol):
-    """What a node group needs to know of its cluster; every cluster component has it."""
-
-    cluster_name: str
-    kubeconfig: pulumi.Output[str]
-    identity: pulumi.Output[str]
-    resource: Cluster
-    lifetime: Lifetime
 
 
 class KwokNodeGroup(pulumi.ComponentResource):
@@ -105,9 +95,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
             NodePool(
                 pool.name,
                 pool=pool,
-                cluster_name=cluster.cluster_name,
-                kubeconfig=cluster.kubeconfig,
-                cluster_identity=cluster.identity,
+                cluster=cluster,
                 # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
                 opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.resource),
             )

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.kwok_node_group import ClusterLike
+from components.resources import ClusterLike
 from lives import usage
 from lives.stages import stage_objects
 from spec.kwok_stages import API_VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pulumi
 
@@ -53,15 +53,45 @@ class Cluster(pulumi.CustomResource):
         super().__init__("kumulus:index:Cluster", resource_name, properties, opts)
 
 
-class NodePool(pulumi.CustomResource):
+class ClusterLike(Protocol):
+    """What is needed to know of a cluster to put something into it; every cluster component has it."""
+
+    cluster_name: str
+    kubeconfig: pulumi.Output[str]
+    identity: pulumi.Output[str]
+    resource: Cluster
+    lifetime: Lifetime
+
+
+class _InCluster(pulumi.CustomResource):
+    """A resource of the plugin's inside a cluster, whose place is among its inputs.
+
+    Another identity of the cluster (the UID of its kube-system namespace) means another resource.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        resource_name: str,
+        cluster: ClusterLike,
+        properties: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None,
+    ) -> None:
+        place = {
+            "clusterName": cluster.cluster_name,
+            "kubeconfig": cluster.kubeconfig,
+            "clusterIdentity": cluster.identity,
+        }
+        super().__init__(token, resource_name, {**place, **properties}, opts)
+
+
+class NodePool(_InCluster):
     """``kumulus:index:NodePool``: the emulated nodes of one node group in one availability zone.
 
     Args:
         resource_name: its name in the stack.
         pool: the nodes.
-        cluster_name: name of the cluster.
-        kubeconfig: path of the cluster's kubeconfig.
-        cluster_identity: UID of the cluster's kube-system namespace; another one means other nodes.
+        cluster: the cluster component it belongs to.
         opts: Pulumi's resource options.
     """
 
@@ -72,29 +102,19 @@ class NodePool(pulumi.CustomResource):
         resource_name: str,
         *,
         pool: Pool,
-        cluster_name: pulumi.Input[str],
-        kubeconfig: pulumi.Input[str],
-        cluster_identity: pulumi.Input[str],
+        cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        properties = {
-            "clusterName": cluster_name,
-            "kubeconfig": kubeconfig,
-            "clusterIdentity": cluster_identity,
-            **pool_to_properties(pool),
-        }
-        super().__init__("kumulus:index:NodePool", resource_name, properties, opts)
+        super().__init__("kumulus:index:NodePool", resource_name, cluster, pool_to_properties(pool), opts)
 
 
-class HyperNodes(pulumi.CustomResource):
+class HyperNodes(_InCluster):
     """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster.
 
     Args:
         resource_name: its name in the stack.
         fabrics: the pools, as far as HyperNodes follow from them.
-        cluster_name: name of the cluster.
-        kubeconfig: path of the cluster's kubeconfig.
-        cluster_identity: UID of the cluster's kube-system namespace.
+        cluster: the cluster component it belongs to.
         opts: Pulumi's resource options.
     """
 
@@ -103,29 +123,20 @@ class HyperNodes(pulumi.CustomResource):
         resource_name: str,
         *,
         fabrics: Sequence[Fabric],
-        cluster_name: pulumi.Input[str],
-        kubeconfig: pulumi.Input[str],
-        cluster_identity: pulumi.Input[str],
+        cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        properties = {
-            "clusterName": cluster_name,
-            "kubeconfig": kubeconfig,
-            "clusterIdentity": cluster_identity,
-            "pools": fabrics_to_plain(fabrics),
-        }
-        super().__init__("kumulus:index:HyperNodes", resource_name, properties, opts)
+        pools = fabrics_to_plain(fabrics)
+        super().__init__("kumulus:index:HyperNodes", resource_name, cluster, {"pools": pools}, opts)
 
 
-class Fault(pulumi.CustomResource):
+class Fault(_InCluster):
     """``kumulus:index:Fault``: something that goes wrong on nodes or with pods while it is declared.
 
     Args:
         resource_name: its name in the stack.
         fault: the fault, with its nodes.
-        cluster_name: name of the cluster.
-        kubeconfig: path of the cluster's kubeconfig.
-        cluster_identity: UID of the cluster's kube-system namespace; another one means other nodes.
+        cluster: the cluster component it belongs to.
         opts: Pulumi's resource options.
     """
 
@@ -134,15 +145,10 @@ class Fault(pulumi.CustomResource):
         resource_name: str,
         *,
         fault: ResolvedFault,
-        cluster_name: pulumi.Input[str],
-        kubeconfig: pulumi.Input[str],
-        cluster_identity: pulumi.Input[str],
+        cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         properties = {
-            "clusterName": cluster_name,
-            "kubeconfig": kubeconfig,
-            "clusterIdentity": cluster_identity,
             "name": fault.name,
             "kind": fault.kind,
             "nodes": to_plain(fault.nodes),
@@ -150,7 +156,7 @@ class Fault(pulumi.CustomResource):
             "pods": fault.pods.to_plain() if fault.pods else None,
             "lost": dict(fault.lost),
         }
-        super().__init__("kumulus:index:Fault", resource_name, properties, opts)
+        super().__init__("kumulus:index:Fault", resource_name, cluster, properties, opts)
 
 
 class Lifetime(pulumi.CustomResource):
