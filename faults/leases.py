@@ -12,7 +12,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kube import ApiError
+from kube import ApiError, objects
 from kube.media import MERGE_PATCH
 
 if TYPE_CHECKING:
@@ -39,20 +39,9 @@ async def take(client: Client, node: str, holder: dict[str, Any] | None) -> None
     spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
     metadata = {"annotations": {_KEPT_BY: json.dumps(holder)}} if holder else {}
     body = {"metadata": metadata, "spec": spec}
-    try:
-        await client.write("PATCH", f"{_LEASES}/{node}", body, content_type=MERGE_PATCH)
-        return
-    except ApiError as error:
-        if error.status != 404:
-            raise
     renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": renewed}}
-    try:
-        await client.write("POST", _LEASES, fresh)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-        await client.write("PATCH", f"{_LEASES}/{node}", body, content_type=MERGE_PATCH)
+    await objects.merge_or_create(client, f"{_LEASES}/{node}", body, fresh)
 
 
 async def keeper(client: Client) -> dict[str, Any] | None:

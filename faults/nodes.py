@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faults import leases, pods
-from kube import ApiError
+from kube import ApiError, objects
 from kube.bulk import for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from spec.active_faults import ActiveFault, faults_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kube import Client
 
 _NODES = "/api/v1/nodes"
-_CONFLICT_TRIES = 8
 _SEEN_AFTER = 1.0
 _UNKNOWN = Condition("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
@@ -145,7 +144,7 @@ def _wakes(each: _Turn) -> bool:
 async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, result: Turned, now: str) -> None:
     before, after = each.kubelets()
     if after == "gone":
-        await _ignoring_404(client.delete(f"{_NODES}/{each.name}"))
+        await objects.remove(client, f"{_NODES}/{each.name}")
         result.removed += 1
         return
     if before == "silent" != after:
@@ -172,16 +171,17 @@ async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wan
     path = f"{_NODES}/{name}"
     if change.status is not None:
         await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
-    for attempt in range(_CONFLICT_TRIES if change.taints else 0):
+    if not change.taints:
+        return
+
+    async def taint() -> bool:
         node = await client.get(path)
         taints = taints_after(node["spec"].get("taints") or [], had, wanted)
         body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
-        try:
-            await client.write("PATCH", path, body, content_type=MERGE_PATCH)
-            return
-        except ApiError as error:
-            if error.status != 409 or attempt == _CONFLICT_TRIES - 1:
-                raise
+        await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+        return True
+
+    await objects.persist(taint, path, f"node {name}")
 
 
 async def _ignoring_404(request: Any) -> bool:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 from kube import ApiError
 from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kube.objects import remove
+from kube.pods import PODS, UNFINISHED, each_bound, path_of
 
 if TYPE_CHECKING:
     import asyncio
 
     from kube import Client
 
-_PODS = "/api/v1/pods"
-# Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
-_ASK_SINGLY = 40
 RESUMED = "kumulus.io/resumed"
 
 
@@ -28,22 +27,7 @@ async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
         ApiError, Unreachable: the server could not be asked.
     """
     found: list[dict[str, Any]] = []
-    among = set(nodes)
-
-    async def page_through(selector: str) -> None:
-        async for page in client.pages(_PODS, {"fieldSelector": f"{selector},status.phase!=Succeeded"}):
-            found.extend(
-                pod
-                for pod in page
-                if pod["spec"].get("nodeName") in among and pod["status"].get("phase") in ("Pending", "Running")
-            )
-
-    if len(among) > _ASK_SINGLY:
-        await page_through("spec.nodeName!=,status.phase!=Failed")
-        return found
-    outcome = await for_each(sorted(among), lambda node: page_through(f"spec.nodeName={node}"), workers=16)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await each_bound(client, nodes, found.append, unfinished=True)
     return found
 
 
@@ -58,20 +42,15 @@ async def selected(client: Client, labels: Mapping[str, str], namespaces: Collec
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    query = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+    query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     if labels:
         query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     return [
         pod
-        async for page in client.pages(_PODS, query)
+        async for page in client.pages(PODS, query)
         for pod in page
         if not namespaces or pod["metadata"]["namespace"] in namespaces
     ]
-
-
-def path_of(pod: Mapping[str, Any]) -> str:
-    """The path of a pod."""
-    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
 async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> int:
@@ -96,15 +75,15 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
     }
     failed = {"status": {"phase": "Failed", "conditions": [condition]}}
 
-    async def remove(pod: dict[str, Any]) -> None:
+    async def fail(pod: dict[str, Any]) -> None:
         try:
             await client.write("PATCH", f"{path_of(pod)}/status", failed, content_type=STRATEGIC_MERGE_PATCH)
-            await client.delete(path_of(pod), {"gracePeriodSeconds": 0})
+            await remove(client, path_of(pod), {"gracePeriodSeconds": 0})
         except ApiError as error:
             if error.status != 404:
                 raise
 
-    outcome = await for_each(await on(client, nodes), remove, workers=client.connections, stop=stop)
+    outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
     _raise(outcome)
     return len(outcome.done)
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kube import ApiError
-from kube.media import MERGE_PATCH
+from kube import objects
 from spec.active_faults import ActiveFault, faults_of
 from spec.errors import SpecError
 from spec.node_effects import NodeEffects, node_effects_from
@@ -164,12 +163,12 @@ async def write_pool(client: Client, pool: Pool) -> None:
 
 async def forget_fault(client: Client, name: str) -> None:
     """Remove a fault's record."""
-    await _forget(client, f"kumulus-fault-{name}")
+    await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
 
 
 async def forget_pool(client: Client, name: str) -> None:
     """Remove a pool's record."""
-    await _forget(client, f"kumulus-pool-{name}")
+    await objects.remove(client, f"{_MAPS}/kumulus-pool-{name}")
 
 
 def now() -> str:
@@ -180,23 +179,4 @@ def now() -> str:
 async def _write(client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object]) -> None:
     text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
     body = {"metadata": {"name": name, "labels": dict(labels)}, "data": {"record": text}}
-    try:
-        await client.write("PATCH", f"{_MAPS}/{name}", body, content_type=MERGE_PATCH)
-        return
-    except ApiError as error:
-        if error.status != 404:
-            raise
-    try:
-        await client.write("POST", _MAPS, body)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-        await client.write("PATCH", f"{_MAPS}/{name}", body, content_type=MERGE_PATCH)
-
-
-async def _forget(client: Client, name: str) -> None:
-    try:
-        await client.delete(f"{_MAPS}/{name}")
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    await objects.merge_or_create(client, f"{_MAPS}/{name}", body, body)

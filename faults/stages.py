@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faults import pods
 from faults.pod_stages import pod_stages
 from faults.records import FAULT_LABEL, Record
-from kube import ApiError
+from kube import ApiError, objects
 from spec.kwok_stages import STAGES
 from spec.names import node_name
 from spec.pools import Pool
@@ -34,9 +34,9 @@ async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None
     wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
     try:
         for name in await _names(client, record.name) - set(wanted):
-            await _delete(client, name)
-        for name, stage in wanted.items():
-            await _put(client, name, stage)
+            await objects.remove(client, f"{STAGES}/{name}")
+        for stage in wanted.values():
+            await objects.replace(client, STAGES, stage)
     except ApiError as error:
         if error.status == 404:
             raise NoStages from None
@@ -54,7 +54,7 @@ async def remove(client: Client, record: Record) -> None:
         return
     try:
         for name in await _names(client, record.name):
-            await _delete(client, name)
+            await objects.remove(client, f"{STAGES}/{name}")
     except ApiError as error:
         if error.status != 404:
             raise
@@ -62,29 +62,8 @@ async def remove(client: Client, record: Record) -> None:
     await _wake(client, record)
 
 
-async def _put(client: Client, name: str, stage: dict[str, Any]) -> None:
-    try:
-        await client.write("POST", STAGES, stage)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-        # Replaced whole: a merge would keep what the stage no longer has.
-        there = await client.get(f"{STAGES}/{name}")
-        stage["metadata"]["resourceVersion"] = there["metadata"]["resourceVersion"]
-        await client.request("PUT", f"{STAGES}/{name}", body=stage)
-
-
 async def _names(client: Client, fault: str) -> set[str]:
-    found = client.pages(STAGES, {"labelSelector": f"{FAULT_LABEL}={fault}"})
-    return {stage["metadata"]["name"] async for page in found for stage in page}
-
-
-async def _delete(client: Client, name: str) -> None:
-    try:
-        await client.delete(f"{STAGES}/{name}")
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    return set(await objects.names(client, STAGES, {"labelSelector": f"{FAULT_LABEL}={fault}"}))
 
 
 async def _wake(client: Client, record: Record) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kube import ApiError
+from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
-from kube.media import MERGE_PATCH
 from spec.hypernodes import HyperNode
 from spec.pools import CLUSTER_LABEL
 
@@ -102,13 +101,8 @@ async def converge(
             "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster}},
             "spec": wanted[name].spec(),
         }
-        try:
-            await client.write("POST", HYPERNODES, body)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            # One of ours that differs, or that lost its label.
-            await client.write("PATCH", f"{HYPERNODES}/{name}", body, content_type=MERGE_PATCH)
+        # Merged into one of ours that differs, or that lost its label.
+        await objects.create_or_merge(client, HYPERNODES, body)
 
     wrong = {*seen.altered, *seen.missing}
     writes = [name for name in wanted if name in wrong]
@@ -120,11 +114,7 @@ async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[
     """Remove HyperNodes; one that is gone already is no failure. Returns what `converge` does."""
 
     async def delete(name: str) -> None:
-        try:
-            await client.delete(f"{HYPERNODES}/{name}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        await objects.remove(client, f"{HYPERNODES}/{name}")
 
     return _failures(await for_each(names, delete, workers=client.connections, stop=stop))
 

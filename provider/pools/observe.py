@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kube import ApiError
+from kube import objects
 from kube.bulk import for_each
 from provider.pools.compare import FieldDifference, field_differences
 from provider.pools.live import NODES, LiveNode, live_node
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Up to this many missing names are asked for one by one; beyond it one list of names only is cheaper.
 _ASK_SINGLY = 50
-_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 @dataclass
@@ -122,24 +121,15 @@ def _gone(pool: Pool) -> set[str]:
 
 async def get_node(client: Client, name: str) -> LiveNode | None:
     """Return one node, or None when it does not exist."""
-    try:
-        return live_node(await client.get(f"{NODES}/{name}"))
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
+    found = await objects.find(client, f"{NODES}/{name}")
+    return live_node(found) if found is not None else None
 
 
 async def _existing(client: Client, names: list[str]) -> list[str]:
     """Return those of the names that exist although they did not come with the pool's label."""
     if len(names) > _ASK_SINGLY:
         among = set(names)
-        return [
-            item["metadata"]["name"]
-            async for page in client.pages(NODES, limit=2000, accept=_METADATA_ONLY)
-            for item in page
-            if item["metadata"]["name"] in among
-        ]
+        return [name for name in await objects.names(client, NODES) if name in among]
     there: list[str] = []
 
     async def ask(name: str) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kube import ApiError
+from kube import ApiError, objects
 from kube.bulk import Interrupted, for_each
 from kube.media import STRATEGIC_MERGE_PATCH
+from kube.pods import each_bound, path_of
 from provider.engine import Reporter
 
 if TYPE_CHECKING:
     from kube import Client
 
-_PODS = "/api/v1/pods"
-# Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
-_ASK_SINGLY = 40
 _PATIENCE = 60.0
 
 
@@ -45,34 +43,16 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
     Args:
         client: the cluster's API.
         nodes: names of nodes.
-        running: only those in phase Pending or Running; finished ones hold nothing.
+        running: only those that have not ended; finished ones hold nothing.
     """
     found: list[Bound] = []
 
-    def look(pod: dict[str, object]) -> None:
-        spec, status, meta = pod.get("spec"), pod.get("status"), pod.get("metadata")
-        assert isinstance(spec, dict)
-        assert isinstance(meta, dict)
-        phase = status.get("phase") if isinstance(status, dict) else None
-        ended = phase in ("Succeeded", "Failed")
-        if spec.get("nodeName") in nodes and not (running and ended):
-            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
-            found.append(Bound(meta["uid"], path, _JOB_TRACKING in meta.get("finalizers", ()) and not ended))
+    def look(pod: dict[str, Any]) -> None:
+        meta, ended = pod["metadata"], pod["status"].get("phase") in ("Succeeded", "Failed")
+        tracked = _JOB_TRACKING in meta.get("finalizers", ()) and not ended
+        found.append(Bound(meta["uid"], path_of(pod), tracked))
 
-    if len(nodes) <= _ASK_SINGLY:
-
-        async def ask(node: str) -> None:
-            async for page in client.pages(_PODS, {"fieldSelector": f"spec.nodeName={node}"}):
-                for pod in page:
-                    look(pod)
-
-        outcome = await for_each(sorted(nodes), ask, workers=16, most_failures=1)
-        if outcome.failed:
-            raise outcome.failed[0][1]
-    else:
-        async for page in client.pages(_PODS, {"fieldSelector": "spec.nodeName!="}):
-            for pod in page:
-                look(pod)
+    await each_bound(client, nodes, look, unfinished=running)
     return found
 
 
@@ -110,7 +90,7 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
             try:
                 if pod.tracked:
                     await client.write("PATCH", pod.path, _UNTRACK, content_type=STRATEGIC_MERGE_PATCH)
-                await client.delete(pod.path, {"gracePeriodSeconds": 0})
+                await objects.remove(client, pod.path, {"gracePeriodSeconds": 0})
             except ApiError as error:
                 if error.status != 404:
                     raise

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kube import ApiError
+from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH
 from provider.pools.compare import FieldDifference
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from kube import Client
 
 SLICES = f"/apis/{RESOURCE_API}/resourceslices"
-_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 250
-_TRIES = 8
 # Up to this many slices that came without the pool's label are asked for by name, to tell altered from missing.
 _ASK_SINGLY = 50
 
@@ -98,7 +96,7 @@ async def observe_slices(
         raise _explained(error) from None
     strays = [name for name, ordinal in unseen.items() if ordinal in nodes]
     for name in strays if len(strays) <= _ASK_SINGLY else ():
-        if (stray := await _get(client, name)) is not None:
+        if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
             look(stray)
     found.missing = sorted(ordinal for ordinal in unseen.values() if ordinal in nodes)
     return found
@@ -113,21 +111,24 @@ async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, no
     """
     body = json.dumps(slice_manifest(pool, devices, ordinal, node_uid), separators=(",", ":")).encode()
     name = slice_name(node_name(pool.name, ordinal), devices.driver)
-    for _ in range(_TRIES):
+    path = f"{SLICES}/{name}"
+
+    async def attempt() -> bool:
         try:
             await client.write("POST", SLICES, body)
-            return
+            return True
         except ApiError as error:
             if error.status != 409:
                 raise _explained(error) from None
-        there = await _get(client, name)
+        there = await objects.find(client, path)
         if there is None:
-            continue
+            return False
         if not slice_differences(pool, devices, ordinal, node_uid, there):
-            return
-        if await _mend(client, pool, devices, ordinal, node_uid, live_slice(pool, devices, ordinal, node_uid, there)):
-            return
-    raise ApiError(409, "Conflict", f"resource slice {name} comes and goes", "POST", SLICES)
+            return True
+        live = live_slice(pool, devices, ordinal, node_uid, there)
+        return await _mend(client, pool, devices, ordinal, node_uid, live)
+
+    await objects.persist(attempt, path, f"resource slice {name}")
 
 
 async def _mend(client: Client, pool: Pool, devices: Devices, ordinal: int, node_uid: str, live: LiveSlice) -> bool:
@@ -183,11 +184,7 @@ async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) ->
     """Delete slices; the garbage collector may be at it too, after their nodes."""
 
     async def remove(name: str) -> None:
-        try:
-            await client.delete(f"{SLICES}/{name}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        await objects.remove(client, f"{SLICES}/{name}")
 
     return await for_each(names, remove, workers=client.connections, stop=stop)
 
@@ -196,8 +193,7 @@ async def slices_of(client: Client, pool_name: str) -> list[str]:
     """The names of all slices that carry the pool's label; none where the API is not served."""
     selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
     try:
-        pages = client.pages(SLICES, selector, limit=2000, accept=_METADATA_ONLY)
-        return [item["metadata"]["name"] async for page in pages for item in page]
+        return await objects.names(client, SLICES, selector)
     except ApiError as error:
         if error.status == 404:
             return []
@@ -206,16 +202,6 @@ async def slices_of(client: Client, pool_name: str) -> list[str]:
 
 def _selector(pool: Pool) -> dict[str, str]:
     return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
-
-
-async def _get(client: Client, name: str) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = await client.get(f"{SLICES}/{name}")
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-    return found
 
 
 def _explained(error: ApiError) -> Exception:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from faults import hold, leases, pods, records, stages
 from faults.nodes import Turned
 from faults.records import Record, record_from
-from kube import ApiError, KubeconfigError, Unreachable
-from provider.connections import Connections, WrongCluster
+from kube import ApiError, KubeconfigError, Unreachable, objects
+from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
-from provider.resources.diffing import differences
+from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed
 from provider.values import contains_unknown
 from spec.fault_consequences import described
 from spec.names import node_name
@@ -20,17 +20,10 @@ from spec.node_sets import from_plain
 if TYPE_CHECKING:
     from kube import Client
 
-_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
 _FAULT_KEYS = ("name", "kind", "nodes", "node", "pods", "lost")
-_KEYS = (*_PLACE_KEYS, *_FAULT_KEYS)
-_REPLACED_BY = ("name", "clusterIdentity", "clusterName")
-_LOOK_PATIENCE = 3.0
-_WORK_PATIENCE = 30.0
-_NODES = "/api/v1/nodes"
-_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
-class Fault(Resource):
+class Fault(Placed):
     """A fault.
 
     Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of its cluster; ``name``, ``kind``; ``nodes`` (by
@@ -39,33 +32,20 @@ class Fault(Resource):
     """
 
     token: ClassVar[str] = "kumulus:index:Fault"
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    own_keys: ClassVar[tuple[str, ...]] = _FAULT_KEYS
+    required: ClassVar[tuple[str, ...]] = ("name", "nodes", "node")
+    replaced_by: ClassVar[tuple[str, ...]] = ("name", *Placed.replaced_by)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        failures = [
-            Failure(key, f"Fault has no input {key!r}; it takes {', '.join(_KEYS)}")
-            for key in inputs
-            if key not in _KEYS and not key.startswith("__")
-        ]
-        required = (*_PLACE_KEYS, "name", "nodes", "node")
-        failures += [Failure(key, "is required") for key in required if inputs.get(key) is None]
-        checked = {key: inputs[key] for key in _KEYS if inputs.get(key) is not None}
+        failures = self.input_failures(inputs)
+        checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
         if not failures and not contains_unknown({key: checked.get(key) for key in _FAULT_KEYS}):
             try:
                 _record(checked)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
         return Checked(checked, failures)
-
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
-        found: list[Difference] = []
-        for key in _KEYS:
-            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
-        return found + ([Difference("drift", "delete")] if old_outputs.get("drift") else [])
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
@@ -81,8 +61,8 @@ class Fault(Resource):
             raise ProviderError("a Fault cannot be imported: declare it in the stack file")
         record = _record(inputs)
         try:
-            client = await self._client(inputs, _LOOK_PATIENCE)
-            holding = (await records.read(client, _LOOK_PATIENCE)).faults.get(record.name)
+            client = await self.client(inputs, LOOK_PATIENCE)
+            holding = (await records.read(client, LOOK_PATIENCE)).faults.get(record.name)
             drift = await _drift(client, record) if holding is not None else ""
         except (KubeconfigError, WrongCluster):
             return None
@@ -106,7 +86,7 @@ class Fault(Resource):
         """See :meth:`Resource.delete`; a fault of a cluster that is gone is over."""
         name = str(known(outputs, "name"))
         try:
-            client = await self._client(outputs, _WORK_PATIENCE)
+            client = await self.client(outputs, WORK_PATIENCE)
             _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
         except (KubeconfigError, WrongCluster):
             return
@@ -118,7 +98,7 @@ class Fault(Resource):
     async def _begin(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
         record = _record(inputs)
         try:
-            client = await self._client(inputs, _WORK_PATIENCE)
+            client = await self.client(inputs, WORK_PATIENCE)
             _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
         except hold.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
@@ -140,18 +120,13 @@ class Fault(Resource):
         record = _record(inputs)
         before = from_plain((old or {}).get("nodes") or {})
         running: int | None = None
-        if not contains_unknown({key: inputs.get(key) for key in _PLACE_KEYS}):
+        if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
             try:
-                client = await self._client(inputs, _LOOK_PATIENCE)
+                client = await self.client(inputs, LOOK_PATIENCE)
                 running = await _running(client, record)
             except (ApiError, Unreachable, KubeconfigError, WrongCluster):
                 running = None
         op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
-
-    async def _client(self, properties: Properties, patience: float) -> Client:
-        return await self._connections.client(
-            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
-        )
 
 
 async def _running(client: Client, record: Record) -> int:
@@ -170,12 +145,7 @@ async def _drift(client: Client, record: Record) -> str:
         awake = names - await leases.taken(client)
         return f"{len(awake):,} nodes are not silent" if awake else ""
     if record.node.kubelet == "gone":
-        back = [
-            item["metadata"]["name"]
-            async for page in client.pages(_NODES, limit=2000, accept=_METADATA_ONLY)
-            for item in page
-            if item["metadata"]["name"] in names
-        ]
+        back = names & set(await objects.names(client, "/api/v1/nodes"))
         return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
     return ""
 

@@ -9,26 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kube import ApiError, KubeconfigError, Unreachable
 from provider import hypernodes
-from provider.connections import Connections, WrongCluster
+from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.hypernodes import CRD, Seen
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
-from provider.resources.diffing import differences
+from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE, Placed
 from provider.values import contains_unknown
 from spec.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
 
 if TYPE_CHECKING:
     from kube import Client
 
-_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
-_KEYS = (*_PLACE_KEYS, "pools")
-_REPLACED_BY = ("clusterIdentity", "clusterName")
-_LOOK_PATIENCE = 3.0
-_WORK_PATIENCE = 30.0
 _NAMED = 5
 
 
-class HyperNodes(Resource):
+class HyperNodes(Placed):
     """The HyperNodes of a cluster's pools.
 
     Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of the cluster, and ``pools``: by name, each with
@@ -36,29 +31,19 @@ class HyperNodes(Resource):
     """
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    own_keys: ClassVar[tuple[str, ...]] = ("pools",)
+    required: ClassVar[tuple[str, ...]] = ("pools",)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        unknown = [key for key in inputs if key not in _KEYS and not key.startswith("__")]
-        failures = [Failure(key, f"HyperNodes has no input {key!r}; it takes {', '.join(_KEYS)}") for key in unknown]
-        failures += [Failure(key, "is required") for key in _KEYS if inputs.get(key) is None]
+        failures = self.input_failures(inputs)
         pools = inputs.get("pools")
         if pools is not None and not contains_unknown(pools):
             problems = fabrics_problems(("pools",), pools)
             failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
             if not problems:
                 inputs = {**inputs, "pools": fabrics_to_plain(fabrics_from(pools))}
-        return Checked({key: inputs[key] for key in _KEYS if key in inputs}, failures)
-
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
-        found: list[Difference] = []
-        for key in _KEYS:
-            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
-        return found + [Difference(f"drift.{key}", "delete") for key in old_outputs.get("drift") or {}]
+        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
@@ -71,8 +56,8 @@ class HyperNodes(Resource):
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
         try:
-            client = await self._client(inputs, _LOOK_PATIENCE)
-            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), _LOOK_PATIENCE)
+            client = await self.client(inputs, LOOK_PATIENCE)
+            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster):
             return None
         except (ApiError, Unreachable) as error:
@@ -95,7 +80,7 @@ class HyperNodes(Resource):
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; those of a cluster that is gone are gone with it."""
         try:
-            client = await self._client(outputs, _WORK_PATIENCE)
+            client = await self.client(outputs, WORK_PATIENCE)
             seen = await hypernodes.look(client, {}, str(known(outputs, "clusterName")))
             problems = await hypernodes.remove(client, seen.extra, op.stop)
         except (KubeconfigError, WrongCluster):
@@ -108,7 +93,7 @@ class HyperNodes(Resource):
     async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
         wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
         try:
-            client = await self._client(inputs, _WORK_PATIENCE)
+            client = await self.client(inputs, WORK_PATIENCE)
             seen = await hypernodes.look(client, wanted, cluster)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"HyperNodes: {error}") from None
@@ -132,11 +117,6 @@ class HyperNodes(Resource):
         except (ApiError, Unreachable):
             outputs = {**inputs, "made": 0, "drift": {"missing": "not known: the cluster does not answer"}}
         return PartialFailure(f"HyperNodes: {problems[0]}", resource_id, outputs, problems[1:])
-
-    async def _client(self, properties: Properties, patience: float) -> Client:
-        return await self._connections.client(
-            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
-        )
 
 
 def _wanted(properties: Properties) -> dict[str, HyperNode]:

@@ -8,18 +8,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kube import ApiError, KubeconfigError, Unreachable
-from provider.connections import Connections, WrongCluster
+from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods
-from provider.pools.converge import Result, converge, explain, remove_nodes, remove_slices
+from provider.pools.converge import converge
 from provider.pools.faulted import forgotten, looked_at, recorded
 from provider.pools.live import NODES, live_node
 from provider.pools.observe import Observation, observe
+from provider.pools.removal import remove_nodes, remove_slices
+from provider.pools.result import Result, explain
 from provider.pools.slices import NotServed
-from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
-from provider.resources.diffing import differences
+from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
 from provider.resources.limit import limited, why
-from provider.values import UNKNOWN, contains_unknown
+from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed
+from provider.values import contains_unknown
 from spec.checks import MOST_REPLICAS
 from spec.consequences import consequences
 from spec.errors import SpecError
@@ -29,17 +31,11 @@ from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_p
 if TYPE_CHECKING:
     from kube import Client
 
-_PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
-_KEYS = (*_PLACE_KEYS, *POOL_KEYS)
-_REPLACED_BY = ("name", "clusterIdentity", "clusterName")
-# A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
-_LOOK_PATIENCE = 3.0
-_WORK_PATIENCE = 30.0
 # After a failure or a Ctrl-C the user is waiting.
 _LAST_LOOK = 1.0
 
 
-class NodePool(Resource):
+class NodePool(Placed):
     """A pool of emulated nodes.
 
     Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of its cluster, and the keys of
@@ -48,20 +44,12 @@ class NodePool(Resource):
     """
 
     token: ClassVar[str] = "kumulus:index:NodePool"
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    own_keys: ClassVar[tuple[str, ...]] = POOL_KEYS
+    replaced_by: ClassVar[tuple[str, ...]] = ("name", *Placed.replaced_by)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        unknown = [key for key in inputs if key not in _KEYS and not key.startswith("__")]
-        failures = [Failure(key, f"NodePool has no input {key!r}; it takes {', '.join(_KEYS)}") for key in unknown]
-        failures += [Failure(key, "is required") for key in _PLACE_KEYS if inputs.get(key) is None]
-        failures += [
-            Failure(key, f"{inputs[key]!r} is not a string")
-            for key in _PLACE_KEYS
-            if not isinstance(inputs.get(key), str) and inputs.get(key) is not None and inputs[key] is not UNKNOWN
-        ]
+        failures = self.input_failures(inputs)
         wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
         if not contains_unknown(wire):
             problems = pool_problems(wire)
@@ -69,14 +57,7 @@ class NodePool(Resource):
             if not problems:
                 # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
                 wire = pool_to_properties(pool_from_properties(wire))
-        return Checked({**{key: inputs[key] for key in _PLACE_KEYS if key in inputs}, **wire}, failures)
-
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
-        found: list[Difference] = []
-        for key in _KEYS:
-            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in _REPLACED_BY)
-        return found + [Difference(f"drift.{key}", "delete") for key in _drift(old_outputs)]
+        return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
@@ -93,9 +74,9 @@ class NodePool(Resource):
             raise ProviderError("a NodePool cannot be imported: declare it, and `pulumi up` takes over nodes it finds")
         pool = _pool(inputs)
         try:
-            client = await self._client(inputs, _LOOK_PATIENCE)
-            faulted, on_record = await looked_at(client, pool, _LOOK_PATIENCE)
-            seen = await observe(client, faulted, patience=_LOOK_PATIENCE)
+            client = await self.client(inputs, LOOK_PATIENCE)
+            faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
+            seen = await observe(client, faulted, patience=LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster):
             return None
         except (ApiError, Unreachable, NotServed) as error:
@@ -120,7 +101,7 @@ class NodePool(Resource):
         """See :meth:`Resource.delete`; nodes of a cluster that is gone are gone with it."""
         try:
             async with limited(op) as stop:
-                client = await self._client(outputs, _WORK_PATIENCE)
+                client = await self.client(outputs, WORK_PATIENCE)
                 result = await remove_nodes(client, await _labelled(client, outputs), stop, op.report)
                 if result.complete:
                     strayed = await _strayed(client, outputs, _formerly(op, outputs))
@@ -148,7 +129,7 @@ class NodePool(Resource):
         there = {**inputs, **left}
         try:
             async with limited(op):
-                client = await self._client(inputs, _WORK_PATIENCE)
+                client = await self.client(inputs, WORK_PATIENCE)
         except TimeoutError:
             raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
@@ -181,7 +162,7 @@ class NodePool(Resource):
         bound = 0
         if going:
             try:
-                client = await self._client(inputs, _LOOK_PATIENCE)
+                client = await self.client(inputs, LOOK_PATIENCE)
                 bound = len(await pods.bound_to(client, going, running=True))
             except (ApiError, Unreachable, KubeconfigError, WrongCluster) as error:
                 op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
@@ -190,11 +171,6 @@ class NodePool(Resource):
             op.report.info(meaning.describe())
         if found := _drift(old_outputs):
             op.report.info(f"drift to repair: {drift.summary(found)}")
-
-    async def _client(self, properties: Properties, patience: float) -> Client:
-        return await self._connections.client(
-            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
-        )
 
 
 def _pool(properties: Properties) -> Pool:

@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from faults.pods import RESUMED
 from provider.errors import ProviderError
 from provider.runtimes.kwok import hung
-from provider.runtimes.kwok.handover import RESUMED
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.ports import Claims, NoFreePort, in_use
 from provider.runtimes.kwok.runtime import KwokRuntime

@@ -13,8 +13,8 @@ import yaml
 
 from kube import Client, Unreachable, load_kubeconfig
 from provider.errors import PartialFailure, ProviderError
-from provider.pools.converge import change_node
 from provider.pools.live import live_node
+from provider.pools.single import change_node
 from spec.applied import APPLIED
 from spec.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
 from tests.integration.conftest import (

@@ -633,7 +633,7 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unused_tcp_port: int
 ) -> None:
     # As 30 s and 5 s are to each other.
-    monkeypatch.setattr("provider.resources.node_pool._WORK_PATIENCE", 0.5)
+    monkeypatch.setattr("provider.resources.node_pool.WORK_PATIENCE", 0.5)
     monkeypatch.setattr("provider.connections._SILENCE", 0.1)
     file = tmp_path / "kubeconfig.yaml"
     document = {

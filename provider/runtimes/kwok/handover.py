@@ -10,21 +10,17 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from faults import leases
-from kube import ApiError, Unreachable
+from faults import leases, pods
+from kube import ApiError, Unreachable, objects
 from kube.bulk import for_each
-from kube.media import MERGE_PATCH
+from kube.pods import PODS, UNFINISHED
 
 if TYPE_CHECKING:
     from kube import Client
 
-RESUMED = "kumulus.io/resumed"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-_UNFINISHED = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PATIENCE = 20.0
 
 
@@ -72,19 +68,13 @@ async def resume(client: Client, *, everything: bool = False) -> None:
     while not await _held(client) and time.monotonic() < give_up:
         await asyncio.sleep(pause)
         pause = min(1.0, pause * 2)
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    change = {"metadata": {"annotations": {RESUMED: now}}}
     waiting = [
-        _path(pod)
-        async for page in client.pages("/api/v1/pods", _UNFINISHED)
+        pod
+        async for page in client.pages(PODS, {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"})
         for pod in page
         if everything or _waits(pod)
     ]
-    await for_each(
-        waiting,
-        lambda path: client.write("PATCH", path, change, content_type=MERGE_PATCH),
-        workers=client.connections,
-    )
+    await pods.resume(client, waiting)
 
 
 async def _held(client: Client) -> bool:
@@ -95,8 +85,7 @@ async def _held(client: Client) -> bool:
         for lease in page
         if lease["spec"].get("holderIdentity")
     }
-    nodes = client.pages("/api/v1/nodes", limit=2000, accept=_METADATA_ONLY)
-    return held.issuperset([node["metadata"]["name"] async for page in nodes for node in page])
+    return held.issuperset(await objects.names(client, "/api/v1/nodes"))
 
 
 def _waits(pod: Mapping[str, Any]) -> bool:
@@ -104,7 +93,3 @@ def _waits(pod: Mapping[str, Any]) -> bool:
     meta = pod["metadata"]
     of_a_job = any(owner.get("kind") == "Job" for owner in meta.get("ownerReferences") or ())
     return of_a_job or "deletionTimestamp" in meta or pod["status"].get("phase") == "Pending"
-
-
-def _path(pod: Mapping[str, Any]) -> str:
-    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"

@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import toolchain
-from kube import ApiError
+from kube import objects
 from kube.bulk import for_each
+from kube.media import STRATEGIC_MERGE_PATCH
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.usage import ADDRESS
 
@@ -21,7 +22,6 @@ _SERVICE = f"/api/v1/namespaces/kube-system/services/{NAME}"
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _API = "v1beta1.metrics.k8s.io"
 _PATIENCE = 30.0
-_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 def port(settings: dict[str, Any]) -> int | None:
@@ -104,12 +104,7 @@ async def register(client: Client, listen: int) -> None:
         },
     }
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
-        try:
-            await client.create(collection, body)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            await client.merge_patch(f"{collection}/{body['metadata']['name']}", {"spec": body["spec"]})
+        await objects.create_or_merge(client, collection, body)
     give_up = time.monotonic() + _PATIENCE
     while time.monotonic() < give_up:
         if await _available(client):
@@ -124,11 +119,7 @@ async def unregister(client: Client) -> None:
         ApiError, Unreachable: the server refused.
     """
     for path in (f"{_API_SERVICES}/{_API}", _SERVICE):
-        try:
-            await client.delete(path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        await objects.remove(client, path)
     addressed = [
         f"/api/v1/nodes/{node['metadata']['name']}/status"
         async for page in client.pages("/api/v1/nodes")
@@ -138,7 +129,7 @@ async def unregister(client: Client) -> None:
     change = {"status": {"addresses": [{"$patch": "delete", "type": ADDRESS["type"]}]}}
     await for_each(
         addressed,
-        lambda path: client.write("PATCH", path, change, content_type=_STRATEGIC_PATCH),
+        lambda path: client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH),
         workers=client.connections,
     )
 

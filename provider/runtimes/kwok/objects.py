@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kube import ApiError
+from kube import ApiError, objects
+from spec.kwok_stages import STAGES
 
 if TYPE_CHECKING:
     from kube import Client
 
 _GROUP = "kwok.x-k8s.io"
-_STAGES = f"/apis/{_GROUP}/v1alpha1/stages"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _TO_DEFINE = "enableCRDs"
 _BASE = {"kumulus.io/stages": "base"}
@@ -80,18 +80,10 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
     await _served(client)
     wanted = {stage["metadata"]["name"]: stage for stage in stages}
     for name in await _names(client) - set(wanted):
-        await _delete(client, name)
+        await objects.remove(client, f"{STAGES}/{name}")
     for name, stage in wanted.items():
         body = {**stage, "metadata": {"name": name, "labels": _BASE}}
-        try:
-            await client.create(_STAGES, body)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            # Replaced whole: a merge would keep what this version's stage no longer has.
-            there = await client.get(f"{_STAGES}/{name}")
-            body["metadata"]["resourceVersion"] = there["metadata"]["resourceVersion"]
-            await client.request("PUT", f"{_STAGES}/{name}", body=body)
+        await objects.replace(client, STAGES, body)
 
 
 async def remove_base(client: Client) -> None:
@@ -107,20 +99,12 @@ async def remove_base(client: Client) -> None:
             return
         raise
     for name in names:
-        await _delete(client, name)
+        await objects.remove(client, f"{STAGES}/{name}")
 
 
 async def _names(client: Client) -> set[str]:
-    found = client.pages(_STAGES, {"labelSelector": ",".join(f"{key}={value}" for key, value in _BASE.items())})
-    return {stage["metadata"]["name"] async for page in found for stage in page}
-
-
-async def _delete(client: Client, name: str) -> None:
-    try:
-        await client.delete(f"{_STAGES}/{name}")
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    selector = ",".join(f"{key}={value}" for key, value in _BASE.items())
+    return set(await objects.names(client, STAGES, {"labelSelector": selector}))
 
 
 async def _served(client: Client) -> None:
@@ -129,7 +113,7 @@ async def _served(client: Client) -> None:
     while True:
         try:
             definition = await client.get(f"{_DEFINITIONS}/stages.kwok.x-k8s.io")
-            await client.get(_STAGES, {"limit": "1"})
+            await client.get(STAGES, {"limit": "1"})
             conditions = definition.get("status", {}).get("conditions") or []
             if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
                 return

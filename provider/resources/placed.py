@@ -1,0 +1,82 @@
+"""What the resources have in common that live in a cluster: where it is, what is asked of their inputs, and drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from provider.connections import Connections
+from provider.resources.base import Difference, Failure, Properties, Resource, known
+from provider.resources.diffing import differences
+from provider.values import UNKNOWN
+
+if TYPE_CHECKING:
+    from kube import Client
+
+PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
+# A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
+LOOK_PATIENCE = 3.0
+WORK_PATIENCE = 30.0
+
+
+class Placed(Resource):
+    """A resource in a cluster; ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` say in which.
+
+    Attributes:
+        own_keys: its other inputs.
+        required: which of those it cannot do without.
+        replaced_by: inputs of which another value means another resource.
+    """
+
+    own_keys: ClassVar[tuple[str, ...]]
+    required: ClassVar[tuple[str, ...]] = ()
+    replaced_by: ClassVar[tuple[str, ...]] = ("clusterIdentity", "clusterName")
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """All its inputs."""
+        return (*PLACE_KEYS, *cls.own_keys)
+
+    @classmethod
+    def input_failures(cls, inputs: Properties) -> list[Failure]:
+        """Inputs that it does not have, those that are missing, and a place that is none."""
+        keys = cls.keys()
+        found = [
+            Failure(key, f"{cls.__name__} has no input {key!r}; it takes {', '.join(keys)}")
+            for key in inputs
+            if key not in keys and not key.startswith("__")
+        ]
+        found += [Failure(key, "is required") for key in (*PLACE_KEYS, *cls.required) if inputs.get(key) is None]
+        for key in PLACE_KEYS:
+            value = inputs.get(key)
+            if value is not None and value is not UNKNOWN and not isinstance(value, str):
+                found.append(Failure(key, f"{value!r} is not a string"))
+        return found
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
+        found: list[Difference] = []
+        for key in self.keys():
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=key in self.replaced_by)
+        drift = old_outputs.get("drift")
+        paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
+        return found + [Difference(path, "delete") for path in paths]
+
+    async def client(self, properties: Properties, patience: float) -> Client:
+        """A client of the cluster.
+
+        Args:
+            properties: which have its place.
+            patience: seconds to keep trying while the server does not answer.
+
+        Raises:
+            KubeconfigError: the kubeconfig is missing or cannot be used.
+            WrongCluster: another cluster answers there.
+            ApiError, Unreachable: the server could not be asked.
+        """
+        return await self._connections.client(
+            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
+        )
