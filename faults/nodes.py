@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faults import leases, pods
 from kube import ApiError, objects
-from kube.bulk import for_each
+from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from spec.active_faults import ActiveFault, faults_of
 from spec.names import node_name
@@ -46,6 +46,11 @@ class Turned:
     pods: int = 0
     problems: list[str] = field(default_factory=list)
     undone: int = 0
+
+    def add(self, outcome: Outcome[Any]) -> None:
+        """Take over what a bulk operation failed in and what it left to do."""
+        self.problems += sorted({str(error) for _, error in outcome.failed})
+        self.undone += len(outcome.failed) + outcome.skipped
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,31 @@ async def turn(
     Raises:
         ApiError, Unreachable: the server could not be asked about leases or pods.
     """
-    turns = [
+    turns = _turns(pools, nodes, before, after)
+    result = Turned()
+    woken = [each.name for each in turns if _wakes(each)]
+    holder = await leases.keeper(client) if woken else None
+
+    async def one(each: _Turn) -> None:
+        await _turn(client, each, holder, result, now)
+
+    show = (lambda done: progress(done, len(turns))) if progress else None
+    outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
+    result.add(outcome)
+    gone = {each.name for each in outcome.done if each.kubelets()[1] == "gone"}
+    if gone:
+        result.pods = await pods.orphan(client, gone, stop)
+    if silenced := [each.name for each in outcome.done if each.kubelets()[1] == "silent"]:
+        result.add(await _silence(client, silenced, stop))
+    if woken:
+        await pods.resume(client, await pods.on(client, woken))
+    return result
+
+
+def _turns(
+    pools: Mapping[str, Pool], nodes: NodeSet, before: list[ActiveFault], after: list[ActiveFault]
+) -> list[_Turn]:
+    return [
         _Turn(was, will, ordinal)
         for name, members in sorted(nodes.items())
         if name in pools
@@ -104,36 +133,13 @@ async def turn(
         for ordinal in sorted(members)
         if ordinal < will.replicas
     ]
-    result = Turned()
-    woken = [each.name for each in turns if _wakes(each)]
-    holder = await leases.keeper(client) if woken else None
 
-    async def one(each: _Turn) -> None:
-        await _turn(client, each, holder, result, now)
 
-    outcome = await for_each(
-        turns,
-        one,
-        workers=client.connections,
-        stop=stop,
-        progress=(lambda done: progress(done, len(turns))) if progress else None,
-    )
-    result.problems += sorted({str(error) for _, error in outcome.failed})
-    result.undone = len(outcome.failed) + outcome.skipped
-    gone = {each.name for each in outcome.done if each.kubelets()[1] == "gone"}
-    if gone:
-        result.pods = await pods.orphan(client, gone, stop)
-    if silenced := [each.name for each in outcome.done if each.kubelets()[1] == "silent"]:
-        # KWOK has to see first that such a node is no longer its own: it drops the heartbeat it has in store for it.
-        await asyncio.sleep(_SEEN_AFTER)
-        holder = await leases.keeper(client)
-        take = partial(leases.take, client, holder=holder)
-        taken = await for_each(silenced, take, workers=client.connections, stop=stop)
-        result.problems += sorted({str(error) for _, error in taken.failed})
-        result.undone += len(taken.failed) + taken.skipped
-    if woken:
-        await pods.resume(client, await pods.on(client, woken))
-    return result
+async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None) -> Outcome[str]:
+    # KWOK has to see first that such a node is no longer its own: it drops the heartbeat it has in store for it.
+    await asyncio.sleep(_SEEN_AFTER)
+    take = partial(leases.take, client, holder=await leases.keeper(client))
+    return await for_each(nodes, take, workers=client.connections, stop=stop)
 
 
 def _wakes(each: _Turn) -> bool:

@@ -1,0 +1,81 @@
+"""The API server of a control plane on this machine: wait for it, ask it, and say why it does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from kube import ApiError, KubeconfigError, Unreachable
+from provider.engine import Reporter
+from provider.errors import ProviderError
+from provider.runtimes.kwok import processes
+from provider.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kube import Client
+
+_START_TIMEOUT = 90.0
+
+
+def client(layout: Layout, *, patience: float = 60.0, request_timeout: float = 30.0) -> Client:
+    """A client of the control plane; arguments as for :class:`kube.Client`."""
+    # Imported here: a plugin that only compares properties needs no HTTP library.
+    from kube import Client, load_kubeconfig
+
+    return Client(load_kubeconfig(layout.kubeconfig), patience=patience, request_timeout=request_timeout)
+
+
+async def identity(layout: Layout, patience: float) -> str:
+    """UID of the kube-system namespace, once the API server is ready and has made it.
+
+    Raises:
+        ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
+    """
+    async with client(layout, patience=patience, request_timeout=5.0) as asked:
+        deadline = time.monotonic() + patience
+        await asked.get("/readyz", patience=patience)
+        while True:
+            try:
+                namespace = await asked.get("/api/v1/namespaces/kube-system")
+                return str(namespace["metadata"]["uid"])
+            except ApiError as error:
+                if error.status != 404 or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
+
+
+async def answering(layout: Layout, report: Reporter) -> str:
+    """Wait until the API server is ready and return the cluster's identity; give up when a component died.
+
+    Raises:
+        ProviderError: it does not become ready; with the end of the log that says why.
+    """
+    deadline = time.monotonic() + _START_TIMEOUT
+    while True:
+        try:
+            return await identity(layout, patience=1.0)
+        except (ApiError, Unreachable, KubeconfigError) as error:
+            alive = processes.running(layout.directory)
+            dead = [name for name in layout.components() if name not in alive]
+            if dead:
+                raise ProviderError(explain(layout, f"{dead[0]} of cluster {layout.name} ended")) from None
+            if time.monotonic() > deadline:
+                raise ProviderError(explain(layout, f"the API server is not ready: {error}")) from None
+            report.status("waiting for the API server")
+
+
+def explain(layout: Layout, message: str) -> str:
+    """Add the last log lines of components that are not running: that is where the reason stands."""
+    if "log of" in message:
+        return message
+    alive = processes.running(layout.directory)
+    for name in layout.components():
+        if name not in alive and (tail := layout.log_tail(name)):
+            return f"{message}\n  last lines of the log of {name}:\n{tail}"
+    return message
+
+
+def failing(layout: Layout, error: ApiError | Unreachable) -> ProviderError:
+    """What to raise when the API server refuses what it should not, or is gone."""
+    return ProviderError(explain(layout, f"the API server of cluster {layout.name} fails: {error}"))

@@ -1,0 +1,93 @@
+"""Start what a control plane consists of, and bring its settings up to date first where they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import toolchain
+from kube import ApiError, Unreachable
+from provider.engine import Reporter
+from provider.errors import ProviderError
+from provider.runtimes.base import Wanted
+from provider.runtimes.kwok import additions, api, configuration, handover, kwokctl, objects, ports, priority, processes
+from provider.runtimes.kwok.layout import Layout
+
+
+async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, hand_over: bool) -> None:
+    """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
+    try:
+        handed = hand_over and await _released(layout, patience=1.0)
+        await start_components(layout)
+        if hand_over and not handed:
+            await api.answering(layout, report)
+            processes.end(processes.running(layout.directory).get("kwok-controller", []))
+            await _released(layout, patience=30.0)
+            await start_components(layout)
+        if changed:
+            await api.answering(layout, report)
+            async with api.client(layout) as client:
+                await additions.apply(client, layout, wanted)
+        if hand_over:
+            report.status("handing nodes and pods over to the new kwok-controller")
+            async with api.client(layout) as client:
+                await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
+    except ProviderError as error:
+        raise ProviderError(api.explain(layout, str(error))) from None
+    except (ApiError, Unreachable) as error:
+        raise api.failing(layout, error) from None
+
+
+async def start_components(layout: Layout) -> None:
+    """Have kwokctl start what does not run.
+
+    Raises:
+        ProviderError: it could not.
+    """
+    processes.correct_pid_files(layout.directory, processes.running(layout.directory))
+    # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions.
+    defining = objects.is_defining(layout.settings())
+    command = ["create", "cluster", "--kubeconfig", ""] if defining else ["start", "cluster"]
+    await kwokctl.run(layout, *command, "--timeout", "90s")
+    priority.lower(layout.directory)
+    additions.defined(layout)
+
+
+async def add(layout: Layout, wanted: Wanted) -> None:
+    """Complete a control plane that kwokctl has just made."""
+    additions.defined(layout)
+    if wanted.options.get("podUsage"):
+        additions.configure(layout, wanted, [])
+        await start_components(layout)
+    async with api.client(layout) as client:
+        await additions.apply(client, layout, wanted)
+
+
+async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter) -> None:
+    """Write the controller's settings anew and end it; the start that follows makes it read them."""
+    report.status("applying changed stages")
+    undefined = await _undefined(layout, configuration.custom_resources(wanted.options), report)
+    try:
+        additions.configure(layout, wanted, undefined)
+    except (toolchain.ToolchainError, ports.NoFreePort) as error:
+        raise ProviderError(str(error)) from None
+
+
+async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
+    """Which of KWOK's kinds the cluster has no definition of: kwokctl fails on one that is there."""
+    if not kinds:
+        return []
+    alive = processes.running(layout.directory)
+    try:
+        if "etcd" not in alive or "kube-apiserver" not in alive:
+            await start_components(layout)
+            await api.answering(layout, report)
+        async with api.client(layout) as client:
+            return await objects.undefined(client, kinds)
+    except (ApiError, Unreachable) as error:
+        raise api.failing(layout, error) from None
+
+
+async def _released(layout: Layout, patience: float) -> bool:
+    """Whether the leases of a kwok-controller that ended could be removed."""
+    async with api.client(layout, patience=patience) as client:
+        return await handover.release(client)
