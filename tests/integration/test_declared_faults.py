@@ -277,7 +277,7 @@ async def test_a_fault_whose_time_is_up_or_whose_ending_was_cut_short_is_ended_b
 ) -> None:
     inputs, before = await settled(pools, 3)
     name = inputs["name"]
-    client = await faults.resource._client(faults.inputs("x", {}, "not-ready"), 5)
+    client = await faults.resource.client(faults.inputs("x", {}, "not-ready"), 5)
     brief = records.Record("brief", nodes={name: frozenset({0})}, node=kinds()["unreachable"].node)
     await hold.begin(client, brief)
     until = records.Record(
