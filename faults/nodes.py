@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from faults import leases, pods
+from faults import leases, pods, slices
 from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -155,15 +155,9 @@ async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, resu
         return
     if before == "silent" != after:
         await leases.give_back(client, each.name, holder)
-    if before == "gone":
-        node = posted_node(each.after, each.ordinal, now, record_of(each.after, each.ordinal))
-        try:
-            await client.write("POST", _NODES, node)
-            result.created += 1
-            return
-        except ApiError as error:
-            if error.status != 409:
-                raise
+    if before == "gone" and await _bring_back(client, each, now):
+        result.created += 1
+        return
     had, wanted = each.owned()
     if before == "silent":
         # The node lifecycle controller has taken its conditions over, and waits for the kubelet to say something.
@@ -171,6 +165,20 @@ async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, resu
     change = delta(had, wanted, boot_id(each.name, each.after.labels.get(CLUSTER_LABEL, "")), now)
     if await _ignoring_404(_apply(client, each.name, change, had, wanted)):
         result.changed += 1
+    await slices.change(client, each.before, each.after, each.ordinal)
+
+
+async def _bring_back(client: Client, each: _Turn, now: str) -> bool:
+    """Post a node that was gone; False when somebody else has."""
+    node = posted_node(each.after, each.ordinal, now, record_of(each.after, each.ordinal))
+    try:
+        made = await client.create(_NODES, node)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    await slices.publish(client, each.after, each.ordinal, str(made["metadata"]["uid"]))
+    return True
 
 
 async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wanted: OwnedFields) -> None:

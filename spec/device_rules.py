@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from spec.checks import problem
-from spec.devices import NVIDIA_DRIVER
+from spec.devices import NVIDIA_DRIVER, extended_resource
 from spec.errors import Problem, Where, shown
 from spec.gfd import GPU_PRODUCT_LABEL
 from spec.instances import gpu_products, instance_types
 from spec.quantity import QuantityError, parse
-from spec.resource_slices import extended_resource
 
 FIRST_VERSION = (1, 34)
 """Where resource.k8s.io/v1 is served and allocated from by default (k8s.io/kubernetes pkg/features)."""

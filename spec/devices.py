@@ -79,3 +79,9 @@ def attribute(written: object) -> Attribute:
     if isinstance(written, int | float):
         return {"int": int(written)}
     return {"string": cast(str, written)}
+
+
+def extended_resource(driver: str) -> str:
+    """The extended resource that stands for the same devices: gpu.nvidia.com's is nvidia.com/gpu; empty for none."""
+    vendor = driver.removeprefix("gpu.")
+    return f"{vendor}/gpu" if vendor != driver else ""

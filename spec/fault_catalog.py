@@ -72,6 +72,7 @@ def _node(raw: Mapping[str, Any]) -> NodeEffects:
     return NodeEffects(
         conditions={kind: Condition("True", each["reason"], each["message"]) for kind, each in conditions.items()},
         taints=taints_from(raw.get("taints")),
+        annotations=raw.get("annotations") or {},
         capacity=raw.get("capacity") or {},
         kubelet=raw.get("kubelet", ""),
         down=seconds(raw.get("down", "0s")),

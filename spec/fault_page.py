@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spec.fault_catalog import Kind, kinds
+from spec.node_effects import XID_ANNOTATION
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "faults.md"
 _BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
@@ -32,6 +33,7 @@ def _on_node(kind: Kind) -> str:
     node = kind.node
     found = [f"{name}={each.status} ({each.reason})" for name, each in node.conditions.items()]
     found += [f"taint `{taint.key}={taint.value}:{taint.effect}`" for taint in node.taints]
+    found += [f"XID {node.annotations[XID_ANNOTATION]}"] if XID_ANNOTATION in node.annotations else []
     found += [f"{name}: {change}" for name, change in node.capacity.items()]
     found += [f"kubelet: {node.kubelet}"] if node.kubelet else []
     return "; ".join(found)

@@ -15,14 +15,14 @@ from spec.checks import problem
 from spec.errors import Problem, Where, shown
 from spec.fault_catalog import kinds
 from spec.fault_clashes import clashes
+from spec.fault_consequences import loss, offered
 from spec.faults import NODE_KEYS, POD_KEYS, Fault, Target, split_node_name
 from spec.names import nearest, node_name
-from spec.node_effects import Condition, NodeEffects, lost
+from spec.node_effects import Condition, NodeEffects
 from spec.node_sets import NodeSet, size
 from spec.nodes import owned_fields
 from spec.pod_effects import PodEffects
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from spec.quantity import ZERO, Quantity
 from spec.topology import place_name
 
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}
@@ -89,7 +89,7 @@ def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
         conditions={**base.conditions, **{name: _condition(name, raw) for name, raw in fault.conditions.items()}},
         taints=(*(each for each in base.taints if each not in fault.taints), *fault.taints),
         labels=dict(fault.labels),
-        annotations=dict(fault.annotations),
+        annotations={**base.annotations, **fault.annotations},
         capacity={**base.capacity, **fault.capacity},
         kubelet=kubelet,
         down=fault.downFor if fault.downFor is not None else base.down or (120.0 if kubelet == "reboot" else 0.0),
@@ -130,18 +130,6 @@ def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tu
     for pool, ordinal in fitting:
         found.setdefault(pool.name, set()).add(ordinal)
     return {pool: frozenset(members) for pool, members in sorted(found.items())}, []
-
-
-def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[str, str]:
-    """What a fleet loses by a fault, quantities by resource: all that a node has when the node is gone."""
-    sums: dict[str, Quantity] = {}
-    for pool in pools:
-        members = len(nodes.get(pool.name, ()))
-        for resource, amount in pool.capacity.items() if members else ():
-            change = "0" if effects.kubelet == "gone" else effects.capacity.get(resource)
-            if change is not None and (gone := lost(amount, change)).nanos:
-                sums[resource] = sums.get(resource, ZERO) + gone * members
-    return {resource: str(amount) for resource, amount in sums.items()}
 
 
 def _draw(seed: str, node: str) -> bytes:
@@ -236,7 +224,7 @@ def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
 
 
 def _capacity_problems(here: Where, node: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> Iterator[Problem]:
-    has = {name for pool in pools if nodes.get(pool.name) for name in pool.capacity}
+    has = {name for pool in pools if nodes.get(pool.name) for name in (*pool.capacity, *offered(pool))}
     for resource in node.capacity:
         if resource not in has:
             message = f"no node of the target has {resource}"

@@ -13,6 +13,9 @@ KUBELETS = ("", "silent", "notReady", "reboot", "gone")
 """What may have become of a node's kubelet: nothing; it is silent (its lease is not renewed); it says that it is not
 ready; it restarts with its machine; it is gone together with its node."""
 
+XID_ANNOTATION = "kumulus.io/gpu-xid"
+"""The XID that the GPU driver has last told of; DCGM_FI_DEV_XID_ERRORS shows it where a stack has `podUsage`."""
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -76,7 +79,9 @@ class NodeEffects:
         found: dict[str, str | None] = {f"condition {kind}": repr(each) for kind, each in self.conditions.items()}
         found |= {f"taint {taint.key}:{taint.effect}": taint.value for taint in self.taints}
         found |= {f"label {key}": value for key, value in self.labels.items()}
-        found |= {f"annotation {key}": value for key, value in self.annotations.items()}
+        # Of several XIDs the last is shown, as DCGM does.
+        noted = {key: value for key, value in self.annotations.items() if key != XID_ANNOTATION}
+        found |= {f"annotation {key}": value for key, value in noted.items()}
         found |= {f"capacity of {name}": None for name in self.capacity}
         return {**found, **({"kubelet": None} if self.kubelet else {})}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from spec import device_checks as checks
-from spec.devices import NVIDIA_DRIVER, Attribute, Devices, attribute
+from spec.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
 from spec.fields import Section, checked, text, whole
 from spec.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from spec.instances import gpu_products
@@ -66,12 +66,6 @@ class ResourceSlices(Section):
 def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
     """The DeviceClasses that groups declare, each with its driver, in the order of the file."""
     return {each.device_class: each.driver for each in sections if each and each.device_class}
-
-
-def extended_resource(driver: str) -> str:
-    """The extended resource that stands for the same devices: gpu.nvidia.com's is nvidia.com/gpu; empty for none."""
-    vendor = driver.removeprefix("gpu.")
-    return f"{vendor}/gpu" if vendor != driver else ""
 
 
 def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from spec.devices import NUMA_NODE, NVIDIA_DRIVER, PCI_BUS_ID, PCIE_ROOT, Attribute, Devices
+from spec.devices import NUMA_NODE, NVIDIA_DRIVER, PCI_BUS_ID, PCIE_ROOT, Attribute, Devices, extended_resource
 from spec.names import node_name
+from spec.node_effects import lost
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from spec.quantity import NANO
 
 RESOURCE_API = "resource.k8s.io/v1"
 
@@ -43,18 +45,31 @@ def slice_spec(pool: Pool, devices: Devices, ordinal: int) -> dict[str, Any]:
     """What the slice of one node says, exactly as the API server gives it back.
 
     Args:
-        pool: the node's pool.
+        pool: the node's pool, with the faults that hold on its nodes.
         devices: the pool's devices.
         ordinal: which of its nodes, from 0.
     """
     node, cluster = node_name(pool.name, ordinal), pool.labels.get(CLUSTER_LABEL, "")
+    left = devices_left(pool, devices, ordinal)
     return {
         "driver": devices.driver,
         "nodeName": node,
         # A pool of one slice is changed in place; its generation counts only where several have to agree.
         "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-        "devices": [_device(devices, cluster, node, index) for index in range(devices.count)],
+        # The API server leaves an empty list out.
+        **({"devices": [_device(devices, cluster, node, index) for index in range(left)]} if left else {}),
     }
+
+
+def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
+    """How many devices a node publishes: those of the highest indices go first when faults take some.
+
+    A fault says what it takes by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
+    """
+    resource = extended_resource(devices.driver)
+    taken = [fault.effects.capacity.get(resource) for fault in pool.faults.of(ordinal)] if pool.faults else []
+    gone = sum(lost(str(devices.count), change).nanos // NANO for change in taken if change is not None)
+    return max(0, devices.count - gone)
 
 
 def slice_manifest(pool: Pool, devices: Devices, ordinal: int, node_uid: str) -> dict[str, Any]:

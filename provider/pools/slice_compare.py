@@ -55,7 +55,7 @@ def slice_differences(
     if want != have:
         for key in sorted({*want, *have} - {"devices"}):
             found += _leaf(key, have.get(key), want.get(key))
-        found += _device_differences(have.get("devices") or [], want["devices"])
+        found += _device_differences(have.get("devices") or [], want.get("devices") or [])
         if not found:
             found.append(FieldDifference("devices", "another order", "gpu-0, gpu-1, …"))
     return found

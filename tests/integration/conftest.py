@@ -15,9 +15,11 @@ import pytest
 import toolchain
 from provider.connections import Connections
 from provider.resources.base import Found, Operation, Properties
+from provider.resources.fault import Fault
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Observed, Wanted
 from provider.runtimes.kwok.runtime import KwokRuntime
+from spec.fault_catalog import kinds
 from spec.pools import POOL_LABEL
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
@@ -181,6 +183,50 @@ async def pools(plane: Plane) -> AsyncIterator[Pools]:
     yield found
     for inputs in found.made.values():
         await found.delete(inputs)
+    await connections.close()
+
+
+@dataclass
+class Faults:
+    """Faults on the control plane, begun, changed and ended through the resource ``Fault``."""
+
+    plane: Plane
+    resource: Fault
+    made: dict[str, Properties] = field(default_factory=dict)
+
+    def inputs(self, name: str, nodes: dict[str, str], kind: str = "", **node: Any) -> Properties:
+        effects = {**(kinds()[kind].node.to_plain() if kind else {}), **node}
+        properties = {
+            "kubeconfig": self.plane.observed.kubeconfig,
+            "clusterIdentity": self.plane.identity,
+            "clusterName": "test",
+            "name": name,
+            "kind": kind,
+            "nodes": nodes,
+            "node": effects,
+        }
+        checked = self.resource.check({}, properties, "/")
+        assert checked.failures == []
+        return checked.inputs
+
+    async def begin(self, inputs: Properties, said: Said | None = None, **options: Any) -> Properties:
+        self.made[str(inputs["name"])] = inputs
+        return (await self.resource.create(operation(said, **options), inputs))[1]
+
+    async def change(self, old: Properties, inputs: Properties) -> Properties:
+        return await self.resource.update(operation(), "id", old, inputs)
+
+    async def end(self, name: str) -> None:
+        await self.resource.delete(operation(), "id", self.made.pop(name))
+
+
+@pytest.fixture
+async def faults(plane: Plane) -> AsyncIterator[Faults]:
+    connections = Connections()
+    found = Faults(plane, Fault(connections))
+    yield found
+    for name in list(found.made):
+        await found.end(name)
     await connections.close()
 
 

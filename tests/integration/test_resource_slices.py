@@ -9,7 +9,7 @@ import pytest
 
 from provider.resources.base import Properties
 from spec.pools import POOL_LABEL
-from tests.integration.conftest import NODES, PODS, Plane, Pools, Said, pod
+from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, Said, pod
 from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
@@ -199,3 +199,33 @@ async def test_a_pod_gets_one_of_eight_gpus_and_the_ninth_waits(plane: Plane, po
         60,
         labelSelector=selector,
     )
+
+
+async def test_devices_that_a_fault_takes_are_not_published_while_it_holds(
+    plane: Plane, pools: Pools, faults: Faults
+) -> None:
+    inputs = pools.inputs(4, resourceSlices=devices(2))
+    await pools.create(inputs)
+    pool, before = inputs["name"], slices(plane, inputs)
+    await faults.begin(faults.inputs("lost", {pool: "0"}, "gpu-fell-off-bus"))
+    await faults.begin(faults.inputs("driver", {pool: "1"}, "gpu-driver"))
+    await faults.begin(faults.inputs("reclaimed", {pool: "2"}, "spot-reclaim"))
+    plane.api.until(SLICES, lambda found: f"{pool}-2-gpu.nvidia.com" not in found, 20)
+    left = {name: each["spec"].get("devices", []) for name, each in slices(plane, inputs).items()}
+    assert {name: [each["name"] for each in there] for name, there in left.items()} == {
+        f"{pool}-0-gpu.nvidia.com": ["gpu-0"],
+        f"{pool}-1-gpu.nvidia.com": [],
+        f"{pool}-3-gpu.nvidia.com": ["gpu-0", "gpu-1"],
+    }
+    # Neither drift of the pool's, nor overwritten by it.
+    assert await pools.drift(inputs) == {}
+    await pools.update(inputs, inputs)
+    assert {name: each["spec"].get("devices", []) for name, each in slices(plane, inputs).items()} == left
+
+    for name in ("lost", "driver", "reclaimed"):
+        await faults.end(name)
+    after = slices(plane, inputs)
+    assert {name: each["spec"] for name, each in after.items()} == {name: each["spec"] for name, each in before.items()}
+    owner = after[f"{pool}-2-gpu.nvidia.com"]["metadata"]["ownerReferences"][0]["uid"]
+    assert owner == pools.uids(inputs)[f"{pool}-2"]
+    assert await pools.drift(inputs) == {}

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spec.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
+from spec.devices import Devices
 from spec.errors import SpecError
 from spec.expand import pools
 from spec.fault_catalog import kinds
+from spec.fault_clashes import clashes
+from spec.fault_consequences import ended, loss
 from spec.fault_page import PAGE, with_table
 from spec.fault_targets import ResolvedFault, chosen
 from spec.faults import Target
 from spec.load import load
 from spec.model import ClusterSpec
 from spec.node_delta import delta
-from spec.node_effects import NodeEffects, lost, node_effects_from, reduced
+from spec.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
 from spec.node_sets import from_plain, ordinals, ranges, size, to_plain
 from spec.nodes import owned_fields
 from spec.pod_effects import pod_effects_from
 from spec.pools import Pool
+from spec.slices import slice_spec
 
 GPU = "nvidia.com/gpu"
 GROUPS: list[dict[str, Any]] = [
@@ -236,6 +241,48 @@ def test_effects_survive_their_way_to_the_plugin() -> None:
 
 
 # --- the catalog -----------------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_fault_is_told_with_what_comes_back_and_what_is_over() -> None:
+    capacity = {"cpu": "8", "nvidia.com/gpu": "8"}
+    pool = Pool("a-z", "a", "z", "", 10, {}, capacity=capacity, allocatable=capacity)
+    lost_gpu = kinds()["gpu-fell-off-bus"]
+    nodes = {"a-z": frozenset({0, 1, 2})}
+    assert ended("gpu-fell-off-bus", lost_gpu.node, None, nodes, [pool], 1) == (
+        "gpu-fell-off-bus ends on 3 nodes (a-z-[0-2]): +3 nvidia.com/gpu; over: SysLogsGPUFallenOff=True, "
+        "taint nvidia.com/gpu-error:NoSchedule, XID 79; 1 running pod on them"
+    )
+    stuck = kinds()["stuck-terminating"]
+    assert ended("stuck-terminating", stuck.node, stuck.pods, {}, [pool], None) == (
+        "stuck-terminating ends on every node: over: a deleted pod does not go"
+    )
+    gone = ended("", NodeEffects(kubelet="gone"), None, {"a-z": frozenset({3})}, [pool], 0)
+    assert gone == "fault ends on 1 node (a-z-3): +8 nvidia.com/gpu, +8 cpu; over: goes; 0 running pods on them"
+
+
+def test_two_xids_share_a_node_and_the_last_is_shown() -> None:
+    found = [(kinds()[kind].node, {"a-z": frozenset({0})}) for kind in ("xid-74", "gpu-fell-off-bus")]
+    assert clashes(*found[0], *found[1]) == ""
+    capacity = {"nvidia.com/gpu": "8"}
+    active = [ActiveFault(name, node, nodes) for name, (node, nodes) in zip("ab", found, strict=True)]
+    pool = Pool("a-z", "a", "z", "", 1, {}, capacity=capacity, allocatable=capacity)
+    sick = replace(pool, faults=faults_of("a-z", active))
+    assert owned_fields(sick, 0, "").annotations[XID_ANNOTATION] == "79"
+
+
+def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:
+    devices = Devices("gpu.nvidia.com", 2)
+    pool = Pool("a-z", "a", "z", "", 3, {}, devices=devices)
+    lost_gpu, all_gone = (
+        ActiveFault(kind, kinds()[kind].node, {"a-z": frozenset({n})})
+        for n, kind in enumerate(("gpu-fell-off-bus", "gpu-driver"))
+    )
+    sick = replace(pool, faults=faults_of("a-z", [lost_gpu, all_gone]))
+    published = [slice_spec(sick, devices, n).get("devices", []) for n in range(3)]
+    assert [[each["name"] for each in there] for there in published] == [["gpu-0"], [], ["gpu-0", "gpu-1"]]
+    assert published[0] == slice_spec(pool, devices, 0)["devices"][:1]
+    # A group whose GPUs are to be had by claims only loses them all the same.
+    assert loss(lost_gpu.effects, lost_gpu.nodes, [pool]) == {"nvidia.com/gpu": "1"}
 
 
 def test_every_kind_does_something_and_says_where_it_is_from() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from spec.kwok_stages import API_VERSION, not_in, stage
+from spec.node_effects import XID_ANNOTATION
 
 KINDS = ("pods", "gpus")
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"
@@ -32,7 +33,7 @@ def _of_node(where: str, key: str, found: str, otherwise: str) -> str:
 
 _MEMORY_MIB = _of_node("metadata.labels", "nvidia.com/gpu.memory", "double(%s)", "81920.0")
 _PRODUCT = _of_node("metadata.labels", "nvidia.com/gpu.product", "%s", '""')
-_XID = _of_node("metadata.annotations", "kumulus.io/gpu-xid", "double(%s)", "0.0")
+_XID = _of_node("metadata.annotations", XID_ANNOTATION, "double(%s)", "0.0")
 
 
 def stages() -> list[dict[str, Any]]:
