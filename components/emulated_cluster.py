@@ -13,6 +13,7 @@ from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 from components.resources import Fault, HyperNodes
 from lives.options import cluster_options
+from spec.contents import contents
 from spec.group_topology import VOLCANO
 from spec.hypernodes import Fabric
 from spec.load import Loaded
@@ -61,6 +62,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             cluster_name=loaded.cluster_name,
             kubernetes_version=spec.kubernetesVersion,
             options=_options(loaded),
+            contents=_contents(loaded),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.groups = [
@@ -195,3 +197,10 @@ def _options(loaded: Loaded) -> dict[str, Any]:
     """The runtime's options: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec)}
+
+
+def _contents(loaded: Loaded) -> dict[str, object]:
+    """The names by which a later preview knows what goes."""
+    system = [loaded.system_pool] if loaded.system_pool else []
+    pools = (pool.name for pool in (*loaded.pools, *system))
+    return contents((fault.name for fault in loaded.faults), pools, preview=pulumi.runtime.is_dry_run())

@@ -19,6 +19,7 @@ class KwokCluster(pulumi.ComponentResource):
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: as the stack file's ``kwok:`` section: apiServerPort, featureGates, runtimeConfig, etcdFsync,
             etcdQuota, heartbeatFactor.
+        contents: what the stack has in it, from :func:`spec.contents.contents`; a preview tells what goes.
         opts: Pulumi's resource options.
 
     Attributes:
@@ -39,6 +40,7 @@ class KwokCluster(pulumi.ComponentResource):
         cluster_name: str | None = None,
         kubernetes_version: str | None = None,
         options: Mapping[str, Any] | None = None,
+        contents: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:KwokCluster", resource_name, None, opts)
@@ -49,6 +51,7 @@ class KwokCluster(pulumi.ComponentResource):
             runtime="kwok",
             kubernetes_version=kubernetes_version,
             options=options,
+            contents=contents,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.kubeconfig = self.resource.kubeconfig

@@ -24,6 +24,7 @@ class Cluster(pulumi.CustomResource):
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
+        contents: what the stack has in it, from :func:`spec.contents.contents`; a preview tells what goes.
         opts: Pulumi's resource options.
     """
 
@@ -40,6 +41,7 @@ class Cluster(pulumi.CustomResource):
         runtime: pulumi.Input[str] = "kwok",
         kubernetes_version: pulumi.Input[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        contents: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         properties = {
@@ -47,6 +49,7 @@ class Cluster(pulumi.CustomResource):
             "runtime": runtime,
             "kubernetesVersion": kubernetes_version,
             "options": dict(options or {}),
+            "contents": dict(contents) if contents is not None else None,
             # Outputs that are no inputs have to be listed to become attributes.
             **dict.fromkeys(("identity", "kubeconfig", "server", "directory", "status", "components")),
         }

@@ -11,6 +11,9 @@ from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kube.objects import remove
 from kube.pods import PODS, UNFINISHED, each_bound, path_of
+from spec.names import node_name
+from spec.node_sets import NodeSet
+from spec.pod_effects import PodEffects
 
 if TYPE_CHECKING:
     import asyncio
@@ -51,6 +54,19 @@ async def selected(client: Client, labels: Mapping[str, str], namespaces: Collec
         for pod in page
         if not namespaces or pod["metadata"]["namespace"] in namespaces
     ]
+
+
+async def met(client: Client, nodes: NodeSet, effects: PodEffects | None) -> int:
+    """How many pods a fault meets that have not ended: those on its nodes, or those that a fault of pods selects.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    names = {node_name(pool, ordinal) for pool, members in nodes.items() for ordinal in members}
+    if effects is None:
+        return len(await on(client, names))
+    found = await selected(client, effects.labels, effects.namespaces)
+    return sum(not names or pod["spec"].get("nodeName") in names for pod in found)
 
 
 async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> int:

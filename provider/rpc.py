@@ -133,7 +133,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Diff(self, request: Any, context: Any) -> Any:
         async def work() -> Any:
             resource = self._resource(request.urn)
-            found = resource.diff(from_struct(request.olds), from_struct(request.news))
+            olds, news = from_struct(request.olds), from_struct(request.news)
+            await resource.foretell(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
+            found = resource.diff(olds, news)
             ignored = list(request.ignoreChanges)
             found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]
             return _diff_response(found, resource.delete_before_replace)

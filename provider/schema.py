@@ -22,9 +22,10 @@ _CLUSTER_INPUTS = {
     "kubernetesVersion": _described(_STRING, "Such as v1.35.4; the pinned default, kept once the cluster exists."),
     "options": _described(_ANY, "The runtime's own options, as in the stack file's section of its name."),
     "home": _described(_STRING, "Directory of the cluster's files; $KUMULUS_HOME, or .kumulus beside the program."),
+    "contents": _described(_ANY, "Names of its faults and pools, by which a preview tells what goes."),
 }
 _CLUSTER_OUTPUTS = {
-    **_CLUSTER_INPUTS,
+    **{key: described for key, described in _CLUSTER_INPUTS.items() if key != "contents"},
     "identity": _described(_STRING, "UID of the kube-system namespace: another one is another cluster."),
     "kubeconfig": _described(_STRING, "Path of the kubeconfig file, known in previews."),
     "server": _described(_STRING, "Address of the API server."),

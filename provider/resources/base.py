@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -108,6 +109,18 @@ class Resource(ABC):
     @abstractmethod
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """Compare what is recorded with what is wanted."""
+
+    async def foretell(  # noqa: B027 - there is nothing that every resource would have to do
+        self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
+    ) -> None:
+        """Say at a diff, in previews too, what no other call has an occasion for; nothing, for most resources.
+
+        Args:
+            reporters: give the reporter of the resource with a URN.
+            urn: this resource's.
+            old: its recorded inputs and outputs.
+            inputs: its inputs now.
+        """
 
     @abstractmethod
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:

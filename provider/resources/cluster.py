@@ -7,29 +7,34 @@ import os
 import re
 from typing import Any, ClassVar
 
+from provider.connections import Connections
 from provider.errors import ProviderError
+from provider.resources import removals
 from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences, join
 from provider.runtimes.base import Observed, Runtime, Wanted
 from provider.values import UNKNOWN, contains_unknown
+from spec.contents import is_contents
 from spec.names import dns_label_fault
 
-_KEYS = ("name", "runtime", "kubernetesVersion", "options", "home")
+_KEYS = ("name", "runtime", "kubernetesVersion", "options", "home", "contents")
 _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 
 
 class Cluster(Resource):
     """A control plane.
 
-    Inputs: ``name``, ``runtime`` (default kwok), ``kubernetesVersion``, ``options`` (the runtime's own) and ``home``
-    (where its files are kept). Outputs: the same, and ``identity`` (UID of the kube-system namespace), ``kubeconfig``
+    Inputs: ``name``, ``runtime`` (default kwok), ``kubernetesVersion``, ``options`` (the runtime's own), ``home``
+    (where its files are kept) and ``contents`` (:mod:`spec.contents`: of no consequence for the cluster itself).
+    Outputs: the same but for ``contents``, and ``identity`` (UID of the kube-system namespace), ``kubeconfig``
     (path), ``server``, ``directory``, ``owner``, ``status`` and ``components`` (each one's state).
     """
 
     token: ClassVar[str] = "kumulus:index:Cluster"
 
-    def __init__(self, runtimes: dict[str, Runtime]) -> None:
+    def __init__(self, runtimes: dict[str, Runtime], connections: Connections) -> None:
         self._runtimes = runtimes
+        self._connections = connections
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`.
@@ -74,7 +79,13 @@ class Cluster(Resource):
         elif not contains_unknown(options):
             for path, remedy in runtime.problems(options).items():
                 failures.append(Failure(join("options", path), remedy))
-        return Checked(checked, failures)
+        return Checked(checked, failures + _contents_failures(checked))
+
+    async def foretell(
+        self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
+    ) -> None:
+        """See :meth:`Resource.foretell`: what goes from the cluster with what is declared no more."""
+        await removals.foretell(self._connections, reporters, urn, old, inputs)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`."""
@@ -95,6 +106,7 @@ class Cluster(Resource):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
+        inputs = _own(inputs)
         if op.preview:
             path = UNKNOWN if contains_unknown(inputs) else self._runtime(inputs).kubeconfig_path(self._wanted(inputs))
             unknown = dict.fromkeys(("identity", "server", "directory", "owner", "status", "components"), UNKNOWN)
@@ -116,6 +128,7 @@ class Cluster(Resource):
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
+        inputs = _own(inputs)
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
             components = _mapping(old_outputs, "components")
@@ -159,7 +172,7 @@ class Cluster(Resource):
 
     def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
         outputs: dict[str, Any] = {
-            **inputs,
+            **_own(inputs),
             "identity": seen.identity,
             "kubeconfig": seen.kubeconfig,
             "server": seen.server,
@@ -181,6 +194,18 @@ def _sticky_version(runtime: Runtime, old_inputs: Properties) -> Any:
     if not isinstance(recorded, str) or runtime.version_problem(recorded):
         return runtime.default_version()
     return recorded
+
+
+def _contents_failures(inputs: Properties) -> list[Failure]:
+    found = inputs.get("contents")
+    if found is None or contains_unknown(found) or is_contents(found):
+        return []
+    return [Failure("contents", "is not as Kumulus writes it; leave it out")]
+
+
+def _own(inputs: Properties) -> Properties:
+    """What concerns the cluster itself."""
+    return {key: value for key, value in inputs.items() if key != "contents"}
 
 
 def _mapping(properties: Properties, key: str) -> dict[str, Any]:

@@ -123,19 +123,10 @@ class Fault(Placed):
         if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
-                running = await _running(client, record)
+                running = await pods.met(client, record.nodes, record.pods)
             except (ApiError, Unreachable, KubeconfigError, WrongCluster):
                 running = None
         op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
-
-
-async def _running(client: Client, record: Record) -> int:
-    """How many pods a fault meets that have not ended."""
-    nodes = {node_name(pool, ordinal) for pool, members in record.nodes.items() for ordinal in members}
-    if record.pods is None:
-        return len(await pods.on(client, nodes))
-    found = await pods.selected(client, record.pods.labels, record.pods.namespaces)
-    return sum(not nodes or pod["spec"].get("nodeName") in nodes for pod in found)
 
 
 async def _drift(client: Client, record: Record) -> str:

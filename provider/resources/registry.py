@@ -18,7 +18,7 @@ def resources() -> dict[str, Resource]:
     connections = Connections()
     runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
     served: list[Resource] = [
-        Cluster(runtimes),
+        Cluster(runtimes, connections),
         NodePool(connections),
         HyperNodes(connections),
         Lifetime(),

@@ -107,6 +107,7 @@ def test_faults_of_pods_and_nodes_come_and_go(tmp_path: Path) -> None:
         nodes_fail(project, before)
         faults_outside_the_stack(project, before)
         a_replaced_cluster_has_them_too(project)
+        a_group_that_goes_is_told(project)
         project.destroy()
         assert project.processes() == {}
     finally:
@@ -194,6 +195,10 @@ def nodes_fail(project: Project, before: dict[str, Any]) -> None:
     assert {each["status"] for each in dead["status"]["conditions"] if each["type"] == "Ready"} == {"Unknown"}
 
     project.write_stack(cluster(*POD_FAULTS[:1]))
+    told = project.foresee().messages
+    assert "gpu-fell-off-bus ends on 2 nodes (a100-use1-[2-3]): +2 nvidia.com/gpu" in told["lost-gpu"]
+    assert "unreachable ends on 1 node (a100-use1-1): over: the kubelet is silent" in told["dead"]
+    assert "running pods on them" in told["share"]
     project.up()
     assert settled(project) == before
     assert project.foresee("--refresh").steps == ()
@@ -206,6 +211,13 @@ def a_replaced_cluster_has_them_too(project: Project) -> None:
     assert project.identity() != identity
     replaced = nodes(project)
     assert [replaced[f"a100-use1-{n}"]["status"]["allocatable"][GPU] for n in range(4)] == ["8", "8", "7", "7"]
+
+
+def a_group_that_goes_is_told(project: Project) -> None:
+    project.write_stack({**cluster(), "nodeGroups": [], "kwok": {"heartbeatFactor": 2}})
+    told = project.foresee().messages
+    assert "group a100, zone use1: −4 nodes (4 → 0): −32 nvidia.com/gpu" in told["a100-use1"]
+    assert "gpu-fell-off-bus ends on 2 nodes" in told["lost-gpu"]
 
 
 def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:

@@ -183,6 +183,7 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
         "runtime": "kwok",
         "kubernetesVersion": "v1.35.4",
         "options": {"apiServerPort": 7000},
+        "contents": {"faults": "", "pools": "a100-use1,a100-use2,cpu-use1"},
     }
     pools = program.of_type(POOL)
     assert sorted(pools) == ["a100-use1", "a100-use2", "cpu-use1"]
@@ -192,7 +193,14 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
 
 
 def test_what_a_spec_leaves_to_the_plugin_is_not_sent() -> None:
-    assert run(emulated(spec())).only(CLUSTER).inputs == {"name": "dev", "runtime": "kwok", "options": {}}
+    inputs = run(emulated(spec())).only(CLUSTER).inputs
+    assert {**inputs, "contents": {}} == {"name": "dev", "runtime": "kwok", "options": {}, "contents": {}}
+
+
+def test_a_preview_says_that_it_is_one() -> None:
+    """So that the plugin tells what goes only where nothing has gone yet."""
+    assert "preview" not in run(emulated(spec())).only(CLUSTER).inputs["contents"]
+    assert run(emulated(spec()), preview=True).only(CLUSTER).inputs["contents"]["preview"] is True
 
 
 def test_nodes_belong_to_the_cluster_and_go_with_it() -> None:

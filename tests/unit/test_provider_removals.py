@@ -1,0 +1,88 @@
+"""What is declared no more is told at the diff of its cluster, in previews, and only when something is missing."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider.connections import Connections
+from provider.resources.removals import _sibling, foretell
+from spec.contents import FAULTS, POOLS, contents, is_contents, removed
+
+CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:KwokCluster$kumulus:index:Cluster::dev"
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:PORT"}}]
+users: [{name: u, user: {}}]
+"""
+
+
+class Said:
+    """What was said, by URN."""
+
+    def __init__(self) -> None:
+        self.warnings: dict[str, str] = {}
+
+    def __call__(self, urn: str) -> Any:
+        told = self.warnings
+
+        class Reporter:
+            def status(self, message: str, *, last: bool = False) -> None: ...
+
+            def info(self, message: str) -> None:
+                raise AssertionError(message)
+
+            def warn(self, message: str) -> None:
+                told[urn] = message
+
+        return Reporter()
+
+
+def test_names_that_are_missing_are_those_that_were_removed() -> None:
+    before = contents(["b", "a"], ["x-z", "y-z"], preview=False)
+    after = contents(["b"], [], preview=True)
+    assert before == {"faults": "a,b", "pools": "x-z,y-z"}
+    assert (removed(before, after, FAULTS), removed(before, after, POOLS)) == (["a"], ["x-z", "y-z"])
+    assert removed(after, before, FAULTS) == []
+    # A state of before there were any, and one that was edited.
+    assert removed(None, after, FAULTS) == removed({"faults": 5}, after, FAULTS) == []
+    assert not is_contents({"faults": "", "nodes": ""})
+
+
+def test_a_removed_resource_is_found_beside_its_cluster() -> None:
+    assert _sibling(CLUSTER, "kumulus:index:Fault::f") == (
+        "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Fault::f"
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "kubeconfig", "warned"),
+    [
+        (contents(["f"], [], preview=True), "here", False),  # nothing goes
+        (contents([], [], preview=False), "here", False),  # it is going: the delete tells
+        (contents([], [], preview=True), "nowhere", False),  # its cluster is gone as well
+        (contents([], [], preview=True), "here", True),  # the cluster is down
+    ],
+)
+async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
+    after: dict[str, Any], kubeconfig: str, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("provider.resources.removals.LOOK_PATIENCE", 0.2)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        (tmp_path / "here").write_text(KUBECONFIG.replace("PORT", str(closed.getsockname()[1])))
+    said, connections = Said(), Connections()
+    old = (
+        {"contents": contents(["f"], [], preview=False)},
+        {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},
+    )
+    await foretell(connections, said, CLUSTER, old, {"contents": after})
+    await connections.close()
+    assert list(said.warnings) == ([CLUSTER] if warned else [])
+    assert not warned or "what the removal of f means could not be looked up" in said.warnings[CLUSTER]
