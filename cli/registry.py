@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "preview": Command("cli.preview", "set everything up, then show what `up` would change", passes_on=True),
     "down": Command("cli.down", "destroy what a stack made; calm when there is nothing", passes_on=True),
     "topology": Command("cli.topology", "show where a stack's nodes stand, as a tree or a picture", venv=True),
+    "watch": Command("cli.watch", "watch a stack's fleet in the terminal: allocation, pods, control plane", venv=True),
     "fault": Command("cli.fault", "inject a fault into a live cluster, clear it, list those that hold", venv=True),
     "doctor": Command("cli.doctor", "say what is there, what is missing and how to get it"),
     "plan": Command("cli.plan", "say what a fleet of a size costs its control plane", venv=True),

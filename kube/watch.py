@@ -44,9 +44,15 @@ class Event(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Events(Generic[T]):
-    """Events in their order, as many as arrived at once."""
+    """Events in their order, as many as arrived at once.
+
+    Attributes:
+        events: what happened.
+        listed: they come from a list: that is how things are, and when they came to be so is not known.
+    """
 
     events: list[Event[T]]
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +214,7 @@ class _Follower(Generic[T]):
                 yield news
             events = [self._listed(item) for item in page.items]
             gone.difference_update(event.key for event in events)
-            yield Events(events)
+            yield Events(events, listed=True)
             # The whole list is as of the first page's version, whichever page says it.
             version = page.version
             if not page.token:
@@ -216,7 +222,7 @@ class _Follower(Generic[T]):
             query["continue"] = page.token
         if gone:
             self._known -= gone
-            yield Events([Event("DELETED", key, None) for key in sorted(gone)])
+            yield Events([Event("DELETED", key, None) for key in sorted(gone)], listed=True)
         self._version, self._synced = version, True
         yield Synced(version)
 

@@ -43,14 +43,20 @@ async def hear(client: Client, count: int, **options: Any) -> list[News[Item]]:
     heard: list[News[Item]] = []
     async with asyncio.timeout(20), aclosing(follow(client, NODES, **options)) as news:
         async for each in news:
-            heard += [Events([event]) for event in each.events] if isinstance(each, Events) else [each]
+            heard += [Events([event], each.listed) for event in each.events] if isinstance(each, Events) else [each]
             if len(heard) >= count:
                 break
     return heard
 
 
 def one(kind: Any, found: Item) -> Events[Item]:
+    """An event that a watch told."""
     return Events([Event(kind, found["metadata"]["name"], found)])
+
+
+def listed(kind: Any, name: str, found: Item | None) -> Events[Item]:
+    """What a list says."""
+    return Events([Event(kind, name, found)], listed=True)
 
 
 # --- one watch -------------------------------------------------------------------------------------------------------
@@ -128,7 +134,7 @@ async def test_a_list_is_read_page_by_page_and_watched_from_its_version(server: 
     server.answers = [page(10, a, more="t"), page(10, b), stream(*happens("ADDED", c)), silent]
     async with server.client() as client:
         heard = await hear(client, 4, params={"labelSelector": "x=y"}, page=1)
-    assert heard == [one("ADDED", a), one("ADDED", b), Synced("10"), one("ADDED", c)]
+    assert heard == [listed("ADDED", "a", a), listed("ADDED", "b", b), Synced("10"), one("ADDED", c)]
     first, second, watched = server.seen[:3]
     assert first.query == {"labelSelector": "x=y", "limit": "1"}
     assert second.query == {"labelSelector": "x=y", "limit": "1", "continue": "t"}
@@ -143,7 +149,7 @@ async def test_the_next_watch_begins_after_the_last_event_or_bookmark(server: Se
     server.answers += [stream(*happens("DELETED", item("a", 21))), silent]
     async with server.client() as client:
         heard = await hear(client, 4)
-    assert heard == [one("ADDED", a), Synced("10"), one("MODIFIED", changed), one("DELETED", item("a", 21))]
+    assert heard == [listed("ADDED", "a", a), Synced("10"), one("MODIFIED", changed), one("DELETED", item("a", 21))]
     assert [seen.query["resourceVersion"] for seen in server.seen[1:4]] == ["10", "11", "20"]
 
 
@@ -152,8 +158,13 @@ async def test_what_was_deleted_while_the_server_forgot_is_told_after_a_new_list
     server.answers = [page(10, a, b), stream({"type": "ERROR", "object": GONE}), page(31, b, c), silent]
     async with server.client() as client:
         heard = await hear(client, 7)
-    assert heard[:3] == [one("ADDED", a), one("ADDED", b), Synced("10")]
-    assert heard[3:] == [one("MODIFIED", b), one("ADDED", c), Events([Event("DELETED", "a", None)]), Synced("31")]
+    assert heard[:3] == [listed("ADDED", "a", a), listed("ADDED", "b", b), Synced("10")]
+    assert heard[3:] == [
+        listed("MODIFIED", "b", b),
+        listed("ADDED", "c", c),
+        listed("DELETED", "a", None),
+        Synced("31"),
+    ]
 
 
 async def test_a_page_that_expired_begins_the_list_anew(server: Server) -> None:
@@ -161,7 +172,7 @@ async def test_a_page_that_expired_begins_the_list_anew(server: Server) -> None:
     server.answers = [page(10, a, more="t"), status(410, "Expired", "continue is too old"), page(20, b), silent]
     async with server.client() as client:
         heard = await hear(client, 4)
-    assert heard == [one("ADDED", a), one("ADDED", b), Events([Event("DELETED", "a", None)]), Synced("20")]
+    assert heard == [listed("ADDED", "a", a), listed("ADDED", "b", b), listed("DELETED", "a", None), Synced("20")]
 
 
 async def test_an_interruption_is_told_once_and_so_is_its_end(server: Server) -> None:
@@ -170,7 +181,7 @@ async def test_an_interruption_is_told_once_and_so_is_its_end(server: Server) ->
     server.answers = [page(10, a), stream(end=False), unwell, unwell, stream(*happens("ADDED", c)), silent]
     async with server.client() as client:
         heard = await hear(client, 5)
-    assert heard[:2] == [one("ADDED", a), Synced("10")]
+    assert heard[:2] == [listed("ADDED", "a", a), Synced("10")]
     assert isinstance(heard[2], Interrupted)
     assert isinstance(heard[2].error, Unreachable)
     assert heard[3:] == [Resumed(), one("ADDED", c)]
@@ -206,7 +217,7 @@ async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Serv
     server.answers = [page(100, item("a", 3)), stream(bookmark), page(51, item("b", 4)), silent]
     async with server.client() as client:
         heard = await hear(client, 5)
-    assert heard[2:] == [one("ADDED", item("b", 4)), Events([Event("DELETED", "a", None)]), Synced("51")]
+    assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 
 async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(server: Server) -> None:
@@ -224,4 +235,4 @@ async def test_keys_have_the_namespace_where_there_is_one(server: Server) -> Non
     pod = {"metadata": {"name": "p", "namespace": "default", "resourceVersion": "5"}}
     server.answers = [page(10, pod), silent]
     async with server.client() as client:
-        assert await hear(client, 1) == [Events([Event("ADDED", "default/p", pod)])]
+        assert await hear(client, 1) == [listed("ADDED", "default/p", pod)]

@@ -1,0 +1,175 @@
+"""The live views on a real control plane: what they count, and what they say when the API server goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from cli.cluster import health_endpoints, places
+from fleet.amounts import Amounts
+from fleet.live import Live
+from fleet.summary import summary
+from kube import Client, load_kubeconfig
+from kube.media import PROTOBUF
+from kube.messages import MessageCodec
+from kube.watch import Events, Synced, follow
+from tests.integration.conftest import NODES, PODS, Plane, Pools, pod
+from tests.support import processes
+from tests.support.api import Object
+from tests.support.project import ROOT
+
+pytestmark = pytest.mark.integration
+Create = Callable[[str, Object], Object]
+
+
+def gpu_pod(name: str, pool: str, gpus: int, **spec: Any) -> Object:
+    """A pod of some GPUs for a node of a pool."""
+    found = pod(name, pool)
+    found["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
+    found["spec"] |= spec
+    return found
+
+
+async def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    give_up = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up, f"after {seconds:.0f} s still not so: {what}"
+        await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def looking(plane: Plane) -> AsyncIterator[Live]:
+    connection = load_kubeconfig(plane.observed.kubeconfig)
+    async with (
+        Client(connection) as client,
+        Live(client, places(), health_endpoints(plane.directory / "kwok.yaml")) as live,
+    ):
+        yield live
+
+
+async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workloads: Create) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    pool = inputs["name"]
+    for body in (gpu_pod(f"{pool}-a", pool, 2), gpu_pod(f"{pool}-b", pool, 99)):
+        workloads(PODS, body)
+    plane.api.until(PODS, lambda found: found[f"{pool}-a"]["status"]["phase"] == "Running", 40)
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        for path, kind in ((NODES, "Node"), (PODS, "Pod")):
+            codec = MessageCodec(kind)
+            raw = await client.request("GET", path, accept=PROTOBUF, decode=codec.listed)
+            messages = {message.metadata.name: message for message in raw.items}
+            for wanted in plane.api.list(path):
+                agrees(messages[wanted["metadata"]["name"]], wanted)
+
+
+def agrees(message: Any, wanted: Object) -> None:
+    """Every field of the message is as in JSON, which leaves out what is empty and has more fields."""
+    for descriptor, value in message.ListFields():
+        expected = wanted.get({"token": "continue"}.get(descriptor.name, descriptor.name))
+        if descriptor.name in ("creationTimestamp", "lastTransitionTime", "startTime"):
+            assert time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(value.seconds)) == expected
+        elif descriptor.message_type is None:
+            assert value == (expected or type(value)())
+        elif descriptor.message_type.GetOptions().map_entry:
+            assert {key: getattr(found, "string", found) for key, found in value.items()} == expected
+        elif hasattr(value, "ListFields"):
+            agrees(value, expected or {})
+        else:
+            for inner, other in zip(value, expected, strict=True):
+                agrees(inner, other)
+
+
+async def test_a_watch_in_protobuf_tells_what_happens(plane: Plane, pools: Pools) -> None:
+    first = pools.inputs(2)
+    heard: list[Any] = []
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        news = follow(client, NODES, codec=MessageCodec("Node"))
+        async for each in news:
+            heard.append(each)
+            if isinstance(each, Synced):
+                await pools.create(first)
+            keys = {event.key for batch in heard if isinstance(batch, Events) for event in batch.events}
+            if {f"{first['name']}-0", f"{first['name']}-1"} <= keys:
+                break
+        await news.aclose()
+
+
+async def test_the_fleet_is_counted_as_pods_and_nodes_come_and_go(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    async with looking(plane) as live:
+        before = live.fleet.total.allocatable
+        inputs = pools.inputs(2, labels={"nvidia.com/gpu.product": "TEST-GPU"})
+        recorded = await pools.create(inputs)
+        pool = inputs["name"]
+        await until(lambda: live.fleet.by_product.get("TEST-GPU") is not None, "nodes come")
+        share = live.fleet.by_product["TEST-GPU"]
+        await until(lambda: share.nodes == 2 and share.states["ready"] == 2, "both nodes are ready")
+        assert live.fleet.total.allocatable == before.plus(share.allocatable)
+        workloads(PODS, gpu_pod(f"{pool}-a", pool, 3))
+        workloads(PODS, gpu_pod(f"{pool}-large", pool, 9))
+        workloads(PODS, gpu_pod(f"{pool}-gated", pool, 1, schedulingGates=[{"name": "example.com/wait"}]))
+        await until(lambda: share.taken.gpus == 3, "GPUs are taken")
+        await until(lambda: live.fleet.reasons["SchedulingGated"] == 1, "a gated pod is told")
+        await until(lambda: live.fleet.reasons["Insufficient nvidia.com/gpu"] == 1, "why a pod is pending is told")
+        assert live.fleet.bindings.total >= 1
+        node = next(found.node for found in live.fleet.pods.values() if found.name == f"{pool}-a")
+        assert live.fleet.taken(node) == Amounts(0, 0, 3, 1)
+        plane.api.delete(f"{PODS}/{pool}-a?gracePeriodSeconds=0")
+        await until(lambda: share.taken.gpus == 0, "GPUs are given back")
+        plane.api.merge(f"{NODES}/{pool}-0", {"spec": {"unschedulable": True}})
+        await until(lambda: share.states["cordoned"] == 1, "a cordon is seen")
+        await pools.update({**inputs, "replicas": 1}, recorded)
+        await until(lambda: share.nodes == 1, "a node goes")
+        assert summary(live).to_plain()["byProduct"]["TEST-GPU"]["allocatable"]["gpus"] == 8
+
+
+async def test_a_lost_api_server_is_told_and_nothing_is_missed(plane: Plane, pools: Pools) -> None:
+    async with looking(plane) as live:
+        await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "all components are well")
+        assert {"kube-apiserver", "etcd", "kube-scheduler", "kwok-controller"} <= set(live.checks)
+        processes.kill([*plane.processes()["kube-apiserver"], *plane.processes()["kube-scheduler"]])
+        await until(lambda: live.lost is not None, "the loss is told")
+        await until(lambda: live.checks["kube-apiserver"].status == "down", "the API server's check says so")
+        await until(lambda: live.checks["kube-scheduler"].status == "down", "and the scheduler's")
+        assert "not reachable" in summary(live).lost
+        assert (await plane.repair()).health == "running"
+        inputs = pools.inputs(2)
+        await pools.create(inputs)
+        await until(lambda: live.lost is None, "its return is told")
+        await until(lambda: f"{inputs['name']}-1" in live.fleet.nodes, "what came meanwhile is seen")
+        await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "all components are well again")
+
+
+def kumulus(plane: Plane, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, whose stacks are the tests' clusters."""
+    return subprocess.run(
+        [sys.executable, ROOT / "kumulus", *arguments],
+        env={**os.environ, "KUMULUS_HOME": plane.wanted.home},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+async def test_the_command_prints_one_summary_where_there_is_no_terminal(plane: Plane, pools: Pools) -> None:
+    await pools.create(pools.inputs(3, labels={"nvidia.com/gpu.product": "TEST-GPU"}))
+    result = kumulus(plane, "watch", "-s", plane.wanted.name)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("test at ")
+    assert "\nTEST-GPU " in result.stdout
+    assert "control plane: kube-apiserver ok · etcd ok · kube-scheduler ok" in result.stdout
+    found = json.loads(kumulus(plane, "watch", "-s", plane.wanted.name, "--json").stdout)
+    assert (found["stack"], found["byProduct"]["TEST-GPU"]["nodes"]) == ("test", 3)
+    assert found["byProduct"]["TEST-GPU"]["allocatable"]["gpus"] == 24

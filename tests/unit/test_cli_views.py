@@ -1,0 +1,87 @@
+"""`kumulus watch` and `kumulus ui` when there is nothing to see: each says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.cluster import health_endpoints
+from tests.unit.toolchain_sample import ROOT
+
+VIEWS = ("watch",)
+KUBECONFIG = """\
+current-context: x
+contexts: [{name: x, context: {cluster: x}}]
+clusters: [{name: x, cluster: {server: "http://127.0.0.1:1"}}]
+"""
+
+
+def kumulus(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "kumulus", *arguments],
+        env={**os.environ, "KUMULUS_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_stack_that_is_not_up_is_told_how_to_start(view: str, tmp_path: Path) -> None:
+    result = kumulus(tmp_path, view, "-s", "quickstart")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: quickstart has no local cluster that is up\n  To start it: make up STACK=")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_stack_that_does_not_exist_is_told(view: str, tmp_path: Path) -> None:
+    result = kumulus(tmp_path, view, "-s", "quickstrt")
+    assert result.stderr.startswith(
+        "error: there is no stacks/Pulumi.quickstrt.yaml (did you mean quickstart?); the stacks are:"
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(view: str, tmp_path: Path) -> None:
+    place = tmp_path / "clusters" / "quickstart"
+    place.mkdir(parents=True)
+    (place / "kubeconfig.yaml").write_text(KUBECONFIG)
+    result = kumulus(tmp_path, view, "-s", "quickstart")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused\n"
+        "  `pulumi up -s quickstart --refresh` starts a cluster that is down\n"
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--context", "x"], "error: --context belongs to a --kubeconfig; write that too, or leave it out"),
+        (["--kubeconfig", "/none"], "error: kubeconfig /none does not exist; check its path"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_told(view: str, arguments: list[str], told: str, tmp_path: Path) -> None:
+    result = kumulus(tmp_path, view, *arguments)
+    assert (result.returncode, result.stderr.strip()) == (1, told)
+
+
+def test_health_checks_are_found_in_what_kwokctl_saved(tmp_path: Path) -> None:
+    file = tmp_path / "kwok.yaml"
+    assert health_endpoints(file) == {}
+    file.write_text("{")
+    assert health_endpoints(file) == {}
+    file.write_text(
+        "kind: Stage\n---\nkind: KwokctlConfiguration\n"
+        "options: {kubeSchedulerPort: 7001, kwokControllerPort: 7002, etcdPort: 7003}\n"
+    )
+    assert health_endpoints(file) == {
+        "kube-scheduler": "https://127.0.0.1:7001/healthz",
+        "kwok-controller": "http://127.0.0.1:7002/healthz",
+    }

@@ -1,0 +1,144 @@
+"""The sums of a fleet, kept event by event."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.amounts import NOTHING, Amounts
+from fleet.model import Fleet, Group
+from fleet.node import Node
+from fleet.pod import Pod
+from fleet.rate import Rate
+
+ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
+NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
+POD = Pod("default", "p", "", "", "Pending", Amounts(1000, 2**30, 2, 1), ("Insufficient cpu",), 0, 0, False)
+
+
+def bound(node: str, phase: str = "Running") -> Pod:
+    return replace(POD, node=node, phase=phase, reasons=())
+
+
+NODES = st.tuples(
+    st.sampled_from(["n0", "n1", "n2"]),
+    st.none()
+    | st.builds(
+        lambda zone, product, ready, gpus: replace(
+            NODE, zone=zone, product=product, ready=ready, allocatable=Amounts(96_000, 2**40, gpus, 110)
+        ),
+        st.sampled_from(["use1", "use2", ""]),
+        st.sampled_from(["H100", "A100", ""]),
+        st.sampled_from(["True", "False"]),
+        st.integers(0, 8),
+    ),
+)
+PODS = st.tuples(
+    st.sampled_from(["default/a", "default/b", "default/c", "default/d"]),
+    st.none()
+    | st.builds(
+        lambda node, phase, gpus: replace(
+            POD, node=node, phase=phase, requests=Amounts(1000, 0, gpus, 1), reasons=() if node else ("x", "y")
+        ),
+        st.sampled_from(["", "n0", "n1", "n2"]),
+        st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
+        st.integers(0, 8),
+    ),
+)
+
+
+def recount(fleet: Fleet, nodes: list[Node]) -> Group:
+    group = Group()
+    for name, node in fleet.nodes.items():
+        if node not in nodes:
+            continue
+        group.nodes += 1
+        group.states[node.state] += 1
+        group.allocatable = group.allocatable.plus(node.allocatable)
+        for pod in fleet.pods.values():
+            if pod.node == name and pod.holds:
+                group.taken = group.taken.plus(pod.requests)
+    return group
+
+
+def counts(group: Group) -> tuple[int, Counter[str], Amounts, Amounts]:
+    return group.nodes, +group.states, group.allocatable, group.taken
+
+
+@given(st.lists(st.one_of(NODES.map(lambda e: ("node", e)), PODS.map(lambda e: ("pod", e))), max_size=40))
+def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[str, tuple[str, object]]]) -> None:
+    fleet = Fleet()
+    for kind, (name, item) in events:
+        if kind == "node":
+            fleet.set_node(name, replace(item, name=name) if item else None)  # type: ignore[type-var]
+        else:
+            fleet.set_pod(name, item)  # type: ignore[arg-type]
+    nodes = list(fleet.nodes.values())
+    assert counts(fleet.total) == counts(recount(fleet, nodes))
+    for attribute, groups in (("product", fleet.by_product), ("zone", fleet.by_zone)):
+        names = {getattr(node, attribute) for node in nodes}
+        assert set(groups) == names
+        for name in names:
+            chosen = [node for node in nodes if getattr(node, attribute) == name]
+            assert counts(groups[name]) == counts(recount(fleet, chosen))
+    pods = list(fleet.pods.values())
+    assert +fleet.phases == Counter(pod.phase for pod in pods)
+    assert fleet.waiting == sum(pod.waits for pod in pods)
+    assert fleet.reasons == Counter(reason for pod in pods if pod.waits for reason in pod.reasons)
+    for node in ("n0", "n1", "n2"):
+        assert fleet.on(node) == [fleet.pods[key] for key in sorted(fleet.pods) if fleet.pods[key].node == node]
+
+
+def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
+    fleet = Fleet()
+    fleet.set_node("n0", NODE)
+    assert fleet.touched == {"n0"}
+    fleet.touched.clear()
+    fleet.set_node("n0", replace(NODE))
+    assert fleet.touched == set()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.touched == {"n0"}
+    fleet.touched.clear()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.touched == set()
+
+
+def test_a_pod_may_come_before_its_node() -> None:
+    fleet = Fleet()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.total.taken == NOTHING
+    fleet.set_node("n0", NODE)
+    assert fleet.total.taken == POD.requests
+
+
+def test_bindings_are_counted_when_they_are_heard() -> None:
+    fleet = Fleet()
+    now = time.monotonic()
+    fleet.set_pod("default/p", POD, now)
+    assert fleet.bindings.total == 0
+    fleet.set_pod("default/p", bound("n0", "Pending"), now)
+    fleet.set_pod("default/p", bound("n0"), now)
+    assert fleet.bindings.total == 1
+
+
+def test_a_list_counts_the_bindings_of_the_last_minute_by_the_pods_own_word() -> None:
+    fleet = Fleet()
+    now = int(time.time())
+    for name, at in (("a", now - 5), ("b", now - 3600), ("c", 0)):
+        fleet.set_pod(name, replace(bound("n0"), bound=at))
+    assert fleet.bindings.total == 1
+    assert sum(fleet.bindings.history()[-10:]) == 1
+
+
+def test_a_rate_is_of_the_last_ten_whole_seconds_and_forgets_after_a_minute() -> None:
+    rate = Rate()
+    for at in (30.5, 99.9, 100.1, 100.2, 109.9, 110.0):
+        rate.note(at)
+    assert rate.per_second(110.0) == 0.3
+    assert rate.history(110.0)[-10:] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert sum(rate.history(110.0)) == 4
+    assert rate.total == 6
