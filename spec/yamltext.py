@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from spec.errors import Problem, SpecError, shown
+
+T = TypeVar("T")
 
 
 class _TextLoader(yaml.SafeLoader):
@@ -75,7 +77,7 @@ def read_yaml(text: str, source: str = "") -> object:
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
     """
-    return _read(text, source, _TypedLoader)
+    return _read(text, source, _TypedLoader, _document)
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:
@@ -84,7 +86,16 @@ def read_yaml_texts(text: str, source: str = "") -> object:
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
     """
-    return _read(text, source, _TextLoader)
+    return _read(text, source, _TextLoader, _document)
+
+
+def read_all_yaml(text: str, source: str = "") -> list[object]:
+    """Every document of a YAML text, with typed scalars; an empty document is None.
+
+    Raises:
+        SpecError: it does not parse, with line and column.
+    """
+    return _read(text, source, _TypedLoader, _documents)
 
 
 def json_problem(value: object) -> str | None:
@@ -100,11 +111,24 @@ def json_problem(value: object) -> str | None:
     return None
 
 
-def _read(text: str, source: str, loader: Callable[[str], yaml.SafeLoader]) -> object:
+def _document(reading: yaml.SafeLoader) -> object:
+    return reading.get_single_data()
+
+
+def _documents(reading: yaml.SafeLoader) -> list[object]:
+    found = []
+    while reading.check_data():  # type: ignore[no-untyped-call]
+        found.append(reading.get_data())
+    return found
+
+
+def _read(
+    text: str, source: str, loader: Callable[[str], yaml.SafeLoader], wanted: Callable[[yaml.SafeLoader], T]
+) -> T:
     try:
         reading = loader(text)
         try:
-            return reading.get_single_data()
+            return wanted(reading)
         finally:
             reading.dispose()
     except yaml.MarkedYAMLError as reason:

@@ -1,0 +1,100 @@
+"""Read an experiment file and every file it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spec.errors import Problem, SpecError, path_text
+from spec.experiment.manifest import Object, filled, objects_of, replacement_problems
+from spec.experiment.model import Experiment
+from spec.experiment.trace import TraceJob, trace_jobs
+from spec.location import read_text
+from spec.yamltext import read_yaml
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment with what it takes from other files.
+
+    Args:
+        experiment: the file's content.
+        directory: where it lies, which paths in it start from.
+        manifests: the text of each workload's manifest, by the workload's name.
+        traces: the jobs of each workload's trace, likewise.
+        setup: the objects that are there before the workloads.
+        inputs: the exact text of each file that was read, by the name it is kept under.
+    """
+
+    experiment: Experiment
+    directory: Path
+    manifests: dict[str, str] = field(default_factory=dict)
+    traces: dict[str, list[TraceJob]] = field(default_factory=dict)
+    setup: list[Object] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+def load(file: Path) -> Loaded:
+    """Read an experiment file.
+
+    Raises:
+        SpecError: with every problem of the file; or the first of a file it names.
+    """
+    source = str(file)
+    _, text = read_text(str(file), Path(), "")
+    experiment = Experiment.checked(read_yaml(text, source), source)
+    loaded = Loaded(experiment, file.resolve().parent, inputs={"experiment.yaml": text})
+    problems: list[Problem] = []
+    for where, location in _references(experiment):
+        try:
+            _read(loaded, where, location, source)
+        except SpecError as error:
+            if error.source == source:
+                problems += error.problems
+            else:
+                place = f"{path_text(where)}: {error.source}"
+                problems += [
+                    Problem(f"{place}: {each.path}" if each.path else place, each.message, each.remedy)
+                    for each in error.problems
+                ]
+    if problems:
+        raise SpecError(problems, source)
+    return loaded
+
+
+def _references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every file that an experiment names, with the place of its name."""
+    for index, location in enumerate(experiment.setup):
+        yield ("setup", index), location
+    for index, workload in enumerate(experiment.workloads):
+        if workload.manifest:
+            yield ("workloads", index, "manifest"), workload.manifest
+        if workload.arrival.trace is not None:
+            yield ("workloads", index, "arrival", "trace", "file"), workload.arrival.trace.file
+
+
+def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+    name, text = read_text(location, loaded.directory, path_text(where), source)
+    loaded.inputs[_kept_as(loaded, Path(location).name)] = text
+    if where[0] == "setup":
+        loaded.setup.extend(objects_of(text, name))
+        return
+    workload = loaded.experiment.workloads[int(where[1])]
+    if where[-1] == "manifest":
+        if wrong := replacement_problems(text, workload.replace, ("workloads", where[1], "replace")):
+            raise SpecError(wrong, source)
+        objects_of(filled(text, workload.replace, 1), name)
+        loaded.manifests[workload.name] = text
+    elif workload.arrival.trace is not None:
+        loaded.traces[workload.name] = trace_jobs(text, workload.arrival.trace, name)
+
+
+def _kept_as(loaded: Loaded, name: str) -> str:
+    """A name for a copy of an input that no other input has."""
+    stem, dot, suffix = name.partition(".")
+    number = 1
+    while name in loaded.inputs:
+        number += 1
+        name = f"{stem}-{number}{dot}{suffix}"
+    return name

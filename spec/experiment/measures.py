@@ -1,0 +1,84 @@
+"""What an experiment measures: the names that thresholds, reports, comparisons and trends have in common.
+
+A measure is one number of one repetition. Its unit says how a threshold on it is written and how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+Unit = Literal["s", "share", "count", "perSecond", "bytes"]
+Better = Literal["lower", "higher", ""]
+
+_PARTS = ("min", "mean", "p50", "p90", "p99", "max")
+
+_SINGLE: dict[str, tuple[Unit, Better, str]] = {
+    "pods.created": ("count", "", "pods of the workloads that were seen"),
+    "pods.scheduled": ("count", "higher", "pods that were bound to a node"),
+    "pods.pending": ("count", "lower", "pods without a node at the end"),
+    "pods.ran": ("count", "higher", "pods that were seen Running"),
+    "pods.succeeded": ("count", "higher", "pods that completed"),
+    "pods.failed": ("count", "lower", "pods that failed"),
+    "pods.preempted": ("count", "lower", "pods that the scheduler evicted for others"),
+    "pods.disrupted": (
+        "count",
+        "lower",
+        "pods that went for another reason: evicted, their node gone, taken by a queue",
+    ),
+    "jobs.total": ("count", "", "jobs of the workloads"),
+    "jobs.admitted": ("count", "higher", "jobs all of whose workers had a node at the same time, or had completed"),
+    "jobs.partlyAdmitted": ("count", "lower", "jobs of which some workers have a node at the end, and some do not"),
+    "jobs.partlyAdmittedPeak": ("count", "lower", "the most jobs that were partly admitted at one time"),
+    "jobs.pending": ("count", "lower", "jobs without any worker on a node at the end"),
+    "creation.duration": ("s", "lower", "from the first object's creation until all workloads are created"),
+    "scheduling.duration": ("s", "lower", "from the first binding to the last"),
+    "scheduling.rate": ("perSecond", "higher", "bindings in a second, from the first to the last"),
+    "scheduling.ratePeak": ("perSecond", "higher", "the most bindings in any one second"),
+    "makespan": ("s", "lower", "from the first object's creation to the end of the last pod"),
+    "duration": ("s", "lower", "from the first object's creation to the end of the measurement"),
+    "gpus.capacity": ("count", "", "GPUs of the cluster at the start"),
+    "gpus.allocated": ("count", "higher", "GPUs allocated at the end"),
+    "gpus.freeWhilePending": ("count", "lower", "GPUs free at the end while pods that want some are pending"),
+    "allocation.gpu": ("share", "higher", "the greatest share of GPUs that was allocated at one time"),
+    "allocation.gpuEnd": ("share", "higher", "the share of GPUs allocated at the end"),
+    "allocation.gpuMean": ("share", "higher", "the share of GPUs allocated, averaged over the measurement"),
+    "allocation.cpu": ("share", "higher", "the greatest share of CPUs requested at one time"),
+    "allocation.memory": ("share", "higher", "the greatest share of memory requested at one time"),
+    "fragmentation.end": ("share", "lower", "of the free GPUs at the end, those on nodes partly in use"),
+    "fragmentation.peak": ("share", "lower", "the greatest such share at one time"),
+    "cpu.scheduler": ("s", "lower", "CPU time of the scheduler"),
+    "cpu.controlPlane": ("s", "lower", "CPU time of the control plane, scheduler and KWOK included"),
+    "cpu.client": ("s", "lower", "CPU time of the measuring client"),
+    "cpu.clientShare": ("share", "lower", "CPU time of the client over that of the control plane"),
+    "memory.scheduler": ("bytes", "lower", "the scheduler's greatest resident memory"),
+    "memory.controlPlane": ("bytes", "lower", "the control plane's greatest resident memory, all processes together"),
+    "memory.client": ("bytes", "lower", "the measuring client's greatest resident memory"),
+    "bindings.counted": ("count", "", "bindings by the API server's own counter"),
+    "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
+}
+
+_SPREAD: dict[str, str] = {
+    "timeToSchedule": "from a pod's creation to its binding",
+    "timeToRun": "from a pod's creation to its running",
+    "jobTimeToSchedule": "from the first pod's creation to the last one's binding, of jobs that were admitted",
+}
+
+UNITS: Mapping[str, Unit] = MappingProxyType(
+    {name: unit for name, (unit, _, _) in _SINGLE.items()}
+    | {f"{name}.{part}": "s" for name in _SPREAD for part in _PARTS}
+)
+"""Every measure's unit."""
+
+BETTER: Mapping[str, Better] = MappingProxyType(
+    {name: better for name, (_, better, _) in _SINGLE.items()}
+    | {f"{name}.{part}": "lower" for name in _SPREAD for part in _PARTS}
+)
+"""Whether less or more of a measure is better; empty where neither is."""
+
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {name: meaning for name, (_, _, meaning) in _SINGLE.items()}
+    | {f"{name}.{part}": f"{part} of: {meaning}" for name, meaning in _SPREAD.items() for part in _PARTS}
+)
+"""What each measure is, in words."""
