@@ -1,0 +1,1 @@
+"""What a run asks of the cluster besides its workloads: nodes, processes, counters, a namespace, the API's kinds."""

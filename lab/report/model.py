@@ -1,0 +1,149 @@
+"""The report of a run, as report.json has it; docs/experiment-report.schema.json is made of these models.
+
+In the manner of KAI's result object: metadata, and results with a list of tests and their details. Differences: a
+repetition that failed has its entry too, every number is one (seconds, bytes, shares of 1), and ids are unique.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+FILE = "report.json"
+Status = Literal["success", "failure", "partial"]
+
+
+class Part(BaseModel):
+    """Any part of a report."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Inputs(Part):
+    """What a run was made of."""
+
+    files: dict[str, str] = Field(description="SHA-256 of each input file, by its name in the directory inputs/")
+    workloads: str = Field(description="SHA-256 of all objects and their times: the same means the same workloads")
+
+
+class Machine(Part):
+    """The machine that the client ran on, and with a local cluster the cluster too."""
+
+    cores: int
+    memory_bytes: int
+    load: float = Field(description="load average over a minute before the run")
+
+
+class Cluster(Part):
+    """The cluster."""
+
+    name: str
+    version: str = Field(description="of Kubernetes")
+    nodes: int
+    gpus: dict[str, float] = Field(description="by product and zone, as 'product zone'")
+    local: bool = Field(description="whether its processes are on the client's machine, and so were measured")
+
+
+class SchedulerUsed(Part):
+    """The scheduler that placed the pods."""
+
+    name: str
+    settings: dict[str, str] = Field(description="its version and flags, its limits of requests among them")
+
+
+class Metadata(Part):
+    """Circumstances of a run. Two runs are comparable when those that matter are the same."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    experiment: str
+    description: str
+    source: str
+    expected: str
+    emulation: str
+    timestamp: str = Field(description="when it began, RFC 3339 in UTC")
+    kumulus_commit: str
+    stack: str
+    seed: int
+    repetitions: int
+    cluster: Cluster
+    scheduler: SchedulerUsed
+    client_settings: dict[str, dict[str, str]] = Field(
+        description="limits of requests of the control plane's own clients, by component; flags as they were given"
+    )
+    creator: dict[str, str] = Field(description="how the client creates objects")
+    machine: Machine
+    inputs: Inputs
+
+
+class Judged(Part):
+    """One expectation."""
+
+    expected: str
+    holds: bool
+    found: str
+
+
+class Moment(Part):
+    """Something that happened, in seconds from the start."""
+
+    at: float
+    what: str
+
+
+class JobCount(Part):
+    """The jobs of one workload at the end."""
+
+    jobs: int
+    admitted: int
+    partly: int
+    pending: int
+    workers: int = Field(description="all of their pods")
+    placed: int = Field(description="pods that have a node, or completed")
+
+
+class Details(Part):
+    """What a repetition came to."""
+
+    ended: str = Field(description="why it ended")
+    measures: dict[str, float] = Field(description="by the names of docs/experiments.md")
+    allocation: dict[str, float] = Field(description="GPUs allocated at the end by 'product zone'")
+    free_gpus: dict[str, int] = Field(description="GPUs free at the end, by product")
+    jobs: dict[str, JobCount] = Field(description="by workload")
+    pending_by_reason: dict[str, int]
+    timeline: list[Moment]
+    bindings: list[list[float]] = Field(
+        description="seconds, the API server's count since the start, the watch's count"
+    )
+    watch_interruptions: int
+    series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
+
+
+class Test(Part):
+    """One repetition."""
+
+    # It is none of pytest's, which collects what is called so.
+    __test__: ClassVar[bool] = False
+
+    id: str
+    test_name: str
+    status: Status
+    thresholds: list[Judged]
+    details: Details
+
+
+class Results(Part):
+    """All repetitions."""
+
+    status: Status
+    error: str = Field(default="", description="why the run ended early; empty when it did not")
+    tests: list[Test]
+
+
+class Report(Part):
+    """A run."""
+
+    metadata: Metadata
+    results: Results

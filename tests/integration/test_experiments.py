@@ -1,0 +1,254 @@
+"""Experiments on a real control plane: what is created, measured, reported, and left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kube import Client, load_kubeconfig
+from lab.errors import LabError
+from lab.report.model import Report, Test
+from lab.report.read import report_at
+from lab.run.repetition import Outcome
+from lab.run.run import Options, Run
+from spec.experiment.load import load
+from tests.integration.conftest import Plane, Pools
+from tests.support import processes
+from tests.support.faultproxy import FaultProxy
+
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).resolve().parents[2]
+REQUESTS = {"cpu": "1", "nvidia.com/gpu": "8"}
+
+
+class Lab:
+    """Runs experiments on the control plane, on a pool of eight nodes in two zones."""
+
+    def __init__(self, plane: Plane, pools: list[str], directory: Path) -> None:
+        self.plane, self.pools, self.directory = plane, pools, directory
+        self.stop = asyncio.Event()
+        self.said: list[str] = []
+        self.on_sample: Callable[[Outcome], None] = lambda _: None
+        self.kubeconfig: Path | None = None
+
+    async def run(self, **fields: Any) -> Report:
+        file = self.directory / "experiment.yaml"
+        file.write_text(yaml.safe_dump({"name": "test", "settle": "2s", "timeout": "90s", **fields}))
+        options = Options(
+            kubeconfig=Path(self.plane.observed.kubeconfig),
+            stack="test",
+            results=self.directory / "results",
+            commit="",
+            stop=self.stop,
+            on_sample=self._sampled,
+            on_report=lambda *_: None,
+            say=self.said.append,
+        )
+        # The cluster's processes are found beside its own kubeconfig, whatever way its API is reached.
+        connection = load_kubeconfig(self.kubeconfig or options.kubeconfig)
+        async with Client(connection, patience=3) as client:
+            made = Run(client, load(file), options)
+            report = await made.run()
+        assert report_at(made.directory.path / "report.json") == report
+        return report
+
+    def _sampled(self, outcome: Outcome) -> None:
+        self.on_sample(outcome)
+
+    def workload(self, **fields: Any) -> dict[str, Any]:
+        return {"name": "work", "requests": REQUESTS, "nodeSelector": {"lab": "here"}, "duration": "5m", **fields}
+
+    def left(self) -> list[str]:
+        """Namespaces of experiments that are still there."""
+        found = self.plane.api.list("/api/v1/namespaces", labelSelector="kumulus.io/experiment")
+        return [each["metadata"]["name"] for each in found]
+
+
+@pytest.fixture
+async def lab(plane: Plane, pools: Pools, tmp_path: Path) -> Lab:
+    names = []
+    for zone in ("z1", "z2"):
+        labels = {"lab": "here", "topology.kubernetes.io/zone": zone, "nvidia.com/gpu.product": "test-gpu"}
+        inputs = pools.inputs(4, labels=labels)
+        await pools.create(inputs)
+        names.append(str(inputs["name"]))
+    return Lab(plane, names, tmp_path)
+
+
+def only(report: Report) -> Test:
+    assert len(report.results.tests) == 1
+    return report.results.tests[0]
+
+
+async def test_a_workload_is_scheduled_measured_and_gone(lab: Lab) -> None:
+    fields = {
+        "workloads": [lab.workload(jobs=2, workers=4)],
+        "repetitions": 2,
+        "expect": [
+            {"measure": "allocation.gpu", "atLeast": "100%"},
+            {"measure": "timeToSchedule.p99", "atMost": "60s"},
+            {"workload": "work", "nodes": [f"{pool}-{n}" for pool in lab.pools for n in range(4)]},
+        ],
+    }
+    report = await lab.run(**fields)
+    assert [test.details.ended for test in report.results.tests] == ["all pods are scheduled"] * 2
+    assert [each.holds for test in report.results.tests for each in test.thresholds] == [True] * 6
+    assert report.results.status == "success"
+    assert (report.metadata.cluster.nodes, report.metadata.cluster.gpus) == (8, {"test-gpu z1": 32, "test-gpu z2": 32})
+    assert report.metadata.scheduler.settings["kube-api-qps"] == "5000"
+    measures = report.results.tests[0].details.measures
+    assert (measures["jobs.admitted"], measures["gpus.allocated"], measures["pods.scheduled"]) == (2, 64, 8)
+    assert measures["bindings.counted"] == measures["pods.scheduled"], "the API server counts what we see"
+    assert 0 <= measures["timeToSchedule.min"] <= measures["timeToRun.min"]
+    assert measures["timeToSchedule.max"] > 0
+    assert measures["cpu.controlPlane"] > 0
+    assert lab.left() == []
+
+
+async def test_zone_affinity_admits_jobs_in_part_while_gpus_are_free(lab: Lab) -> None:
+    # Two jobs of three fill three nodes of each zone; the third finds one node in each, and may use one of them only.
+    first = lab.workload(name="first", jobs=2, workers=3, affinity={"required": "zone"})
+    third = lab.workload(name="third", workers=3, affinity={"required": "zone"}, arrival={"after": "2s"})
+    report = await lab.run(workloads=[first, third], expect=[{"measure": "jobs.partlyAdmitted", "equals": 0}])
+    test = only(report)
+    assert test.status == "failure"
+    assert test.details.measures["jobs.partlyAdmitted"] >= 1
+    assert test.details.measures["gpus.freeWhilePending"] >= 8
+    assert test.details.ended.endswith("pods fit nowhere")
+    assert any("pod affinity" in reason for reason in test.details.pending_by_reason), test.details.pending_by_reason
+
+
+async def test_the_timeline_happens_and_is_undone(lab: Lab) -> None:
+    before = {name for pool in lab.pools for name in _nodes(lab, pool)}
+    timeline = [
+        {"scheduler": "stop"},
+        {"resize": {"pool": lab.pools[0], "replicas": 6}},
+        {"resize": {"pool": lab.pools[1], "replicas": 1}},
+        {"after": "created", "at": "1s", "scheduler": "start"},
+    ]
+    report = await lab.run(workloads=[lab.workload(jobs=7, workers=1)], timeline=timeline, until="running")
+    test = only(report)
+    assert test.status == "success", test.details.ended
+    assert [moment.what for moment in test.details.timeline] == [
+        "scheduler stopped",
+        f"{lab.pools[0]}: 4 → 6 nodes",
+        f"{lab.pools[1]}: 4 → 1 nodes",
+        "scheduler started",
+    ]
+    measures = test.details.measures
+    assert (measures["pods.ran"], measures["gpus.allocated"]) == (7, 56)
+    assert measures["timeToSchedule.min"] > 0.9, "no pod had a node while the scheduler was off"
+    assert {name for pool in lab.pools for name in _nodes(lab, pool)} == before
+    assert len(lab.plane.processes()["kube-scheduler"]) == 1
+
+
+def _nodes(lab: Lab, pool: str) -> list[str]:
+    found = lab.plane.api.list("/api/v1/nodes", labelSelector=f"kumulus.io/pool={pool}")
+    return [each["metadata"]["name"] for each in found]
+
+
+async def test_a_fault_takes_pods_and_its_end_gives_their_nodes_back(lab: Lab) -> None:
+    gone = {"name": "lost", "kubelet": "gone", "target": {"names": [f"{lab.pools[0]}-[0-3]"]}}
+    timeline = [{"at": "2s", "fault": gone}, {"at": "4s", "clear": "lost"}]
+    report = await lab.run(workloads=[lab.workload(jobs=8, workers=1)], timeline=timeline, until="running")
+    measures = only(report).details.measures
+    assert (measures["pods.disrupted"], measures["pods.created"], measures["gpus.allocated"]) == (4, 12, 64)
+    assert len(_nodes(lab, lab.pools[0])) == 4
+
+
+async def test_jobs_complete_as_a_trace_has_them(lab: Lab) -> None:
+    (lab.directory / "trace.csv").write_text("arrival,size,duration\n100,2,1\n101,1,2\n")
+    workload = {"name": "work", "requests": REQUESTS, "nodeSelector": {"lab": "here"}}
+    report = await lab.run(
+        workloads=[{**workload, "arrival": {"trace": {"file": "trace.csv"}}}], until="completed", timeout="60s"
+    )
+    measures = only(report).details.measures
+    assert (measures["pods.succeeded"], measures["jobs.total"], measures["gpus.allocated"]) == (3, 2, 0)
+    # The second job comes a second after the first and runs for two; KWOK counts from a pod's start in whole seconds.
+    assert measures["makespan"] >= 2
+
+
+async def test_a_scheduler_that_ends_by_itself_ends_the_run_and_the_report_is_kept(lab: Lab) -> None:
+    def kill(_: Outcome) -> None:
+        processes.kill(lab.plane.processes().get("kube-scheduler", []))
+
+    lab.on_sample = kill
+    report = await lab.run(workloads=[lab.workload(jobs=20, workers=1)])
+    await lab.plane.repair()
+    assert report.results.status == "partial"
+    assert report.results.error.startswith("the scheduler has ended by itself")
+    assert only(report).details.measures["jobs.total"] == 20
+    assert lab.left() == []
+
+
+async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is_left(lab: Lab) -> None:
+    with FaultProxy(lab.plane.directory) as proxy:
+        lab.kubeconfig = proxy.kubeconfig(lab.directory / "kubeconfig.yaml")
+        lab.on_sample = lambda _: proxy.refuse()
+        report = await lab.run(workloads=[lab.workload(arrival={"after": "30s"})])
+    assert report.results.status == "partial"
+    assert "is not reachable" in report.results.error
+    assert "not everything could be removed, the next run will" in lab.said[-1]
+    (left,) = lab.left()
+
+    lab.kubeconfig, lab.on_sample = None, lambda _: None
+    with pytest.raises(LabError, match=f"another experiment runs on this cluster .namespace {left}"):
+        await lab.run(workloads=[lab.workload()])
+    note = {"metadata": {"annotations": {"kumulus.io/experiment-process": f"{socket.gethostname()} 1 0"}}}
+    lab.plane.api.request("PATCH", f"/api/v1/namespaces/{left}", note, "application/merge-patch+json")
+    await lab.run(workloads=[lab.workload()])
+    assert f"removed {left}, which an earlier run had left" in lab.said
+    assert lab.left() == []
+
+
+async def test_what_the_cluster_does_not_know_is_told_before_anything_is_created(lab: Lab) -> None:
+    report = await lab.run(workloads=[lab.workload(kind="JobSet")])
+    assert report.results.error.startswith("the cluster knows no JobSet of jobset.x-k8s.io/v1alpha2; its controller")
+    assert lab.left() == []
+
+
+async def test_what_the_api_server_refuses_is_told_in_its_words(lab: Lab) -> None:
+    report = await lab.run(workloads=[lab.workload(priority="no-such-class", kind="Pod", duration=None)])
+    assert "Pod work-1 is refused: " in report.results.error
+    assert "no-such-class" in report.results.error
+    assert report.results.status == "partial"
+    assert lab.left() == []
+
+
+def command(lab: Lab, *arguments: str) -> subprocess.Popen[str]:
+    """The command on a workload that never ends by itself."""
+    file = lab.directory / "endless.yaml"
+    work = lab.workload(arrival={"after": "5m"})
+    file.write_text(yaml.safe_dump({"name": "endless", "workloads": [work]}))
+    kubeconfig = ["--kubeconfig", lab.plane.observed.kubeconfig, "--results", str(lab.directory / "results")]
+    line = [str(ROOT / "kumulus"), "experiment", "run", str(file), *kubeconfig, *arguments]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+async def test_ctrl_c_ends_the_command_with_a_partial_report(lab: Lab) -> None:
+    process = command(lab)
+    path = "/api/v1/namespaces"
+    selector = {"labelSelector": "kumulus.io/experiment=endless"}
+    await asyncio.to_thread(lab.plane.api.until, path, bool, 60, **selector)
+    process.send_signal(signal.SIGINT)
+    out, err = await asyncio.to_thread(process.communicate, timeout=60)
+    assert process.returncode == 1, err
+    assert "endless: partial; interrupted" in out
+    assert "ending: the partial report is written" in err
+    (directory,) = (lab.directory / "results" / "endless").iterdir()
+    assert report_at(directory / "report.json").results.error == "interrupted"
+    assert {file.name for file in directory.iterdir()} >= {
+        "junit.xml",
+        "repetition-1.svg",
+        "repetition-1.png",
+        "inputs",
+    }
+    assert lab.left() == []

@@ -1,0 +1,247 @@
+"""From what a watch tells to numbers."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kube.codecs import JsonCodec
+from lab.cluster.components import settings_of
+from lab.cluster.counter import bindings
+from lab.cluster.resources import Amount, requested
+from lab.measure.allocation import Allocation, Share
+from lab.measure.reasons import by_reason, plain
+from lab.measure.records import Records
+from lab.measure.series import MOST_SAMPLES, Series
+from lab.measure.statistics import most_in, percentile, spread
+from lab.measure.verdicts import verdicts
+from lab.measure.views import NodeView, PodView, ViewCodec, node_view, pod_view
+from lab.run.ending import Ending, Until
+from spec.experiment.model import Experiment
+
+GPUS = Amount(gpus=8, cpus=2, memory=1e9)
+
+
+def pod(uid: str, job: str = "j", node: str = "", phase: str = "Pending", **fields: Any) -> PodView:
+    defaults: dict[str, Any] = {"waits": "", "disrupted": "", "scheduled": "", "wants": GPUS}
+    return PodView(f"ns/{uid}", uid, "1", "w", job, node, phase, **{**defaults, **fields})
+
+
+def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> Records:
+    allocation = Allocation()
+    for number in range(nodes):
+        zone = f"z{number % 2}"
+        allocation.put_node(NodeView(f"n{number}", "1", "a100", zone, Amount(gpus=8, cpus=16, memory=64e9)))
+    return Records(allocation, ((f"j{number}", "w", workers) for number in range(jobs)))
+
+
+def test_a_pod_is_pending_then_bound_then_runs_then_ends() -> None:
+    found = records()
+    found.put(pod("a", "j0"), 1.0)
+    assert (found.pending, found.untried, found.live) == (1, 1, 1)
+    found.put(pod("a", "j0", waits="Unschedulable: no"), 2.0)
+    assert (found.untried, dict(found.pending_by_reason())) == (0, {"Unschedulable: no": 1})
+    found.put(pod("a", "j0", node="n0"), 3.0)
+    assert (found.pending, found.counts["bound"], found.allocation.allocated) == (0, 1, GPUS)
+    found.put(pod("a", "j0", node="n0", phase="Running"), 4.0)
+    assert found.running == 1
+    found.put(pod("a", "j0", node="n0", phase="Succeeded"), 9.0)
+    assert (found.running, found.live, found.allocation.allocated.gpus) == (0, 0, 0)
+    found.gone("a", 10.0)
+    record = found.pods["a"]
+    assert (record.created, record.bound, record.running, record.ended) == (1, 3, 4, 9)
+
+
+def test_a_job_is_partly_admitted_between_its_first_and_its_last_worker() -> None:
+    found = records()
+    for uid, job in (("a", "j0"), ("b", "j0"), ("c", "j1"), ("d", "j1")):
+        found.put(pod(uid, job), 0.0)
+    seen = []
+    for uid, job, node in (("a", "j0", "n0"), ("c", "j1", "n1"), ("b", "j0", "n2")):
+        found.put(pod(uid, job, node), 1.0)
+        seen.append(found.partly)
+    assert seen == [1, 2, 1]
+    assert found.partly_peak == 2
+    assert [job.last is not None for job in found.jobs.values()] == [True, False]
+    found.gone("b", 2.0)
+    assert found.partly == 2, "a job that loses a worker is in part again"
+
+
+def test_a_job_whose_workers_complete_one_by_one_is_admitted() -> None:
+    found = records(jobs=1)
+    found.put(pod("a", "j0", "n0", "Running"), 1.0)
+    found.put(pod("a", "j0", "n0", "Succeeded"), 2.0)
+    found.put(pod("b", "j0", "n0", "Running"), 3.0)
+    assert found.jobs["j0"].last == 3.0
+
+
+def test_what_was_evicted_is_counted_by_who_did_it() -> None:
+    found = records()
+    found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.0)
+    found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.5)
+    found.put(pod("b", "j0", "n1", disrupted="DeletionByPodGC"), 2.0)
+    assert (found.counts["preempted"], found.counts["disrupted"]) == (1, 1)
+
+
+def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None:
+    source, allocation = random.Random(5), Allocation()
+    there: dict[str, float] = {}
+    used: dict[str, list[float]] = {f"n{number}": [] for number in range(6)}
+    for _ in range(500):
+        name = f"n{source.randrange(6)}"
+        match source.randrange(4):
+            case 0:
+                there[name] = float(source.choice((4, 8)))
+                allocation.put_node(NodeView(name, "1", "p", "z", Amount(gpus=there[name])))
+            case 1:
+                there.pop(name, None)
+                allocation.remove_node(name)
+            case 2 if sum(used[name]) < 4:
+                used[name].append(1.0)
+                allocation.bind(name, Amount(gpus=1))
+            case 3 if used[name]:
+                allocation.release(name, Amount(gpus=used[name].pop()))
+        taken = sum(sum(used[node]) for node in there)
+        free = {node: there[node] - sum(used[node]) for node in there}
+        scattered = sum(left for node, left in free.items() if used[node] and left > 0)
+        assert allocation.capacity.gpus == sum(there.values())
+        assert allocation.allocated.gpus == taken
+        assert allocation.fragmentation == pytest.approx(scattered / sum(free.values()) if sum(free.values()) else 0)
+        assert allocation.cells.get(("p", "z"), Share()).allocated == taken
+
+
+@pytest.mark.parametrize(
+    ("until", "state", "over"),
+    [
+        ("scheduled", {"bound": 4}, "all pods are scheduled"),
+        ("scheduled", {"bound": 3}, ""),
+        ("scheduled", {"bound": 3, "tried": 1}, "1 pods fit nowhere"),
+        ("scheduled", {"bound": 3, "tried": 1, "quiet": 1}, ""),
+        ("scheduled", {"bound": 3, "quiet": 40}, "nothing happens any more; 1 pods are left pending"),
+        ("scheduled", {"created": 3, "bound": 3, "quiet": 10}, ""),
+        ("scheduled", {"created": 3, "bound": 3, "quiet": 40}, "nothing happens any more; 1 pods are missing"),
+        ("running", {"bound": 4}, ""),
+        ("running", {"bound": 4, "phase": "Running"}, "all pods are running"),
+        ("completed", {"bound": 4, "phase": "Running"}, ""),
+        ("completed", {"bound": 4, "phase": "Running", "quiet": 400}, ""),
+        ("completed", {"bound": 4, "phase": "Succeeded"}, "all pods are completed"),
+        ("completed", {"bound": 3, "tried": 1, "phase": "Running", "quiet": 400}, ""),
+        ("completed", {"bound": 3, "tried": 1, "phase": "Succeeded"}, "1 pods fit nowhere"),
+    ],
+)
+def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: dict[str, Any], over: str) -> None:
+    found = records()
+    for number in range(state.get("created", 4)):
+        bound = number < state["bound"]
+        waits = "Unschedulable: no" if not bound and state.get("tried") else ""
+        phase = state.get("phase", "Pending") if bound else "Pending"
+        found.put(pod(f"p{number}", f"j{number // 2}", f"n{number}" if bound else "", phase, waits=waits), 1.0)
+    assert Ending(found, until, settle=5, expected=4).reason(1.0 + state.get("quiet", 6)) == over
+
+
+def test_reasons_are_told_apart_by_their_words_and_not_by_their_numbers() -> None:
+    one = (
+        "Unschedulable: 0/2550 nodes are available: 1000 node(s) didn't match Pod's node affinity/selector, "
+        "50 Insufficient nvidia.com/gpu, 1500 node(s) didn't match pod affinity rules. no new claims to deallocate, "
+        "preemption: 0/2550 nodes are available: 2550 Preemption is not helpful for scheduling."
+    )
+    other = one.replace("1500", "1499").replace("50 Insuf", "51 Insuf")
+    assert plain(one) == plain(other)
+    assert plain(one) == (
+        "Unschedulable: Insufficient nvidia.com/gpu, node(s) didn't match Pod's node affinity/selector, "
+        "node(s) didn't match pod affinity rules"
+    )
+    assert by_reason({one: 3, other: 4, "SchedulingGated: x": 1}) == {plain(one): 7, "SchedulingGated: x": 1}
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(number) for number in range(1, 201)]
+    assert [percentile(values, part) for part in (50, 90, 99, 100)] == [100, 180, 198, 200]
+    assert spread([3.0]) == {"min": 3, "mean": 3, "p50": 3, "p90": 3, "p99": 3, "max": 3}
+    assert spread([]) == {}
+
+
+def test_the_peak_rate_is_the_most_in_any_second() -> None:
+    assert most_in([0.0, 0.9, 1.0, 1.8, 5.0], 1.0) == 3
+    assert most_in([], 1.0) == 0
+
+
+def test_a_long_series_is_thinned_and_its_columns_stay_of_one_length() -> None:
+    series = Series()
+    for number in range(MOST_SAMPLES + 1):
+        series.add({"t": number, **({"late": 5.0} if number > 10 else {})})
+    assert series.every == 2
+    assert {len(values) for values in series.columns.values()} == {MOST_SAMPLES // 2 + 1}
+    assert series.columns["t"][:3] == [0, 2, 4]
+    assert series.columns["late"][5:7] == [0.0, 5.0]
+
+
+def test_a_pods_request_is_that_of_its_containers_or_of_its_largest_init_container() -> None:
+    def container(cpu: str, **fields: Any) -> dict[str, Any]:
+        return {"resources": {"requests": {"cpu": cpu, "memory": "1Gi", "amd.com/gpu": "1"}}, **fields}
+
+    spec = {"containers": [container("1"), container("500m")], "initContainers": [container("4")]}
+    assert requested({"spec": spec}) == Amount(gpus=2, cpus=4, memory=2 * 2**30)
+    spec["initContainers"] = [container("4", restartPolicy="Always")]
+    assert requested({"spec": spec}) == Amount(gpus=3, cpus=5.5, memory=3 * 2**30)
+
+
+def test_a_watchs_event_becomes_the_little_that_is_looked_at() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+    body = {
+        "metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {}},
+        "spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "8"}}}]},
+        "status": {"phase": "Pending", "conditions": [condition]},
+    }
+    codec = ViewCodec(pod_view)
+    kind, view = codec.event(json.dumps({"type": "ADDED", "object": body}).encode())
+    assert (kind, codec.key(view), codec.version(view)) == ("ADDED", "n/p", "7")
+    assert (view.waits, view.node, view.wants.gpus) == ("Unschedulable: 0/1 nodes", "", 8)
+    bookmark = codec.event(b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}')
+    assert codec.version(bookmark[1]) == "9"
+    assert isinstance(codec._json, JsonCodec)
+
+
+def test_a_nodes_product_is_its_label_or_its_group() -> None:
+    body = {"metadata": {"name": "n", "resourceVersion": "1", "labels": {"kumulus.io/group": "g"}}, "status": {}}
+    assert node_view(body, "nvidia.com/gpu.product").product == "g"
+    body["metadata"]["labels"]["nvidia.com/gpu.product"] = "H100"
+    assert node_view(body, "nvidia.com/gpu.product").product == "H100"
+
+
+def test_the_api_servers_counter_is_read_from_its_metrics() -> None:
+    labels = 'component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="binding"'
+    text = (
+        f'apiserver_request_total{{code="201",{labels},verb="POST",version="v1"}} 2550\n'
+        f'apiserver_request_total{{code="409",{labels},verb="POST",version="v1"}} 3\n'
+        'apiserver_request_total{code="201",resource="pods",subresource="",verb="POST"} 9\n'
+    )
+    assert bindings(text) == 2550
+
+
+def test_the_limits_of_a_component_are_its_flags() -> None:
+    command = ["kube-scheduler", "--kube-api-qps=5000", "--kube-api-burst=10000", "--v=2", "--leader-elect=false"]
+    assert settings_of(command) == {"kube-api-qps": "5000", "kube-api-burst": "10000", "leader-elect": "false"}
+
+
+def test_expectations_are_judged_on_measures_and_on_nodes() -> None:
+    expect = [
+        {"measure": "allocation.gpu", "atLeast": "99%"},
+        {"measure": "makespan", "atMost": "10s", "atLeast": "1s"},
+        {"workload": "w", "nodes": ["n1", "n0"]},
+    ]
+    experiment = Experiment.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
+    found = records()
+    found.put(pod("a", "j0", "n0"), 1.0)
+    judged = verdicts(experiment.expect, {"allocation.gpu": 0.985}, found)
+    assert [(each.what, each.holds, each.found) for each in judged] == [
+        ("allocation.gpu at least 99.0 %", False, "98.5 %"),
+        ("makespan at most 10.00 s", False, "not measured"),
+        ("makespan at least 1.00 s", False, "not measured"),
+        ("w on n0, n1", False, "n0"),
+    ]
+    found.put(pod("b", "j0", "n1"), 1.0)
+    assert verdicts(experiment.expect[2:], {}, found)[0].holds
