@@ -46,6 +46,7 @@ COMMANDS: dict[str, Command] = {
     "topology": Command("cli.topology", "show where a stack's nodes stand, as a tree or a picture", venv=True),
     "watch": Command("cli.watch", "watch a stack's fleet in the terminal: allocation, pods, control plane", venv=True),
     "fault": Command("cli.fault", "inject a fault into a live cluster, clear it, list those that hold", venv=True),
+    "experiment": Command("cli.experiment", "run workloads against a scheduler, measure and report", venv=True),
     "doctor": Command("cli.doctor", "say what is there, what is missing and how to get it"),
     "plan": Command("cli.plan", "say what a fleet of a size costs its control plane", venv=True),
     "env": Command("cli.env", 'print what `eval "$(./kumulus env)"` needs for plain pulumi and kubectl'),
