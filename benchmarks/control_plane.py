@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import toolchain
+from host import processes
 from kube import Client, load_kubeconfig
 from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Wanted
-from provider.runtimes.kwok import kwokctl, processes
+from provider.runtimes.kwok import kwokctl
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint

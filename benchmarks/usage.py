@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from host import processes
 from kube import Client
-from provider.runtimes.kwok import processes
 
 _COUNTER = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

@@ -20,10 +20,10 @@ import psutil
 import pytest
 
 from faults.pods import RESUMED
+from host.ports import Claims, NoFreePort, in_use
 from provider.errors import ProviderError
 from provider.runtimes.kwok import hung
 from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.ports import Claims, NoFreePort, in_use
 from provider.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, Said, job, pod, ready, wanted
 from tests.support import processes
@@ -443,7 +443,7 @@ def test_a_claimed_port_is_nobody_elses_until_it_is_given_back() -> None:
 
 def test_a_port_to_avoid_or_in_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with occupied() as port:
-        monkeypatch.setattr("provider.runtimes.kwok.ports._RANGE", range(port, port + 1))
+        monkeypatch.setattr("host.ports._RANGE", range(port, port + 1))
         with Claims() as claims, pytest.raises(NoFreePort, match=f"no free port between {port} and {port}"):
             claims.take()
     with Claims(avoid={port}) as claims, pytest.raises(NoFreePort):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from host import ports, processes
 from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import configuration, metrics_server, objects, ports, processes
+from provider.runtimes.kwok import configuration, metrics_server, objects
 from provider.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:

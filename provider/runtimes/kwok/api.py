@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from host import processes
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
-from provider.runtimes.kwok import processes
 from provider.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from host import processes
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
-from provider.runtimes.kwok import processes
 from provider.runtimes.kwok.layout import Layout
 
 # An API server that is only busy, or whose etcd has just come back, says something within this.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import toolchain
 from provider.errors import ProviderError
-from provider.runtimes.kwok import processes
+from provider.runtimes.kwok import pidfiles
 from provider.runtimes.kwok.layout import Layout
 
 _LOOK_EVERY = 0.25
@@ -64,7 +64,7 @@ async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -
     """Wait for kwokctl's end, but not for a component that has ended: it would wait for that until its timeout."""
     suspect = None
     while not (await asyncio.wait({saying}, timeout=_LOOK_EVERY))[0]:
-        ended = processes.ended(layout.directory)
+        ended = pidfiles.ended(layout.directory)
         # Looked at twice: a process that is just being started does not bear its name yet.
         if ended is not None and ended == suspect:
             raise ProviderError(f"{ended} of cluster {layout.name} ended")

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from provider.runtimes.kwok import processes
+from host import processes
 
 _PATIENT = ("kube-controller-manager", "kwok-controller")
 _NICENESS = 5

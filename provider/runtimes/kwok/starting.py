@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import toolchain
+from host import ports, processes
 from kube import ApiError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import additions, api, configuration, handover, kwokctl, objects, ports, priority, processes
+from provider.runtimes.kwok import additions, api, configuration, handover, kwokctl, objects, pidfiles, priority
 from provider.runtimes.kwok.layout import Layout
 
 
@@ -43,7 +44,7 @@ async def start_components(layout: Layout) -> None:
     Raises:
         ProviderError: it could not.
     """
-    processes.correct_pid_files(layout.directory, processes.running(layout.directory))
+    pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions.
     defining = objects.is_defining(layout.settings())
     command = ["create", "cluster", "--kubeconfig", ""] if defining else ["start", "cluster"]

@@ -1,0 +1,5 @@
+"""What Kumulus runs on this machine: processes found by the process table, and local ports of their own.
+
+Control planes and schedulers are both started as ``<directory>/bin/<program>``, and so found again and ended without
+a record of them. This package imports nothing of ours.
+"""

@@ -1,0 +1,88 @@
+"""Give each cluster local ports of its own, also when several are made at the same time.
+
+kwokctl looks for unused ports by itself, but two runs at once can find the same ones before either listens. So a
+port is claimed with a file lock first; the kernel drops the lock when its holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import socket
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes one meanwhile.
+_RANGE = range(20000, 32768)
+
+
+class NoFreePort(Exception):
+    """Not enough free ports in the range."""
+
+
+def in_use(port: int) -> bool:
+    """Whether something listens on that port of 127.0.0.1."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+class Claims:
+    """Ports claimed until the context ends: long enough for the components to listen on them.
+
+    Args:
+        avoid: ports that stopped clusters will want back.
+    """
+
+    def __init__(self, avoid: set[int] | None = None) -> None:
+        self._avoid = avoid or set()
+        self._locks: dict[int, int] = {}
+        self._folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
+
+    def __enter__(self) -> Claims:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for port, lock in self._locks.items():
+            self.path(port).unlink(missing_ok=True)
+            os.close(lock)
+        self._locks.clear()
+
+    def path(self, port: int) -> Path:
+        """The file that stands for a port while it is claimed."""
+        return self._folder / str(port)
+
+    def take(self) -> int:
+        """Claim a free port.
+
+        Raises:
+            NoFreePort: none was found.
+        """
+        for port in random.sample(_RANGE, min(500, len(_RANGE))):
+            if port not in self._avoid and self.claim(port) and not in_use(port):
+                return port
+        raise NoFreePort(f"no free port between {_RANGE.start} and {_RANGE.stop - 1} on 127.0.0.1")
+
+    def claim(self, port: int) -> bool:
+        """Claim one particular port against other Kumulus runs; False when one of them has it."""
+        lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last holder may have removed the file meanwhile: then somebody else can lock another of that name.
+            held = os.stat(self.path(port)).st_ino == os.fstat(lock).st_ino
+        except OSError:
+            held = False
+        if not held:
+            os.close(lock)
+            return False
+        self._locks[port] = lock
+        return True

@@ -1,0 +1,72 @@
+"""Find, and end, the processes that run from one directory.
+
+Each is started as ``<directory>/bin/<program>``. Pid files go stale at a reboot: a recycled pid would count as
+running, and stopping would kill a stranger. So the process table is asked instead: a process is ours when its
+``argv[0]`` lies in the directory's ``bin``.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+
+
+def running(directory: Path) -> dict[str, list[int]]:
+    """Return the pids of the directory's programs that run, by program name.
+
+    Args:
+        directory: such as a cluster's directory, spelled as it was when they were started.
+    """
+    prefix = str(directory / "bin") + "/"
+    found: dict[str, list[int]] = {}
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = process.info["cmdline"]
+        if command and command[0].startswith(prefix) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.setdefault(command[0][len(prefix) :], []).append(process.pid)
+    return found
+
+
+def end(pids: list[int], timeout: float = 10.0) -> None:
+    """Kill processes and wait until they are gone.
+
+    SIGKILL as kwokctl itself does: etcd's data survives it (write-ahead log), and nothing else holds any.
+
+    Args:
+        pids: processes found by :func:`running` just before.
+        timeout: seconds to wait.
+    """
+    processes = []
+    for pid in pids:
+        try:
+            process = psutil.Process(pid)
+            process.kill()
+            processes.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    deadline = time.monotonic() + timeout
+    while any(_lives(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice.
+
+    Of several threads the first may be a zombie while others still hold both.
+    """
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def listener(port: int) -> str:
+    """Say who listens on a local TCP port, for an error message: ``pid 4711 (nginx)``, or "another process"."""
+    try:
+        for connection in psutil.net_connections(kind="tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:
+                return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
+    except psutil.Error:
+        pass
+    return "another process"
