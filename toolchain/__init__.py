@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.errors import ToolchainError, ToolMissing
-from toolchain.locate import find, kubernetes_versions
+from toolchain.locate import find, kept, kubernetes_versions, version
 
 __all__ = [
     "ToolMissing",
@@ -17,7 +17,9 @@ __all__ = [
     "ensure",
     "find",
     "install_plugins",
+    "kept",
     "kubernetes_versions",
+    "version",
 ]
 
 

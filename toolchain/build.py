@@ -60,6 +60,8 @@ class Builder:
             flags = ["-ldflags", tool.linker_flags()]
             self._go(tool, ["build", *flags, "-o", str(made), tool.package or "."], work / "module", step)
         made.chmod(0o755)
+        if tool.keep:
+            self._keep(tool, work, home, step)
         install(made, tool, home)
         shutil.rmtree(work, ignore_errors=True)
 
@@ -85,6 +87,19 @@ class Builder:
         if embed.set:
             content = json.dumps({**json.loads(content), **embed.set}).encode()
         (module / embed.to).write_bytes(content)
+
+    def _keep(self, tool: Tool, work: Path, home: Path, step: Step) -> None:
+        share, target = work / "share", cache.kept(home, tool)
+        share.mkdir()
+        for keep in tool.keep:
+            files = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
+            if not files:
+                raise ToolchainError(f"{tool.name}: module {keep.module} has no file {keep.path}")
+            for file in files:
+                shutil.copyfile(file, share / file.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        share.replace(target)
 
     def _module_directory(self, tool: Tool, module: str, cwd: Path, step: Step) -> Path:
         described = json.loads(self._go(tool, ["mod", "download", "-json", module], cwd, step))
@@ -134,6 +149,9 @@ def install(made: Path, tool: Tool, home: Path) -> None:
 
 def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
     """Take the same tool from the directory of other pins, by a hard link; tells whether there was one."""
+    if tool.keep:
+        # Its directory is named for what it is built from: no other one has the same.
+        return False
     root = cache.root()
     for stamp in (*root.glob(f"*/stamps/{tool.name}"), *root.glob(f"kubernetes/*/stamps/{tool.name}")):
         other = stamp.parent.parent

@@ -2,7 +2,7 @@
 
 - `$XDG_CACHE_HOME/kumulus/toolchain/<key>/{bin,plugins,stamps}`: the required tools of one set of pins
 - `…/kubernetes/<version>-<key>/…`: the control plane of another Kubernetes version
-- `…/optional/<tool>-<key>/…`: a tool that is built only when asked for
+- `…/optional/<tool>-<key>/…`: a tool that is built only when asked for; its `share/<tool>` has files of its module
 - `…/scratch/`: Go's caches while something is being built
 - `…/logs/<tool>.log`: what Go said when it last built a tool
 - `…/lock` and `…/probes.json`: see lock.py and probe.py
@@ -51,6 +51,11 @@ def executable(home: Path, tool: Tool) -> Path:
     return home / tool.folder / tool.name
 
 
+def kept(home: Path, tool: Tool) -> Path:
+    """The directory of the files a tool keeps of its module."""
+    return home / "share" / tool.name
+
+
 def stamp_file(home: Path, tool: Tool) -> Path:
     """The file that says from what an installed tool was built."""
     return home / "stamps" / tool.name
@@ -59,7 +64,9 @@ def stamp_file(home: Path, tool: Tool) -> Path:
 def is_current(home: Path, tool: Tool) -> bool:
     """Whether the tool is installed there, complete, and built from what the pins say now."""
     try:
-        return stamp_file(home, tool).read_text() == tool.stamp() and os.access(executable(home, tool), os.X_OK)
+        if stamp_file(home, tool).read_text() != tool.stamp():
+            return False
+        return os.access(executable(home, tool), os.X_OK) and (not tool.keep or kept(home, tool).is_dir())
     except OSError:
         return False
 

@@ -56,6 +56,31 @@ def find(tool: str, version: str | None = None) -> Path:
     return location.path
 
 
+def kept(tool: str) -> Path:
+    """The directory of the files that a tool has kept of its Go module, such as definitions of its kinds.
+
+    Args:
+        tool: its name in pins.toml.
+
+    Raises:
+        ToolMissing: it is not built; the message says how to get it.
+        ToolchainError: there is no such tool.
+    """
+    known = pins.load()
+    find(tool)
+    wanted = known.tool(tool)
+    return cache.kept(cache.home_of(known, wanted), wanted)
+
+
+def version(tool: str) -> str:
+    """The version a tool is pinned at, without a leading `v`.
+
+    Raises:
+        ToolchainError: there is no such tool.
+    """
+    return pins.load().tool(tool).version
+
+
 def kubernetes_versions() -> list[str]:
     """The Kubernetes versions a control plane can have, the default one first, without a leading `v`."""
     known = pins.load()

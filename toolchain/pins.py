@@ -31,6 +31,14 @@ class Embed:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """Files of a module to keep beside the executable; `path` is a glob pattern of one directory."""
+
+    module: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Tool:
     """One executable; the fields are described at the top of pins.toml."""
 
@@ -42,6 +50,7 @@ class Tool:
     file: tuple[str, str] | None
     ldflags: tuple[str, ...]
     embed: tuple[Embed, ...]
+    keep: tuple[Keep, ...]
     probe_args: tuple[str, ...]
     probe_pattern: str | None
     accepts: str
@@ -66,7 +75,7 @@ class Tool:
         digest = hashlib.sha256()
         system = os.uname()
         embeds = [(e.module, e.path, e.to, dict(e.set)) for e in self.embed]
-        recipe = [
+        recipe: list[object] = [
             self.name,
             self.version,
             self.package,
@@ -76,6 +85,8 @@ class Tool:
             system.sysname,
             system.machine,
         ]
+        if self.keep:
+            recipe.append(tuple((keep.module, keep.path) for keep in self.keep))
         digest.update(json.dumps(recipe).encode())
         for name, content in _module_files(self.sources):
             digest.update(f"\0{name}\0{len(content)}\0".encode())
@@ -93,6 +104,8 @@ class Pins:
     go_minimum: str
     disk: Mapping[str, float]
     """The most disk space that building in a module takes, in GB."""
+    sets: Mapping[str, tuple[str, ...]]
+    """Names for several optional tools that are wanted together."""
 
     def gigabytes_to_build(self, tools: Sequence[Tool]) -> float:
         """The disk space needed to build these tools: modules are built one after the other."""
@@ -107,7 +120,16 @@ class Pins:
         for tool in self.tools:
             if tool.name == name:
                 return tool
-        raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(tool.name for tool in self.tools)}")
+        known = (*self.sets, *(tool.name for tool in self.tools))
+        raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(known)}")
+
+    def named(self, name: str) -> tuple[Tool, ...]:
+        """The tool of this name, or those of a set of this name.
+
+        Raises:
+            ToolchainError: there is neither.
+        """
+        return tuple(self.tool(each) for each in self.sets.get(name, (name,)))
 
     @property
     def required(self) -> tuple[Tool, ...]:
@@ -161,6 +183,7 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
             kubernetes={entry["version"]: entry["module"] for entry in document.get("kubernetes", [])},
             go_minimum=document["go"]["minimum"],
             disk=document["disk"],
+            sets={name: tuple(tools) for name, tools in document.get("sets", {}).items()},
         )
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise ToolchainError(f"{path} cannot be used: {error!r}") from error
@@ -178,6 +201,7 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
         file=(file["module"], file["path"]) if file else None,
         ldflags=tuple(ldflags.get(entry["module"], ())),
         embed=tuple(Embed(e["module"], e["path"], e["to"], e.get("set", {})) for e in entry.get("embed", [])),
+        keep=tuple(Keep(k["module"], k["path"]) for k in entry.get("keep", [])),
         probe_args=tuple(probe.get("args", ())),
         probe_pattern=probe.get("pattern"),
         accepts=entry.get("accepts", f"=={entry['version']}"),
@@ -190,4 +214,5 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
 
 @functools.lru_cache(maxsize=32)
 def _module_files(folder: Path) -> tuple[tuple[str, bytes], ...]:
-    return tuple((file.name, file.read_bytes()) for file in sorted(folder.iterdir()) if file.is_file())
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return tuple((file.relative_to(folder).as_posix(), file.read_bytes()) for file in files)

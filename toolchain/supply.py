@@ -22,7 +22,7 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
 
     Args:
         kubernetes: another Kubernetes version whose control plane is wanted too.
-        extra: names of optional tools that are wanted too.
+        extra: names of optional tools, or of sets of them, that are wanted too.
         known: other pins than the project's.
 
     Raises:
@@ -32,7 +32,7 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
     wanted = list(known.required)
     if kubernetes is not None:
         wanted += [tool for tool in known.control_plane(kubernetes) if tool not in wanted]
-    wanted += [tool for name in extra if (tool := known.tool(name)) not in wanted]
+    wanted += [tool for name in extra for tool in known.named(name) if tool not in wanted]
     if not missing(known, wanted):
         return
     scratch = cache.root() / "scratch"

@@ -1,0 +1,232 @@
+"""Each scheduler on a real control plane: gangs whole or not at all, quotas, ends that are noticed, nothing left.
+
+A scheduler that is not built is skipped; `make test` builds those of the set `schedulers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+import toolchain
+from schedulers import SchedulerError, catalog, objects, workloads
+from schedulers.process import Running, start
+from schedulers.running import found
+from tests.integration.conftest import JOBS, PODS, Plane, Pools, job
+from tests.support import processes
+from tests.support.api import Api, Object, Refused
+
+pytestmark = pytest.mark.integration
+GANGS = [name for name in catalog.NAMES if catalog.get(name).gangs]
+COLLECTIONS = (
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "/api/v1/namespaces",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+)
+SLOTS = 8
+# Two of Volcano's scheduling cycles, the slowest of all.
+CYCLES_SECONDS = 2.5
+
+Start = Callable[..., "asyncio.Future[Running]"]
+
+
+@pytest.fixture
+async def starts(plane: Plane, tmp_path: Path) -> AsyncIterator[Start]:
+    """Start schedulers, which are stopped after the test; one that is not built skips it."""
+    made: list[Running] = []
+
+    async def begin(name: str, **arguments: object) -> Running:
+        for tool in catalog.get(name).tools:
+            try:
+                toolchain.find(tool)
+            except toolchain.ToolMissing as error:
+                pytest.skip(str(error))
+        directory = tmp_path / name
+        running = await start(name, Path(plane.observed.kubeconfig), directory, **arguments)  # type: ignore[arg-type]
+        made.append(running)
+        return running
+
+    yield begin  # type: ignore[misc]
+    for running in made:
+        await running.stop()
+
+
+def submit(api: Api, manifests: list[Object]) -> None:
+    for manifest in manifests:
+        api.create(objects.path(manifest), manifest)
+
+
+def placed(api: Api, name: str) -> int:
+    """How many of a Job's pods have a node."""
+    found = api.list(PODS, labelSelector=f"job-name={name}")
+    return sum(1 for pod in found if pod["spec"].get("nodeName"))
+
+
+async def until_placed(api: Api, name: str, pods: int) -> None:
+    def reached(found: object) -> bool:
+        return sum(1 for pod in found.values() if pod["spec"].get("nodeName")) == pods  # type: ignore[attr-defined]
+
+    await asyncio.to_thread(api.until, PODS, reached, 90, labelSelector=f"job-name={name}")
+
+
+def remove(api: Api, name: str) -> None:
+    with suppress(Refused):
+        api.delete(f"{JOBS}/{name}?propagationPolicy=Background")
+
+
+def names(api: Api) -> dict[str, set[str]]:
+    """What a scheduler could leave behind, by collection."""
+    return {collection: {each["name"] for each in api.metadata(collection)} for collection in COLLECTIONS}
+
+
+def gang(name: str, scheduler: str, pool: str, pods: int) -> list[Object]:
+    workload = {"apiVersion": "batch/v1", "kind": "Job", **job(name, pool, "1h", parallelism=pods, cpu="1")}
+    workload["metadata"]["namespace"] = "default"
+    return workloads.gang(scheduler, [workload], name)
+
+
+@pytest.mark.parametrize("name", GANGS)
+async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, plane: Plane, pools: Pools) -> None:
+    api, before = plane.api, names(plane.api)
+    inputs = pools.inputs(replicas=2)  # four CPUs each
+    await pools.create(inputs)
+    running = await starts(name)
+    pool = str(inputs["name"])
+    try:
+        if name == "kueue":
+            submit(api, workloads.queue(name, "default", "default", {"cpu": str(SLOTS)}))
+        submit(api, gang("first", name, pool, 5))
+        await until_placed(api, "first", 5)
+        submit(api, gang("second", name, pool, 6))
+        await asyncio.sleep(CYCLES_SECONDS)
+        assert placed(api, "second") == 0
+        assert running.alive
+        remove(api, "first")
+        await until_placed(api, "second", 6)
+        assert {address for address, _ in processes.listening(running.pids.values())} == {"127.0.0.1"}
+        await is_noticed_and_started_again(running)
+    finally:
+        remove(api, "first")
+        remove(api, "second")
+    await running.stop()
+    assert names(api) == before
+    assert running.pids == {}
+
+
+async def is_noticed_and_started_again(running: Running) -> None:
+    scheduling = running.programs[0].name
+    assert running.failure() is None
+    os.kill(running.pids[scheduling], signal.SIGKILL)
+    processes.await_that(lambda: not running.alive, 10, "the end of a scheduler is noticed")
+    assert f"{scheduling} has ended by SIGKILL; its last words:\n" in str(running.failure())
+    await running.restart()
+    assert running.alive
+    assert list(running.pids) == [program.name for program in running.programs]
+
+
+async def test_kueue_admits_by_quota_however_many_nodes_are_free(starts: Start, plane: Plane, pools: Pools) -> None:
+    api, inputs = plane.api, pools.inputs(replicas=2)
+    await pools.create(inputs)
+    await starts("kueue")
+    pool = str(inputs["name"])
+    try:
+        submit(api, workloads.queue("kueue", "default", "default", {"cpu": "4"}))
+        submit(api, gang("first", "kueue", pool, 3))
+        await until_placed(api, "first", 3)
+        submit(api, gang("second", "kueue", pool, 2))
+        queued = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+        api.until(queued, lambda found: any(waits(each) for each in found.values()), 30)
+        assert api.get(f"{JOBS}/second")["spec"]["suspend"] is True
+        assert api.list(PODS, labelSelector="job-name=second") == []
+        remove(api, "first")
+        await until_placed(api, "second", 2)
+    finally:
+        remove(api, "first")
+        remove(api, "second")
+
+
+def waits(workload: Object) -> bool:
+    """Whether Kueue has looked at a Job and found no room for it."""
+    conditions = workload.get("status", {}).get("conditions") or []
+    return any(each["type"] == "QuotaReserved" and each["reason"] == "Pending" for each in conditions)
+
+
+CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: mine, plugins: {multiPoint: {enabled: [{name: %s}]}}}]
+"""
+
+
+async def test_the_users_own_binary_and_configuration_place_pods(
+    starts: Start, plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    api, inputs = plane.api, pools.inputs(replicas=1)
+    await pools.create(inputs)
+    own, config = tmp_path / "my-scheduler", tmp_path / "config.yaml"
+    own.symlink_to(toolchain.find("kube-scheduler"))
+    config.write_text(CONFIGURATION % "NodeResourcesFit")
+    running = await starts("kube-scheduler", config=config, binary=own)
+    assert running.scheduler_names == ("mine",)
+    assert running.settings["version"] == f"own: {own}"
+    workload = {"apiVersion": "batch/v1", "kind": "Job", **job("own", str(inputs["name"]), "1h")}
+    try:
+        (made,) = workloads.single("kube-scheduler", workload, scheduler_name="mine")
+        api.create(JOBS, made)
+        await until_placed(api, "own", 1)
+    finally:
+        remove(api, "own")
+
+
+async def test_a_scheduler_that_ends_at_once_is_told_with_its_last_words(plane: Plane, tmp_path: Path) -> None:
+    before, config = names(plane.api), tmp_path / "config.yaml"
+    config.write_text(CONFIGURATION % "NoSuchPlugin")
+    with pytest.raises(SchedulerError) as raised:
+        await start("kube-scheduler", Path(plane.observed.kubeconfig), tmp_path / "s", config)
+    assert "kube-scheduler has ended with exit code 1; its last words:\n" in str(raised.value)
+    assert "NoSuchPlugin" in str(raised.value)
+    assert found(tmp_path / "s") is None
+    assert names(plane.api) == before
+
+
+async def test_one_that_never_works_is_given_up_and_ended(plane: Plane, tmp_path: Path) -> None:
+    own = tmp_path / "sleeps"
+    own.write_text("#!/bin/sh\necho I sleep\nsleep 600\n")
+    own.chmod(0o755)
+    with pytest.raises(SchedulerError) as raised:
+        await start("kube-scheduler", Path(plane.observed.kubeconfig), tmp_path / "s", binary=own, timeout=1.0)
+    assert "kube-scheduler does not work after 1 s; its last words:\n    I sleep" in str(raised.value)
+    assert [child.cmdline() for child in psutil.Process().children(recursive=True)] == []
+
+
+def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) -> None:
+    program = f"""
+        import asyncio, pathlib, time
+        from schedulers.process import start
+        directory = pathlib.Path({str(tmp_path / "s")!r})
+        print(asyncio.run(start("kube-scheduler", pathlib.Path({plane.observed.kubeconfig!r}), directory)).pids)
+        time.sleep(600)
+    """
+    command = [sys.executable, "-u", "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline().startswith("{'kube-scheduler': ")
+        parent.kill()
+    left = found(tmp_path / "s")
+    assert left is not None
+    processes.await_that(lambda: left.pids == {}, 10, "the scheduler ends with its parent")
+    # Whoever comes later can tidy up.
+    asyncio.run(left.stop())
+    assert found(tmp_path / "s") is None
