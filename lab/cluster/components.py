@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from provider.runtimes.kwok import processes
+from host import processes
 
 SCHEDULER = "kube-scheduler"
 _FLAG = re.compile(r"--(kube-api-qps|kube-api-burst|master-qps|config|leader-elect)(?:=(.*))?$")

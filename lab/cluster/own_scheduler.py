@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 
+from host import processes
 from lab.cluster.components import SCHEDULER, Components
 from lab.errors import LabError
-from provider.runtimes.kwok import processes
 
 
 class OwnScheduler:
