@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from components import stack_traces
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 from components.resources import Fault, HyperNodes
@@ -51,10 +52,17 @@ class EmulatedCluster(pulumi.ComponentResource):
     def __init__(
         self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None:
+        if (runtime := loaded.spec.runtime) != "kwok":
+            raise pulumi.RunError(f"runtime: {runtime} is not supported by this version yet; write runtime: kwok")
+        with stack_traces.short():
+            super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
+            self._declare(resource_name, loaded, base)
+        self.register_outputs(
+            {"kubeconfig": self.kubeconfig, "clusterName": self.cluster_name, "nodeCount": self.node_count}
+        )
+
+    def _declare(self, resource_name: str, loaded: Loaded, base: Path) -> None:
         spec = loaded.spec
-        if spec.runtime != "kwok":
-            raise pulumi.RunError(f"runtime: {spec.runtime} is not supported by this version yet; write runtime: kwok")
-        super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
         self.cluster = KwokCluster(
@@ -88,9 +96,6 @@ class EmulatedCluster(pulumi.ComponentResource):
             }
             for name, tally in sums.by_group.items()
         }
-        self.register_outputs(
-            {"kubeconfig": self.kubeconfig, "clusterName": self.cluster_name, "nodeCount": self.node_count}
-        )
 
     def _faults(self, loaded: Loaded) -> list[Fault]:
         pools = {pool.name: resource for group in self.groups for pool, resource in group.by_pool}

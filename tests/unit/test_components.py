@@ -46,6 +46,7 @@ class Registered:
     depends_on: set[str]
     provider: str
     delete_before_replace: bool
+    frames: int
 
 
 @dataclass
@@ -109,6 +110,7 @@ class Monitor(mocks.MockMonitor):
                     depends_on={short(urn) for urn in request.dependencies},
                     provider=short(request.provider),
                     delete_before_replace=request.deleteBeforeReplace,
+                    frames=len(request.stackTrace.frames),
                 )
             )
         return answer
@@ -209,6 +211,12 @@ def test_nodes_belong_to_the_cluster_and_go_with_it() -> None:
     for pool in program.of_type(POOL).values():
         assert pool.deleted_with == cluster
         assert cluster in pool.depends_on
+
+
+def test_a_resource_remembers_where_it_was_declared_and_not_the_whole_stack_of_calls() -> None:
+    """The state has it of every resource."""
+    assert max(resource.frames for resource in run(emulated(spec())).resources) in (1, 2)
+    assert not hasattr(sys, "tracebacklimit")
 
 
 def test_the_tree_of_components() -> None:
