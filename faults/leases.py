@@ -18,7 +18,7 @@ from kube.media import MERGE_PATCH
 if TYPE_CHECKING:
     from kube import Client
 
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
 # The API server's longest; in seconds, 68 years.
 _FOR_EVER = 2**31 - 1
@@ -41,7 +41,7 @@ async def take(client: Client, node: str, holder: dict[str, Any] | None) -> None
     body = {"metadata": metadata, "spec": spec}
     renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": renewed}}
-    await objects.merge_or_create(client, f"{_LEASES}/{node}", body, fresh)
+    await objects.merge_or_create(client, f"{LEASES}/{node}", body, fresh)
 
 
 async def keeper(client: Client) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ async def keeper(client: Client) -> dict[str, Any] | None:
         ApiError, Unreachable: the server could not be asked.
     """
     found: dict[str, Any] = {}
-    async for page in client.pages(_LEASES):
+    async for page in client.pages(LEASES):
         for lease in page:
             spec = lease["spec"]
             newest = str(spec.get("renewTime")) > str(found.get("renewTime") or "")
@@ -74,7 +74,7 @@ async def give_back(client: Client, node: str, holder: dict[str, Any] | None) ->
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    path = f"{_LEASES}/{node}"
+    path = f"{LEASES}/{node}"
     try:
         if holder is None:
             lease = await client.get(path)
@@ -96,7 +96,21 @@ async def taken(client: Client) -> set[str]:
     """
     return {
         lease["metadata"]["name"]
-        async for page in client.pages(_LEASES)
+        async for page in client.pages(LEASES)
         for lease in page
         if lease["spec"].get("holderIdentity") == HOLDER
+    }
+
+
+async def held(client: Client) -> set[str]:
+    """Names of the nodes whose lease somebody holds: KWOK, which then plays them, or a fault.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {
+        lease["metadata"]["name"]
+        async for page in client.pages(LEASES)
+        for lease in page
+        if lease["spec"].get("holderIdentity")
     }

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faults import leases, pods, slices
+from faults.played import see_played
 from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
 from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -118,6 +119,8 @@ async def turn(
         result.add(await _silence(client, silenced, stop))
     if woken:
         await pods.resume(client, await pods.on(client, woken))
+    if result.created:
+        await see_played(client, [each.name for each in outcome.done if each.kubelets()[0] == "gone"], stop)
     return result
 
 

@@ -5,7 +5,10 @@ The package `faults` is imported when a cluster is asked: a preview without a ch
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
+
+from spec.names import node_name
 
 if TYPE_CHECKING:
     from kube import Client
@@ -49,3 +52,14 @@ async def forgotten(client: Client, name: str) -> None:
     from faults import records
 
     await records.forget_pool(client, name)
+
+
+async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
+    """Wait until KWOK plays nodes that were made, where that takes its time; returns which it does not, in a sentence.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    from faults.played import see_played
+
+    return await see_played(client, [node_name(pool.name, ordinal) for ordinal in ordinals], stop)

@@ -12,7 +12,7 @@ from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods
 from provider.pools.converge import converge
-from provider.pools.faulted import forgotten, looked_at, recorded
+from provider.pools.faulted import forgotten, looked_at, played, recorded
 from provider.pools.live import NODES, live_node
 from provider.pools.observe import Observation, observe
 from provider.pools.removal import remove_nodes, remove_slices
@@ -141,6 +141,8 @@ class NodePool(Placed):
                 result = await converge(client, pool, seen, stop, op.report)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
+                if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):
+                    op.report.warn(f"pool {pool.name}: {unplayed}")
         except NotServed as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:

@@ -16,7 +16,6 @@ from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 GPU = "nvidia.com/gpu"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 POOL_FAULTS = [
     {"name": "lost-gpu", "kind": "gpu-fell-off-bus", "target": {"nodeGroup": "a100", "rack": "r1"}},
     {"name": "tired", "kind": "not-ready", "target": {"names": ["a100-use1-0"]}},
@@ -73,8 +72,6 @@ def nodes(project: Project) -> dict[str, Any]:
 
 
 def settled(project: Project) -> dict[str, Any]:
-    # A kwok-controller that has just started passes over pods that are there before it holds their nodes' leases.
-    project.api().until(LEASES, lambda found: len(found) >= 4, 30)
     project.api().until(
         NODES,
         lambda found: not any("node.kubernetes.io" in str(node["spec"].get("taints")) for node in found.values()),

@@ -13,13 +13,16 @@ from typing import Any
 import pytest
 
 from lives.stages import stage_objects
+from provider.connections import Connections
+from provider.resources.node_pool import NodePool
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
 from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
 from spec.nodes import node_manifest
-from tests.integration.conftest import JOBS, NODES, PODS, Plane, Said, wanted
+from spec.pools import POOL_LABEL
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, Said, wanted
 from tests.support import processes
 from tests.support.api import Api, Object
 from tests.support.draws import CRITICAL, distance, normal, waits
@@ -239,6 +242,21 @@ def has_begun(found: Object) -> bool:
 
 def running(found: Object) -> bool:
     return bool(found["status"].get("phase") == "Running")
+
+
+async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Plane) -> None:
+    """KWOK passes over a pod that is bound before it holds the lease of the node."""
+    connections = Connections()
+    pools = Pools(living, NodePool(connections))
+    inputs = pools.inputs(10, capacity={"cpu": "1", "memory": "4Gi", "pods": "1"})
+    for number in range(10):
+        body = pod(f"waits-{number}", labels={"waits": "yes"})
+        body["spec"] |= {"nodeSelector": {POOL_LABEL: inputs["name"]}, "tolerations": [{"operator": "Exists"}]}
+        living.api.create(PODS, body)
+    await pools.create(inputs)
+    living.api.until(PODS, lambda found: all(map(running, found.values())), 20, labelSelector="waits=yes")
+    await pools.delete(inputs)
+    await connections.close()
 
 
 def test_without_lifecycles_pods_live_as_before(living: Plane) -> None:

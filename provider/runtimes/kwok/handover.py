@@ -20,7 +20,6 @@ from kube.pods import PODS, UNFINISHED
 if TYPE_CHECKING:
     from kube import Client
 
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _PATIENCE = 20.0
 
 
@@ -33,12 +32,12 @@ async def release(client: Client) -> bool:
 
     async def delete(name: str) -> None:
         with suppress(ApiError):
-            await client.delete(f"{_LEASES}/{name}")
+            await client.delete(f"{leases.LEASES}/{name}")
 
     try:
         names = [
             lease["metadata"]["name"]
-            async for page in client.pages(_LEASES)
+            async for page in client.pages(leases.LEASES)
             for lease in page
             # A node that a fault has silenced stays silent.
             if lease["spec"].get("holderIdentity") != leases.HOLDER
@@ -79,13 +78,7 @@ async def resume(client: Client, *, everything: bool = False) -> None:
 
 async def _held(client: Client) -> bool:
     """Whether every node's lease is held."""
-    held = {
-        lease["metadata"]["name"]
-        async for page in client.pages(_LEASES)
-        for lease in page
-        if lease["spec"].get("holderIdentity")
-    }
-    return held.issuperset(await objects.names(client, "/api/v1/nodes"))
+    return (await leases.held(client)).issuperset(await objects.names(client, "/api/v1/nodes"))
 
 
 def _waits(pod: Mapping[str, Any]) -> bool:
