@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import ssl
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import toolchain
 from lives.usage import NAME, resource_usage
@@ -24,10 +19,12 @@ from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
 from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
+from spec.node_effects import XID_ANNOTATION
 from spec.nodes import node_manifest
 from tests.integration.conftest import NODES, PODS, Plane, Said, wanted
 from tests.support import processes
 from tests.support.api import Api
+from tests.support.usage import Series, of_gpus, scraped, top
 
 pytestmark = pytest.mark.integration
 USAGES = f"/apis/{API_VERSION}/clusterresourceusages"
@@ -51,8 +48,6 @@ USAGE = [
     },
     {"name": "rest", "cpu": "250m", "memory": "512Mi"},
 ]
-
-Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 @pytest.fixture(scope="module")
@@ -89,35 +84,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
 
 
-def scrape(plane: Plane, node: str) -> Series:
-    """A node's series, as a Prometheus server reads them."""
-    port = Layout(plane.directory).ports()["kwok-controller"]
-    anyone = ssl.create_default_context()
-    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
-    url = f"https://127.0.0.1:{port}/metrics/nodes/{node}/metrics/resource"
-    with urllib.request.urlopen(url, context=anyone, timeout=30) as answer:
-        text = answer.read().decode()
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
-def of_gpus(found: Series, name: str) -> dict[str, float]:
-    """A DCGM series by GPU."""
-    return {dict(labels)["gpu"]: value for (series, labels), value in found.items() if series == name}
-
-
 def settled(plane: Plane, node: str) -> Series:
-    """The series, once KWOK knows of the usage and nobody else reads at the same moment."""
-    give_up = time.monotonic() + 60
-    while True:
-        found = scrape(plane, node)
-        if of_gpus(found, "DCGM_FI_DEV_GPU_UTIL").get("0") and len(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS")) == 8:
-            return found
-        assert time.monotonic() < give_up, sorted(name for name, _ in found)
-        time.sleep(1)
+    """The series, once KWOK knows of the usage."""
+
+    def known(found: Series) -> bool:
+        busy = of_gpus(found, "DCGM_FI_DEV_GPU_UTIL").get("0")
+        return bool(busy) and len(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS")) == 8
+
+    return scraped(plane.directory, node, known)
 
 
 def test_gpus_have_dcgms_series(measured: Plane) -> None:
@@ -138,29 +112,31 @@ def test_gpus_have_dcgms_series(measured: Plane) -> None:
 
 
 def test_kubectl_top_shows_what_pods_and_nodes_use(measured: Plane) -> None:
-    pods = top(measured, "pods", "trains", "serves")
+    pods = top(Path(measured.observed.kubeconfig), "pods", "trains", "serves")
     cpu, memory = pods["trains"]
     assert (3900 <= int(cpu.removesuffix("m")) <= 4100, memory) == (True, "1024Mi")
     cpu, memory = pods["serves"]
     assert (240 <= int(cpu.removesuffix("m")) <= 260, memory) == (True, "512Mi")
-    nodes = top(measured, "nodes", "a-z-0", "a-z-1")
+    nodes = top(Path(measured.observed.kubeconfig), "nodes", "a-z-0", "a-z-1")
     # Both pods, and the node's own daemons.
     assert 4150 <= int(nodes["a-z-0"][0].removesuffix("m")) <= 4450
     assert nodes["a-z-0"][2] == "2048Mi"
     assert 40 <= int(nodes["a-z-1"][0].removesuffix("m")) <= 60
 
 
-def top(plane: Plane, what: str, *names: str) -> dict[str, list[str]]:
-    """What ``kubectl top`` says of some pods or nodes: metrics-server needs two readings of each."""
-    give_up = time.monotonic() + 90
-    while True:
-        command = ["kubectl", "--kubeconfig", plane.observed.kubeconfig, "top", what, "--no-headers"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        found = {line.split()[0]: line.split()[1:] for line in answer.stdout.splitlines()}
-        if all(name in found and "<unknown>" not in found[name] for name in names):
-            return found
-        assert time.monotonic() < give_up, answer.stdout + answer.stderr
-        time.sleep(1)
+def test_an_xid_that_a_fault_notes_on_a_node_is_dcgms_last_one(measured: Plane) -> None:
+    def noted(value: str | None) -> None:
+        measured.api.merge(f"{NODES}/a-z-1", {"metadata": {"annotations": {XID_ANNOTATION: value}}})
+
+    def told(xid: int) -> None:
+        scraped(
+            measured.directory, "a-z-1", lambda found: set(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS").values()) == {xid}
+        )
+
+    noted("79")
+    told(79)
+    noted(None)
+    told(0)
 
 
 def test_metrics_server_is_a_component_that_is_brought_back(measured: Plane) -> None:
