@@ -48,12 +48,57 @@ GROUP = {
 }
 
 
+TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
+OWNERS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "jobset": ("batch/v1", "Job", {"jobset.sigs.k8s.io/jobset-name": "a"}),
+    "mpi": ("kubeflow.org/v2beta1", "MPIJob", {}),
+    "mpi-launcher": ("batch/v1", "Job", {"training.kubeflow.org/operator-name": "mpi-operator"}),
+    "pytorch": ("kubeflow.org/v1", "PyTorchJob", {}),
+    "ray": ("ray.io/v1", "RayCluster", {"ray.io/cluster": "a"}),
+    "volcano": ("batch.volcano.sh/v1alpha1", "Job", {}),
+}
+
+
 def lifecycles() -> ClusterSpec:
     return ClusterSpec.checked({"podLifecycles": LIFECYCLES})
 
 
+@dataclasses.dataclass
+class Living(Plane):
+    """A control plane with pods that live there, all at once.
+
+    Attributes:
+        before: the resourceVersion of pods before these were made, from which their lives can be read again.
+    """
+
+    before: str
+
+    def begin(self) -> None:
+        """Make the pods of the tests that look at single lives: side by side they take as long as the longest."""
+        self.api.create(PODS, pod("steps", "steps", init=2))
+        for policy in ("Never", "OnFailure", "Always"):
+            self.api.create(PODS, pod(f"crash-{policy.lower()}", "crash", policy))
+        self.api.create(PODS, pod("forever", "forever"))
+        # Owned, not controlled: the Job controller would see to what it controls. The garbage collector leaves a pod
+        # whose owner's kind it does not know, and asks for that of any other.
+        suspended = {"metadata": {"name": "a"}, "spec": {"suspend": True, "template": TEMPLATE}}
+        uid = self.api.create(JOBS, suspended)["metadata"]["uid"]
+        for name, (version, kind, labels) in OWNERS.items():
+            owner = {"apiVersion": version, "kind": kind, "name": "a", "uid": uid if version == "batch/v1" else "none"}
+            self.api.create(PODS, pod(f"of-{name}", labels=labels, ownerReferences=[owner]))
+        self.api.create(JOBS, {"metadata": {"name": "real"}, "spec": {"template": TEMPLATE}})
+
+    def first(self, name: str, there: Callable[[Object], object], timeout: float = 40) -> Object:
+        """The first moment in a pod's life, gone by or to come, at which it is as wanted."""
+        for event in self.api.events(PODS, self.before, timeout, fieldSelector=f"metadata.name={name}"):
+            found: Object = event["object"]
+            if there(found):
+                return found
+        raise AssertionError(f"{name}: not as awaited after {timeout:.0f} s")
+
+
 @pytest.fixture(scope="module")
-def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
     """A control plane made without lifecycles, to which they were added while a pod was running."""
     home = tmp_path_factory.mktemp("home")
     runtime, asked = KwokRuntime(), wanted(home)
@@ -71,10 +116,11 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         observed = asyncio.run(runtime.repair(changed, observed.identity, Said()))
         after = processes.components(home)
         assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
-        plane = Plane(runtime, changed, observed, api)
+        plane = Living(runtime, changed, observed, api, api.version(PODS))
         for stage in stage_objects(lifecycles().podLifecycles):
             body = {"apiVersion": API_VERSION, "kind": "Stage", "metadata": stage.metadata, "spec": stage.spec}
             api.create(STAGES, body)
+        plane.begin()
         yield plane
         api.close()
         asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
@@ -96,8 +142,15 @@ def seconds(start: str, end: str) -> float:
 
 
 def main(found: Object) -> Object:
-    state: Object = found["status"]["containerStatuses"][0]
-    return state
+    """The status of a pod's container; of one that has none yet, nothing."""
+    states: list[Object] = found["status"].get("containerStatuses") or [{"state": {}, "restartCount": 0}]
+    return states[0]
+
+
+def initial(found: Object, number: int) -> Object:
+    """The status of one of its init containers, likewise."""
+    states: list[Object] = found["status"].get("initContainerStatuses") or [{"state": {}}] * (number + 1)
+    return states[number]
 
 
 def ran(end: Mapping[str, Any]) -> float:
@@ -113,7 +166,8 @@ def reached(plane: Plane, name: str, there: Callable[[Object], object], timeout:
 
 
 def conditions(found: Object) -> dict[str, tuple[str, str | None]]:
-    return {each["type"]: (each["status"], each.get("reason")) for each in found["status"]["conditions"]}
+    listed = found["status"].get("conditions") or []
+    return {each["type"]: (each["status"], each.get("reason")) for each in listed}
 
 
 def about(duration: int) -> range:
@@ -125,21 +179,20 @@ def has_ended(found: Object) -> bool:
     return found["status"].get("phase") in ("Succeeded", "Failed")
 
 
-def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(living: Plane) -> None:
-    living.api.create(PODS, pod("steps", "steps", init=2))
-    pulling = reached(living, "steps", lambda found: found["status"].get("startTime"))
+def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(living: Living) -> None:
+    pulling = living.first("steps", lambda found: found["status"].get("startTime"))
     assert (pulling["status"]["phase"], pulling["status"]["podIP"][:5]) == ("Pending", "10.0.")
     assert main(pulling)["state"] == {"waiting": {"reason": "PodInitializing"}}
     assert conditions(pulling)["Initialized"] == ("False", "ContainersNotInitialized")
-    second = reached(living, "steps", lambda found: "running" in found["status"]["initContainerStatuses"][1]["state"])
+    second = living.first("steps", lambda found: "running" in initial(found, 1)["state"])
     assert ran(second["status"]["initContainerStatuses"][0]["state"]["terminated"]) in about(2)
-    starting = reached(living, "steps", lambda found: "running" in main(found)["state"])
+    starting = living.first("steps", lambda found: "running" in main(found)["state"])
     assert (starting["status"]["phase"], main(starting)["ready"]) == ("Running", False)
     assert conditions(starting)["Initialized"] == ("True", None)
     assert conditions(starting)["Ready"] == ("False", "ContainersNotReady")
-    ready = reached(living, "steps", lambda found: conditions(found)["Ready"][0] == "True")
+    ready = living.first("steps", lambda found: conditions(found).get("Ready", ("",))[0] == "True")
     assert main(ready)["ready"] is True
-    done = reached(living, "steps", has_ended)
+    done = living.first("steps", has_ended)
     end = main(done)["state"]["terminated"]
     assert (done["status"]["phase"], end["exitCode"], end["reason"]) == ("Succeeded", 0, "Completed")
     assert ran(end) in about(4)
@@ -148,67 +201,45 @@ def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(livin
     assert main(done)["ready"] is False
 
 
-def test_a_pod_that_ran_before_is_left_alone(living: Plane) -> None:
+def test_a_pod_that_ran_before_is_left_alone(living: Living) -> None:
     reached(living, "old", lambda found: found["status"]["phase"] == "Running")
     assert "kumulus.io/lifecycle" not in conditions(living.api.get(f"{PODS}/old"))
 
 
-def test_a_failure_ends_a_pod_or_restarts_its_container_as_its_restart_policy_says(living: Plane) -> None:
-    for policy in ("Never", "OnFailure", "Always"):
-        living.api.create(PODS, pod(f"crash-{policy.lower()}", "crash", policy))
-    failed = reached(living, "crash-never", has_ended)
+def test_a_failure_ends_a_pod_or_restarts_its_container_as_its_restart_policy_says(living: Living) -> None:
+    failed = living.first("crash-never", has_ended)
     end = main(failed)["state"]["terminated"]
     assert failed["status"]["phase"] == "Failed"
     assert (end["exitCode"], end["reason"], end["message"]) == (137, "OOMKilled", 'it said "no"')
     assert ran(end) in about(1)
     assert conditions(failed)["Ready"] == ("False", "PodFailed")
     names = ("crash-onfailure", "crash-always")
-    backing_off = [reached(living, name, lambda found: "waiting" in main(found)["state"]) for name in names]
+    backing_off = [living.first(name, lambda found: "waiting" in main(found)["state"]) for name in names]
     for waiting in backing_off:
         assert main(waiting)["state"]["waiting"]["reason"] == "CrashLoopBackOff"
         assert (main(waiting)["restartCount"], waiting["status"]["phase"]) == (1, "Running")
         ended = main(waiting)["lastState"]["terminated"]
         assert (ended["exitCode"], ran(ended) in about(1)) == (137, True)
-        again = reached(living, waiting["metadata"]["name"], lambda found: main(found)["restartCount"] == 2)
+        again = living.first(waiting["metadata"]["name"], lambda found: main(found)["restartCount"] == 2)
         # A crash later its end is another's.
         since = main(again)["lastState"]["terminated"]["finishedAt"]
         assert seconds(since, main(again)["state"]["running"]["startedAt"]) in about(10)
 
 
-def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Plane) -> None:
-    living.api.create(PODS, pod("forever", "forever"))
-    found = reached(living, "forever", lambda found: found["status"].get("phase") == "Running")
+def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> None:
+    found = living.first("forever", lambda found: found["status"].get("phase") == "Running")
     assert seconds(found["status"]["startTime"], main(found)["state"]["running"]["startedAt"]) in about(1)
     assert conditions(found)["Ready"] == ("True", None)
 
 
-TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
-OWNERS: dict[str, tuple[str, str, dict[str, str]]] = {
-    "jobset": ("batch/v1", "Job", {"jobset.sigs.k8s.io/jobset-name": "a"}),
-    "mpi": ("kubeflow.org/v2beta1", "MPIJob", {}),
-    "mpi-launcher": ("batch/v1", "Job", {"training.kubeflow.org/operator-name": "mpi-operator"}),
-    "pytorch": ("kubeflow.org/v1", "PyTorchJob", {}),
-    "ray": ("ray.io/v1", "RayCluster", {"ray.io/cluster": "a"}),
-    "volcano": ("batch.volcano.sh/v1alpha1", "Job", {}),
-}
-
-
-def test_pods_of_every_kind_of_workload_have_real_durations(living: Plane) -> None:
-    # Owned, not controlled: the Job controller would see to what it controls. The garbage collector leaves a pod whose
-    # owner's kind it does not know, and asks for that of any other.
-    job = living.api.create(JOBS, {"metadata": {"name": "a"}, "spec": {"suspend": True, "template": TEMPLATE}})
-    for name, (version, kind, labels) in OWNERS.items():
-        uid = job["metadata"]["uid"] if version == "batch/v1" else "none"
-        owner = {"apiVersion": version, "kind": kind, "name": "a", "uid": uid}
-        living.api.create(PODS, pod(f"of-{name}", labels=labels, ownerReferences=[owner]))
-    living.api.create(JOBS, {"metadata": {"name": "real"}, "spec": {"template": TEMPLATE}})
+def test_pods_of_every_kind_of_workload_have_real_durations(living: Living) -> None:
     found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1, 30)
     assert 4 <= seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"]) <= 7
     for name in OWNERS:
-        assert ran(main(reached(living, f"of-{name}", has_ended))["state"]["terminated"]) in about(4), name
+        assert ran(main(living.first(f"of-{name}", has_ended))["state"]["terminated"]) in about(4), name
 
 
-def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_restart(living: Plane) -> None:
+def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_restart(living: Living) -> None:
     count = 200
     for number in range(count):
         living.api.create(PODS, pod(f"drawn-{number}", "drawn"))
@@ -244,7 +275,7 @@ def running(found: Object) -> bool:
     return bool(found["status"].get("phase") == "Running")
 
 
-async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Plane) -> None:
+async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Living) -> None:
     """KWOK passes over a pod that is bound before it holds the lease of the node."""
     connections = Connections()
     pools = Pools(living, NodePool(connections))
@@ -259,7 +290,7 @@ async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: 
     await connections.close()
 
 
-def test_without_lifecycles_pods_live_as_before(living: Plane) -> None:
+def test_without_lifecycles_pods_live_as_before(living: Living) -> None:
     """The last test: it takes the lifecycles away."""
     for stage in stage_objects(lifecycles().podLifecycles):
         living.api.delete(f"{STAGES}/{stage.name}")
