@@ -54,6 +54,14 @@ class Fleet:
         await asyncio.gather(*(apply(pool) for pool in wanted))
         return time.monotonic() - started
 
+    async def relabel(self, pool: str, labels: Mapping[str, str]) -> float:
+        """Put labels on the nodes of one pool, as an update of the stack does; returns the seconds it took."""
+        old = self._recorded[pool]
+        inputs = {**old, "labels": {**old["labels"], **labels}}
+        started = time.monotonic()
+        self._recorded[pool] = await self._resource.update(self._op, pool, old, inputs)
+        return time.monotonic() - started
+
     async def until_ready(self, nodes: int) -> float:
         """Wait until this many nodes are Ready; returns the seconds it took."""
         return await until_ready(self._plane.client, nodes)

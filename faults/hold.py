@@ -54,9 +54,8 @@ async def begin(
         Refused: it decides something that another fault on the same node decides otherwise, or a pool is not known.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    await settle(client, await records.read(client))
     async with _in_turn(client):
-        known = await records.read(client)
+        known = await _settled(client, await records.read(client), stop)
         now = records.now()
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
@@ -94,13 +93,19 @@ async def settle(client: Client, known: Records, stop: asyncio.Event | None = No
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     due = overdue(known)
-    if not due:
-        return []
-    async with _in_turn(client):
-        # Others that work side by side may have ended them meanwhile.
-        for name in overdue(await records.read(client)):
-            await _end(client, await records.read(client), name, stop, None)
+    if due:
+        async with _in_turn(client):
+            # Others that work side by side may have ended them meanwhile.
+            await _settled(client, await records.read(client), stop)
     return due
+
+
+async def _settled(client: Client, known: Records, stop: asyncio.Event | None) -> Records:
+    """What holds when the faults that are due have ended."""
+    for name in overdue(known):
+        await _end(client, known, name, stop, None)
+        known = await records.read(client)
+    return known
 
 
 def overdue(known: Records) -> list[str]:
