@@ -88,29 +88,23 @@ async def give_back(client: Client, node: str, holder: dict[str, Any] | None) ->
             raise
 
 
+async def holders(client: Client) -> dict[str, str]:
+    """Who has each node's lease: KWOK, which then plays the node, or :data:`HOLDER`; empty where nobody has it.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {
+        lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or ""
+        async for page in client.pages(LEASES)
+        for lease in page
+    }
+
+
 async def taken(client: Client) -> set[str]:
     """Names of the nodes that are silenced.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    return {
-        lease["metadata"]["name"]
-        async for page in client.pages(LEASES)
-        for lease in page
-        if lease["spec"].get("holderIdentity") == HOLDER
-    }
-
-
-async def held(client: Client) -> set[str]:
-    """Names of the nodes whose lease somebody holds: KWOK, which then plays them, or a fault.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
-    return {
-        lease["metadata"]["name"]
-        async for page in client.pages(LEASES)
-        for lease in page
-        if lease["spec"].get("holderIdentity")
-    }
+    return {node for node, holder in (await holders(client)).items() if holder == HOLDER}

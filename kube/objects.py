@@ -74,11 +74,7 @@ async def replace(client: Client, collection: str, body: dict[str, Any]) -> None
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    try:
-        await client.write("POST", collection, body)
-    except ApiError as error:
-        if error.status != 409:
-            raise
+    if not await _created(client, collection, body):
         path = f"{collection}/{body['metadata']['name']}"
         version = (await client.get(path))["metadata"]["resourceVersion"]
         await client.write("PUT", path, {**body, "metadata": {**body["metadata"], "resourceVersion": version}})
@@ -90,11 +86,7 @@ async def create_or_merge(client: Client, collection: str, body: dict[str, Any])
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    try:
-        await client.write("POST", collection, body)
-    except ApiError as error:
-        if error.status != 409:
-            raise
+    if not await _created(client, collection, body):
         path = f"{collection}/{body['metadata']['name']}"
         await client.write("PATCH", path, body, content_type=MERGE_PATCH)
 
@@ -139,3 +131,14 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
             if error.status != 409:
                 raise
     raise ApiError(409, "Conflict", f"{what} is changed by others all the time", "PATCH", path)
+
+
+async def _created(client: Client, collection: str, body: Mapping[str, Any]) -> bool:
+    """Post an object; False when there is one of that name."""
+    try:
+        await client.write("POST", collection, body)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    return True

@@ -10,7 +10,8 @@ and a fault's taint would conflict with the pool's. See docs/decisions/field-own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -65,8 +66,8 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
     found = _mapping("labels", node.labels, ours.labels, before.labels)
     found += _mapping("annotations", node.annotations, ours.annotations, before.annotations)
     found += _taints(node.taints, ours.taints, before.taints)
-    found += _quantities("capacity", node.capacity, ours.capacity, before.resources)
-    found += _quantities("allocatable", node.allocatable, ours.allocatable, before.resources)
+    found += _mapping("capacity", node.capacity, ours.capacity, before.resources, _same)
+    found += _mapping("allocatable", node.allocatable, ours.allocatable, before.resources, _same)
     found += _mapping("nodeInfo", node.node_info, ours.node_info, ())
     found += _conditions(node.conditions, ours, before)
     if not found and before != applied_of(ours):
@@ -77,24 +78,16 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
 
 
 def _mapping(
-    section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]
+    section: str,
+    have: Mapping[str, str],
+    want: Mapping[str, str],
+    before: Iterable[str],
+    same: Callable[[str | None, str], bool] = operator.eq,
 ) -> list[FieldDifference]:
     found = [
         FieldDifference(f'{section}["{key}"]', have.get(key), value)
         for key, value in want.items()
-        if have.get(key) != value
-    ]
-    dropped = [key for key in before if key not in want and key in have]
-    return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]
-
-
-def _quantities(
-    section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]
-) -> list[FieldDifference]:
-    found = [
-        FieldDifference(f'{section}["{key}"]', have.get(key), value)
-        for key, value in want.items()
-        if not _same(have.get(key), value)
+        if not same(have.get(key), value)
     ]
     dropped = [key for key in before if key not in want and key in have]
     return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]

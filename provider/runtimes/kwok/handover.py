@@ -35,13 +35,8 @@ async def release(client: Client) -> bool:
             await client.delete(f"{leases.LEASES}/{name}")
 
     try:
-        names = [
-            lease["metadata"]["name"]
-            async for page in client.pages(leases.LEASES)
-            for lease in page
-            # A node that a fault has silenced stays silent.
-            if lease["spec"].get("holderIdentity") != leases.HOLDER
-        ]
+        # A node that a fault has silenced stays silent.
+        names = [node for node, holder in (await leases.holders(client)).items() if holder != leases.HOLDER]
         outcome = await for_each(names, delete, workers=client.connections)
     except (ApiError, Unreachable):
         return False
@@ -78,7 +73,8 @@ async def resume(client: Client, *, everything: bool = False) -> None:
 
 async def _held(client: Client) -> bool:
     """Whether every node's lease is held."""
-    return (await leases.held(client)).issuperset(await objects.names(client, "/api/v1/nodes"))
+    held = {node for node, holder in (await leases.holders(client)).items() if holder}
+    return held.issuperset(await objects.names(client, "/api/v1/nodes"))
 
 
 def _waits(pod: Mapping[str, Any]) -> bool:
