@@ -41,8 +41,8 @@ def cluster(*faults: dict[str, Any], replicas: int = 4) -> dict[str, Any]:
         "topology": {"nodesPerRack": 2, "racksPerBlock": 2},
         "nodeTemplate": {"capacity": capacity},
     }
-    # A silent kubelet is noticed after 20 s instead of 200.
-    return {"nodeGroups": [group], "faults": list(faults), "kwok": {"heartbeatFactor": 0.5}}
+    # A silent kubelet is noticed after 40 s instead of 200.
+    return {"nodeGroups": [group], "faults": list(faults), "kwok": {"heartbeatFactor": 1}}
 
 
 def pod(app: str, restart: str = "Never", **spec: Any) -> dict[str, Any]:
