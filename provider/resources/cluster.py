@@ -100,7 +100,10 @@ class Cluster(Resource):
             found += differences(
                 join("options", key), old_options.get(key), options.get(key), replace=key in runtime.replaced_by
             )
-        found += differences("status", old_outputs.get("status"), inputs.get("status"))
+        # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
+        gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
+        status = "removed" if gone else old_outputs.get("status")
+        found += differences("status", status, inputs.get("status"), replace=gone)
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 

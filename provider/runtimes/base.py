@@ -99,6 +99,13 @@ class Runtime(ABC):
     async def read(self, directory: str, kubeconfig: str, identity: str) -> Observed | None:
         """Look at it; None when it is gone or another cluster stands in its place."""
 
+    def removed(self, directory: str) -> bool:
+        """Whether the cluster's removal was begun, or done, by somebody who could not record it.
+
+        Asked by every preview and update, also without ``--refresh``: quick, and without the network.
+        """
+        return False
+
     @abstractmethod
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """Bring dead components back and apply the in-place settings.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -96,4 +99,29 @@ def test_a_cluster_removed_behind_pulumis_back_is_made_again(fleet: Fleet, kille
     assert all(map(is_ready, nodes))
     assert project.identity() != identity
     assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    project.preview("--refresh", "--expect-no-changes")
+
+
+def test_a_destroy_killed_amid_the_clusters_end_leaves_nothing_that_the_next_up_trusts(fleet: Fleet) -> None:
+    """Nodes and cluster are still recorded in part; without a refresh, too, the next up makes all of it again."""
+    project = fleet.project
+    names = set(project.node_uids())
+    for _ in range(5):
+        command = project.start("destroy", "--yes", "--skip-preview")
+        plugin = command.await_plugin()
+        processes.await_that(lambda: len(project.processes()) < len(COMPONENTS), 60, "a component ends", 0.001)
+        assert plugin is not None
+        with suppress(ProcessLookupError):
+            os.kill(plugin, signal.SIGKILL)
+        if command.result().code:
+            break
+        # The destroy was quicker than the kill.
+        project.up()
+    else:
+        pytest.skip("five destroys were each quicker than their kill")
+    [step] = [step for step in project.foresee().steps if step.type == CLUSTER]
+    assert step.changed == {"status": "update-replace"}
+    project.up()
+    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    assert set(project.node_uids()) == names
     project.preview("--refresh", "--expect-no-changes")

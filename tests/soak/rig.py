@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
-import psutil
-
 from tests.support.api import METADATA, Api, Object
 from tests.support.project import NODES, Project, Result, Running
 
@@ -176,17 +174,6 @@ def await_moment(command: Running, reached: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.005)
     return False
-
-
-def await_plugin(command: Running) -> int | None:
-    """The pid of the plugin that works for a command, once it has started one; None when it ends before."""
-    while command.process.poll() is None:
-        with suppress(psutil.Error):
-            for child in psutil.Process(command.process.pid).children():
-                if "provider" in child.cmdline():
-                    return child.pid
-        time.sleep(0.02)
-    return None
 
 
 def recorded_pools(project: Project) -> dict[str, Object]:

@@ -19,7 +19,6 @@ from tests.soak.rig import (
     Progress,
     Rig,
     await_moment,
-    await_plugin,
     thousand,
 )
 from tests.support import processes
@@ -63,7 +62,7 @@ def strike(command: Running, victim: str, moment: int, early: float, progress: P
 
     if not await_moment(command, reached):
         return None
-    pid = command.process.pid if victim == "pulumi" else await_plugin(command)
+    pid = command.process.pid if victim == "pulumi" else command.await_plugin()
     if pid is None:
         return None
     try:

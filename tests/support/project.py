@@ -7,10 +7,12 @@ import os
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from tests.support import processes
@@ -95,6 +97,16 @@ class Running:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self._started = time.monotonic()
+
+    def await_plugin(self) -> int | None:
+        """The pid of the plugin that works for the command, once it has started one; None when it ends before."""
+        while self.process.poll() is None:
+            with suppress(psutil.Error):
+                for child in psutil.Process(self.process.pid).children():
+                    if "provider" in child.cmdline():
+                        return child.pid
+            time.sleep(0.02)
+        return None
 
     def result(self, timeout: float = 180) -> Result:
         """Wait for its end."""

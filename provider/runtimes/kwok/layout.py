@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import yaml
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+_REMOVAL = "removal"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,16 @@ class Layout:
         temporary = self.note_file.with_suffix(".tmp")
         temporary.write_text(json.dumps(note, indent=2) + "\n")
         temporary.replace(self.note_file)
+
+    def mark_removed(self) -> None:
+        """Note that the removal has begun: who is killed in the middle of it leaves no cluster that seems whole."""
+        if self.directory.exists():
+            with suppress(OSError):  # A full disk must not keep anybody from removing things.
+                self.write_note({**self.note(), _REMOVAL: "begun"})
+
+    def removed(self) -> bool:
+        """Whether a removal was begun, or nothing of the cluster is left."""
+        return not self.kwok_file.exists() or not self.note_file.exists() or _REMOVAL in self.note()
 
     def documents(self) -> list[dict[str, Any]]:
         """Return the documents of ``kwok.yaml``; [] when there is none that can be read."""

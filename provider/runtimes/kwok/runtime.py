@@ -168,6 +168,10 @@ class KwokRuntime(Runtime):
                 layout.write_note({**layout.note(), "configuration": self.configuration(wanted)})
             return self._observed(layout, actual)
 
+    def removed(self, directory: str) -> bool:
+        """See :meth:`Runtime.removed`."""
+        return Layout(Path(directory)).removed()
+
     async def delete(self, directory: str, owner: str, report: Reporter) -> None:
         """See :meth:`Runtime.delete`."""
         layout = Layout(Path(directory))
@@ -190,6 +194,7 @@ class KwokRuntime(Runtime):
 
     def _remove(self, layout: Layout) -> None:
         """End every process of the cluster and remove its directory."""
+        layout.mark_removed()
         self._end(layout)
         try:
             shutil.rmtree(layout.directory)
