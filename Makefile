@@ -5,8 +5,10 @@ STACK ?= quickstart
 ARGS ?=
 # Tests wait more than they compute: two files at once, each whole and in one process, end in little more than half the time.
 SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Tools that not every machine has, and that tests of what is measured need; without them those are skipped.
+MEASURING := --with observability --with promtool
 
-PACKAGES := spec lives components provider kube cli toolchain faults fleet console lab host schedulers __main__.py
+PACKAGES := spec lives components provider kube cli toolchain faults fleet console dashboards lab host schedulers __main__.py
 BIN := .venv/bin
 KUMULUS := ./kumulus
 
@@ -33,7 +35,7 @@ down: ## destroy what the stack made
 
 test: ## set everything up, then run every test
 	@$(KUMULUS) venv --dev
-	@$(KUMULUS) tools
+	@$(KUMULUS) tools $(MEASURING)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 soak: ## set everything up, then try every fault in full, which takes hours

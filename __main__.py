@@ -25,6 +25,8 @@ for notice in loaded.notices:
 
 emulated = EmulatedCluster(loaded.cluster_name, loaded=loaded, base=BASE)
 pulumi.export("kubeconfig", emulated.kubeconfig)
+if emulated.prometheus:
+    pulumi.export("prometheus", emulated.prometheus)
 pulumi.export("clusterName", emulated.cluster_name)
 pulumi.export("nodeCount", emulated.node_count)
 pulumi.export("capacity", emulated.capacity)

@@ -13,6 +13,8 @@ from pathlib import Path
 from cli.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
+# The tools, or the set of them, that a section of a stack file takes.
+_ASKED_FOR = {"podUsage": "metrics-server", "observability": "observability"}
 
 
 def stacks() -> list[str]:
@@ -41,7 +43,7 @@ def optional_tools(stack: str) -> list[str]:
         text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
     except OSError:
         return []
-    return ["metrics-server"] if re.search(r"^[ \t]+podUsage:", text, re.MULTILINE) else []
+    return [tools for key, tools in _ASKED_FOR.items() if re.search(rf"^[ \t]+{key}:", text, re.MULTILINE)]
 
 
 def clusters_directory() -> Path:

@@ -12,8 +12,9 @@ from components.kwok_node_group import KwokNodeGroup
 if TYPE_CHECKING:
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
+    from components.prometheus_stack import PrometheusStack
 
-__all__ = ["DeviceClass", "EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup"]
+__all__ = ["DeviceClass", "EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup", "PrometheusStack"]
 
 
 def __getattr__(name: str) -> object:
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> object:
         from components.device_class import DeviceClass
 
         return DeviceClass
+    if name == "PrometheusStack":
+        from components.prometheus_stack import PrometheusStack
+
+        return PrometheusStack
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,6 +40,7 @@ class EmulatedCluster(pulumi.ComponentResource):
     Attributes:
         kubeconfig: path of the kubeconfig file.
         cluster_name: the cluster's name.
+        prometheus: where Prometheus answers; None without observability.
         node_count: nodes of the declared groups.
         capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
         gpu_products: GPUs by product, of the groups that name one.
@@ -85,6 +86,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             self._live(resource_name, loaded)
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
+        self.prometheus = self.cluster.endpoint("prometheus") if spec.observability else None
         self.node_count = sums.nodes
         self.gpu_products = dict(sums.gpu_products)
         self.capacity = {"gpus": sums.gpus, **{name: str(amount) for name, amount in sums.resources.items()}}
@@ -201,7 +203,9 @@ class EmulatedCluster(pulumi.ComponentResource):
 def _options(loaded: Loaded) -> dict[str, Any]:
     """The runtime's options: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
-    return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec)}
+    asked = loaded.spec.observability
+    measured = {"observability": asked.options()} if asked else {}
+    return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec), **measured}
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:

@@ -18,7 +18,7 @@ class KwokCluster(pulumi.ComponentResource):
         cluster_name: the cluster's name; the resource's name when None.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: as the stack file's ``kwok:`` section: apiServerPort, featureGates, runtimeConfig, etcdFsync,
-            etcdQuota, heartbeatFactor.
+            etcdQuota, heartbeatFactor; and ``observability`` as its section of that name.
         contents: what the stack has in it, from :func:`spec.contents.contents`; a preview tells what goes.
         opts: Pulumi's resource options.
 
@@ -60,3 +60,7 @@ class KwokCluster(pulumi.ComponentResource):
             f"{resource_name}-lifetime", cluster_identity=self.identity, opts=pulumi.ResourceOptions(parent=self)
         )
         self.register_outputs({"kubeconfig": self.kubeconfig, "identity": self.identity})
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+        return self.resource.endpoints.apply(lambda found: (found or {}).get(name))

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from spec.fault_targets import ResolvedFault
 
 
+_CLUSTER_OUTPUTS = ("identity", "kubeconfig", "server", "directory", "status", "components", "endpoints")
+
+
 class Cluster(pulumi.CustomResource):
     """``kumulus:index:Cluster``: a control plane.
 
@@ -32,6 +35,7 @@ class Cluster(pulumi.CustomResource):
     identity: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     server: pulumi.Output[str]
+    endpoints: pulumi.Output[dict[str, str]]
 
     def __init__(
         self,
@@ -51,7 +55,7 @@ class Cluster(pulumi.CustomResource):
             "options": dict(options or {}),
             "contents": dict(contents) if contents is not None else None,
             # Outputs that are no inputs have to be listed to become attributes.
-            **dict.fromkeys(("identity", "kubeconfig", "server", "directory", "status", "components")),
+            **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
         super().__init__("kumulus:index:Cluster", resource_name, properties, opts)
 

@@ -32,6 +32,7 @@ _CLUSTER_OUTPUTS = {
     "directory": _described(_STRING, "Directory of this cluster's files."),
     "status": _described(_STRING, "running, degraded or stopped."),
     "components": _described(_STRINGS, "Each component's state."),
+    "endpoints": _described(_STRINGS, "Where further services answer: prometheus, of a stack with observability."),
 }
 _POOL_INPUTS = {
     "kubeconfig": _described(_STRING, "Path of the cluster's kubeconfig."),

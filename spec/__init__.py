@@ -4,7 +4,7 @@ This package imports nothing else of the project: no Pulumi, no Kubernetes clien
 
 - plain Python, cheap to import, shared with the provider plugin, whose start-up every command waits for: `errors`,
   `quantity`, `names`, `checks`, `gfd`, `topology`, `pools`, `hypernodes`, `nodes`, `totals`, `consequences`,
-  `node_effects`, `pod_effects`, `active_faults`, `node_delta`;
+  `node_effects`, `pod_effects`, `active_faults`, `node_delta`, `durations`, `observability`;
 - pydantic models and reading, needed once per run by the program: `fields`, `addons`, `groups`, `group_topology`,
   `instances`, `shapes`, `model`, `validation`, `rules`, `expand`, `yamltext`, `kemu`, `load`,
   `faults`, `fault_catalog`, `fault_targets`.

@@ -17,6 +17,7 @@ from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
 from spec.lifecycles import PodLifecycles
+from spec.observability import Observability, observability_from, observability_problems
 from spec.rules import rule_problems
 from spec.shapes import with_shapes
 from spec.usage import PodUsages
@@ -50,6 +51,7 @@ def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
 
 
 Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removeprefix('v')}")]
+Measured = Annotated[Observability, checked(observability_problems, observability_from)]
 Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts)]
 
 
@@ -91,6 +93,7 @@ class ClusterSpec(Section):
         faults: what goes wrong, on which nodes.
         podLifecycles: how pods live; for each pod the first that selects it.
         podUsage: what pods use while they run; likewise.
+        observability: what is measured; None means nothing.
         kwok: settings of the kwok runtime.
     """
 
@@ -113,6 +116,7 @@ class ClusterSpec(Section):
     podUsage: PodUsages = Field(
         default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
     )
+    observability: Measured | None = Field(default=None, examples=["{}"])
     kwok: Kwok = Field(default_factory=Kwok, examples=["{heartbeatFactor: 5}"])
 
     @model_validator(mode="wrap")

@@ -23,6 +23,7 @@ from spec.names import (
     node_name,
     pool_name,
 )
+from spec.observability import room_problems
 from spec.pools import allocatable_problems
 from spec.shapes import shape_problems
 
@@ -38,7 +39,15 @@ def rule_problems(raw: object) -> list[Problem]:
     """
     if not isinstance(raw, Mapping):
         return []
-    return [*_runtime(raw), *_addons(raw), *_groups(raw), *_pools(raw), *device_problems(raw)]
+    return [
+        *_runtime(raw),
+        *_ports(raw),
+        *_room(raw),
+        *_addons(raw),
+        *_groups(raw),
+        *_pools(raw),
+        *device_problems(raw),
+    ]
 
 
 def _items(raw: object, key: str) -> list[Item]:
@@ -59,6 +68,20 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
+
+
+def _ports(raw: Mapping[str, object]) -> Found:
+    sections = [raw.get(key) for key in ("kwok", "observability")]
+    kwok, asked = (section if isinstance(section, Mapping) else {} for section in sections)
+    port = asked.get("prometheusPort")
+    if port is not None and port == kwok.get("apiServerPort"):
+        yield problem(("observability", "prometheusPort"), "is also kwok.apiServerPort", "write another port")
+
+
+def _room(raw: Mapping[str, object]) -> Found:
+    groups = [group for _, group in _items(raw, "nodeGroups")]
+    nodes = sum(_count(each.get("replicas")) for group in groups for _, each in _items(group, "placement"))
+    yield from room_problems(("observability",), raw.get("observability"), nodes)
 
 
 def _duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:

@@ -82,11 +82,17 @@ class Builder:
         linked.touch()
 
     def _embed(self, tool: Tool, embed: Embed, module: Path, step: Step) -> None:
-        source = self._module_directory(tool, embed.module, module, step) / embed.path
-        content = source.read_bytes()
-        if embed.set:
-            content = json.dumps({**json.loads(content), **embed.set}).encode()
-        (module / embed.to).write_bytes(content)
+        folder, _, name = embed.path.rpartition("/")
+        source = self._module_directory(tool, embed.module, module, step) / folder
+        found = [file for file in sorted(source.glob(name)) if not file.name.endswith("_test.go")]
+        target = module / embed.to
+        contents = {target / file.name if "*" in name else target: file.read_bytes() for file in found}
+        for old in embed.edit:
+            if not any(old.encode() in content for content in contents.values()):
+                raise ToolchainError(f"{tool.name}: nothing in {embed.path} of {embed.module} to edit: {old!r}")
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(_altered(content, embed))
 
     def _keep(self, tool: Tool, work: Path, home: Path, step: Step) -> None:
         share, target = work / "share", cache.kept(home, tool)
@@ -163,6 +169,14 @@ def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
             install(link, tool, home)
             return True
     return False
+
+
+def _altered(content: bytes, embed: Embed) -> bytes:
+    if embed.set:
+        content = json.dumps({**json.loads(content), **embed.set}).encode()
+    for old, new in embed.edit.items():
+        content = content.replace(old.encode(), new.encode())
+    return content
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:

@@ -22,12 +22,18 @@ CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 @dataclass(frozen=True)
 class Embed:
-    """A file of a module to put beside main.go; `set` alters top-level keys of a JSON object."""
+    """Files of a module to put into ours; the fields are described at the top of pins.toml."""
 
     module: str
     path: str
     to: str
     set: Mapping[str, str]
+    edit: Mapping[str, str]
+
+    def recipe(self) -> tuple[object, ...]:
+        """What decides what becomes of the files."""
+        # Only where there is one, so that whatever was built before keeps its stamp.
+        return (self.module, self.path, self.to, dict(self.set), *([dict(self.edit)] if self.edit else []))
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Tool:
         """A hash of everything that decides what is built: another stamp means another binary."""
         digest = hashlib.sha256()
         system = os.uname()
-        embeds = [(e.module, e.path, e.to, dict(e.set)) for e in self.embed]
+        embeds = [embed.recipe() for embed in self.embed]
         recipe: list[object] = [
             self.name,
             self.version,
@@ -200,7 +206,9 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
         package=entry.get("package"),
         file=(file["module"], file["path"]) if file else None,
         ldflags=tuple(ldflags.get(entry["module"], ())),
-        embed=tuple(Embed(e["module"], e["path"], e["to"], e.get("set", {})) for e in entry.get("embed", [])),
+        embed=tuple(
+            Embed(e["module"], e["path"], e["to"], e.get("set", {}), e.get("edit", {})) for e in entry.get("embed", [])
+        ),
         keep=tuple(Keep(k["module"], k["path"]) for k in entry.get("keep", [])),
         probe_args=tuple(probe.get("args", ())),
         probe_pattern=probe.get("pattern"),

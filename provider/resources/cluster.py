@@ -18,6 +18,7 @@ from spec.contents import is_contents
 from spec.names import dns_label_fault
 
 _KEYS = ("name", "runtime", "kubernetesVersion", "options", "home", "contents")
+_UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 
 
@@ -27,7 +28,7 @@ class Cluster(Resource):
     Inputs: ``name``, ``runtime`` (default kwok), ``kubernetesVersion``, ``options`` (the runtime's own), ``home``
     (where its files are kept) and ``contents`` (:mod:`spec.contents`: of no consequence for the cluster itself).
     Outputs: the same but for ``contents``, and ``identity`` (UID of the kube-system namespace), ``kubeconfig``
-    (path), ``server``, ``directory``, ``owner``, ``status`` and ``components`` (each one's state).
+    (path), ``server``, ``directory``, ``owner``, ``status``, ``components`` (each one's state) and ``endpoints``.
     """
 
     token: ClassVar[str] = "kumulus:index:Cluster"
@@ -112,7 +113,7 @@ class Cluster(Resource):
         inputs = _own(inputs)
         if op.preview:
             path = UNKNOWN if contains_unknown(inputs) else self._runtime(inputs).kubeconfig_path(self._wanted(inputs))
-            unknown = dict.fromkeys(("identity", "server", "directory", "owner", "status", "components"), UNKNOWN)
+            unknown = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner"), UNKNOWN)
             return "", {**inputs, "kubeconfig": path, **unknown}
         wanted = self._wanted(inputs, _owner(op))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
@@ -138,10 +139,16 @@ class Cluster(Resource):
             for name, state in components.items():
                 if state != "running":
                     op.report.info(f"{name} is {state} and will be started")
-            configuration = self._runtime(inputs).configuration(self._wanted(inputs))
+            runtime = self._runtime(inputs)
+            for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
+                op.report.info(line)
+            configuration = runtime.configuration(self._wanted(inputs))
+            # A service that comes or goes is known of afterwards.
+            same = old_outputs.get("options") == inputs.get("options")
             return {
                 **inputs,
                 **kept,
+                "endpoints": _mapping(old_outputs, "endpoints") if same else UNKNOWN,
                 "status": "running",
                 "components": dict.fromkeys(components, "running"),
                 "configuration": configuration,
@@ -183,6 +190,7 @@ class Cluster(Resource):
             "owner": owner,
             "status": seen.health,
             "components": dict(seen.components),
+            "endpoints": dict(seen.endpoints),
             "configuration": seen.configuration,
         }
         return outputs

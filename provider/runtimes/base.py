@@ -42,6 +42,7 @@ class Observed:
         directory: where the runtime keeps the cluster's files, or "".
         components: each component's state, ``running`` or ``stopped`` (or what else it says).
         configuration: fingerprint of the settings that can be changed in place.
+        endpoints: where further services answer, by their names: ``prometheus``.
     """
 
     identity: str
@@ -50,6 +51,7 @@ class Observed:
     directory: str
     components: dict[str, str]
     configuration: str = ""
+    endpoints: dict[str, str] = field(default_factory=dict)
 
     @property
     def health(self) -> Health:
@@ -86,6 +88,10 @@ class Runtime(ABC):
     @abstractmethod
     def configuration(self, wanted: Wanted) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""
+
+    @abstractmethod
+    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """What a change of the options from the old ones means, a line for each part that needs words."""
 
     @abstractmethod
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:

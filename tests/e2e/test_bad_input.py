@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import processes
+from tests.support import disk, processes
 from tests.support.pods import is_ready
 from tests.support.project import NODES, Project, Result
 
@@ -184,17 +184,10 @@ def test_a_component_that_does_not_start_is_told_with_its_log_and_at_once(projec
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 16 MiB."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system takes root")
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", place], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    with disk.small(place, 16):
+        yield place
 
 
 def test_a_full_disk_is_told_before_anything_is_made(project: Project, small_disk: Path) -> None:

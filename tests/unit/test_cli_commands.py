@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli import project
 from cli.registry import COMMANDS
 from tests.unit.toolchain_sample import ROOT
 
@@ -239,3 +240,22 @@ def test_make_without_a_target_prints_help() -> None:
     assert all(
         f"\n  {target} " in result.stdout for target in ("up", "preview", "down", "test", "lint", "bench", "clean")
     )
+
+
+@pytest.mark.parametrize(
+    ("section", "tools"),
+    [
+        ("nodeGroups: []", []),
+        ("podUsage: []", ["metrics-server"]),
+        ("observability: {}", ["observability"]),
+        ("podUsage: []\n    observability: {}", ["metrics-server", "observability"]),
+        ("# observability: {}", []),
+    ],
+)
+def test_a_stack_brings_the_optional_tools_that_its_file_asks_for(
+    section: str, tools: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.x.yaml").write_text(f"config:\n  kumulus:cluster:\n    {section}\n")
+    monkeypatch.setattr(project, "ROOT", tmp_path)
+    assert project.optional_tools("x") == tools

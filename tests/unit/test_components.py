@@ -22,10 +22,12 @@ from pulumi.runtime import mocks, rpc, set_mocks
 from pulumi.runtime import stack as pulumi_stack
 from pulumi.runtime.settings import set_root_resource
 
-from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup
+from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup, PrometheusStack
 from components.helm_addon import chart_source
+from dashboards.every import DASHBOARDS
 from spec.addons import Addon
 from spec.load import Loaded, load
+from spec.observability import Observability
 from spec.pools import pool_to_properties
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -217,6 +219,23 @@ def test_a_resource_remembers_where_it_was_declared_and_not_the_whole_stack_of_c
     """The state has it of every resource."""
     assert max(resource.frames for resource in run(emulated(spec())).resources) in (1, 2)
     assert not hasattr(sys, "tracebacklimit")
+
+
+def test_observability_is_an_option_of_the_cluster_and_tells_where_prometheus_answers() -> None:
+    made: list[EmulatedCluster] = []
+    measured = spec(observability={"retention": "3h"})
+    options = run(lambda: made.append(emulated(measured)())).only(CLUSTER).inputs["options"]  # type: ignore[func-returns-value, arg-type]
+    assert options["observability"]["retention"] == "3h"
+    assert options["observability"]["memory"] == "1Gi"
+    # The nodes' own metrics are what metrics-server and Prometheus read.
+    assert options["podUsage"] == "gpus"
+    assert made[0].prometheus is not None
+
+
+def test_without_observability_a_cluster_is_as_before() -> None:
+    made: list[EmulatedCluster] = []
+    assert run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs["options"] == {}  # type: ignore[func-returns-value, arg-type]
+    assert made[0].prometheus is None
 
 
 def test_the_tree_of_components() -> None:
@@ -411,6 +430,35 @@ def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
     assert release.inputs["chart"] == str(tmp_path)
     assert "repositoryOpts" not in release.inputs
     assert "version" not in release.inputs
+
+
+def test_the_prometheus_chart_brings_the_dashboards_and_the_rules() -> None:
+    def program() -> None:
+        import pulumi_kubernetes as kubernetes
+
+        cluster = KwokCluster("dev")
+        provider = kubernetes.Provider("k", kubeconfig=cluster.kubeconfig)
+        asked = Observability(retention="3h", retentionSize="1Gi", nodeLabels=("example.com/team",))
+        PrometheusStack("metrics", asked=asked, cluster=cluster, provider=provider)
+
+    found = run(program)
+    release = found.only(RELEASE)
+    assert (release.inputs["name"], release.inputs["namespace"]) == ("kube-prometheus-stack", "monitoring")
+    assert release.deleted_with == f"{LIFETIME}::dev-lifetime"
+    values = release.inputs["values"]
+    wanted = values["prometheus"]["prometheusSpec"]
+    assert (wanted["retention"], wanted["retentionSize"]) == ("3h", f"{1 << 30}B")
+    [labels] = values["kube-state-metrics"]["metricLabelsAllowlist"]
+    assert labels.startswith("nodes=[kumulus.io/group,")
+    assert labels.endswith(",example.com/team]")
+    groups = values["additionalPrometheusRulesMap"]["kumulus"]["groups"]
+    assert [group["name"] for group in groups] == ["kumulus-fleet", "kumulus-fleet-alerts"]
+    maps = found.of_type("kubernetes:core/v1:ConfigMap").values()
+    assert {name: json.loads(text)["uid"] for each in maps for name, text in each.inputs["data"].items()} == {
+        f"{dashboard.uid}.json": dashboard.uid for dashboard in DASHBOARDS
+    }
+    assert all(each.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"} for each in maps)
+    assert all(f"{RELEASE}::metrics-release" in each.depends_on for each in maps)
 
 
 # --- as a library ----------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from typing import Any
 
 import toolchain
 from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import usage
+from provider.runtimes.kwok import monitoring, usage
 from provider.runtimes.kwok.stages import stages
+from spec.observability import observability_problems
 from spec.quantity import QuantityError, parse
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -54,7 +55,10 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
     """Return what is wrong with a stack's options: the option → what to write instead."""
     found: dict[str, str] = {}
     for key, value in options.items():
-        if key not in _CHECKS:
+        if key == "observability" and value is not None:
+            # Its places are below the option: `observability.retention`.
+            found |= {each.path: f"{each.message}; {each.remedy}" for each in observability_problems((key,), value)}
+        elif key not in _CHECKS:
             found[key] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
         elif value is not None and (wrong := _CHECKS[key](value)):
             found[key] = wrong
@@ -109,6 +113,7 @@ _NEW_CLUSTER: Mapping[str, Callable[[Any], str | None]] = {
 _IN_PLACE: Mapping[str, Callable[[Any], str | None]] = {
     "stageObjects": _switch_problem,
     "podUsage": _usage_problem,
+    "observability": lambda _: None,
 }
 _CHECKS = {**_NEW_CLUSTER, **_IN_PLACE}
 REPLACED_BY = frozenset(_NEW_CLUSTER)
@@ -119,15 +124,21 @@ def port_keys(options: dict[str, Any]) -> list[str]:
     return [key for key in _PORT_KEYS if not (key == "kubeApiserverPort" and options.get("apiServerPort"))]
 
 
+def usage_kind(options: Mapping[str, Any]) -> str | None:
+    """Which of :data:`usage.KINDS` of series the nodes have; observability without podUsage looks at all of them."""
+    kind = options.get("podUsage")
+    return str(kind) if kind else None if options.get("observability") is None else "gpus"
+
+
 def custom_resources(options: Mapping[str, Any]) -> list[str]:
     """The kinds that kwok-controller reads as objects of the cluster instead of from its file."""
     kinds = ["Stage"] if options.get("stageObjects") else []
-    return [*kinds, "ClusterResourceUsage"] if options.get("podUsage") else kinds
+    return [*kinds, "ClusterResourceUsage"] if usage_kind(options) else kinds
 
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    return [*stages(), *usage.stages()] if options.get("podUsage") else stages()
+    return [*stages(), *usage.stages()] if usage_kind(options) else stages()
 
 
 def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -149,19 +160,34 @@ def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     if not options.get("stageObjects"):
         found += base_stages(options)
-    if options.get("podUsage"):
-        found.append(usage.metric(options["podUsage"]))
+    if kind := usage_kind(options):
+        found.append(usage.metric(kind))
     return found
 
 
 def fingerprint(options: Mapping[str, Any]) -> str:
-    """Identify the settings that are changed in place (by restarting kwok-controller)."""
+    """Identify the settings that are changed in place."""
     wanted: Any = controller_documents(options)
+    # Only where they are asked for, so that clusters without any of it keep the fingerprint they were made with.
     if kinds := custom_resources(options):
-        # Only here, so that clusters without any of it keep the fingerprint they were made with.
         wanted = [wanted, kinds, base_stages(options)]
-    text = json.dumps(wanted, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    if asked := monitoring.asked_of(options):
+        wanted = [wanted, monitoring.fingerprints(asked)]
+    return _hash(wanted)
+
+
+def parts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Identify the settings of each component that is restarted to take them up, by its name."""
+    found = {"kwok-controller": _hash([controller_documents(options), custom_resources(options)])}
+    if kind := usage_kind(options):
+        found["metrics-server"] = _hash(kind)
+    if asked := monitoring.asked_of(options):
+        found |= monitoring.fingerprints(asked)
+    return found
+
+
+def _hash(wanted: Any) -> str:
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:

@@ -112,7 +112,8 @@ class Layout:
 
     def ports(self) -> dict[str, int]:
         """Ports the components listen on, by component; {} when the cluster was never set up."""
-        options = self.settings().get("options") or {}
+        settings = self.settings()
+        options = settings.get("options") or {}
         keys = {
             "etcd": "etcdPort",
             "etcd (peer)": "etcdPeerPort",
@@ -122,7 +123,13 @@ class Layout:
             "kwok-controller": "kwokControllerPort",
             "metrics-server": "metricsServerPort",
         }
-        return {component: int(options[key]) for component, key in keys.items() if options.get(key)}
+        found = {component: int(options[key]) for component, key in keys.items() if options.get(key)}
+        others = [each for each in settings.get("components") or [] if each.get("name") not in keys]
+        return {**found, **_ports_of(others)}
+
+    def taken_ports(self) -> set[int]:
+        """Ports that this and other clusters beside it have, or will want back."""
+        return {port for other in self.directory.parent.glob("*") for port in Layout(other).ports().values()}
 
     def log_tail(self, component: str, lines: int = 6) -> str:
         """Return the last lines of a component's log, cut to a readable width, or ""."""
@@ -134,6 +141,16 @@ class Layout:
         except OSError:
             return ""
         return "\n".join(f"    {line[:300]}" for line in tail)
+
+
+def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
+    """Ports of components that kwokctl has no option for: ``<component>``, or ``<component> (<port's name>)``."""
+    return {
+        name if port.get("name") == "http" else f"{name} ({port.get('name')})": int(port["port"])
+        for name, ports in ((str(each.get("name")), each.get("ports") or []) for each in components)
+        for port in ports
+        if port.get("port")
+    }
 
 
 def dump(documents: list[dict[str, Any]]) -> str:

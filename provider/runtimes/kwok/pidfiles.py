@@ -17,7 +17,8 @@ def ended(directory: Path) -> str | None:
     for file in sorted((directory / "pids").glob("*.pid")):
         try:
             process = psutil.Process(int(file.read_text()))
-            if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[:1] == [prefix + file.stem]:
+            # Without a command line it is just being loaded, which takes a while from a busy disk.
+            if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[:1] in ([], [prefix + file.stem]):
                 continue
         except (psutil.Error, OSError, ValueError):
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import shutil
 import time
 from contextlib import suppress
@@ -14,7 +15,19 @@ from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Runtime, Wanted
-from provider.runtimes.kwok import api, configuration, directories, hung, kwokctl, ports, priority, processes, starting
+from provider.runtimes.kwok import (
+    additions,
+    api,
+    configuration,
+    directories,
+    hung,
+    kwokctl,
+    monitoring,
+    ports,
+    priority,
+    processes,
+    starting,
+)
 from provider.runtimes.kwok.exclusive import exclusive
 from provider.runtimes.kwok.layout import Layout, dump
 
@@ -51,6 +64,10 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.configuration`."""
         return configuration.fingerprint(wanted.options)
 
+    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """See :meth:`Runtime.consequences`."""
+        return monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
+
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
         layout = Layout.of(wanted.home, wanted.name)
@@ -72,9 +89,10 @@ class KwokRuntime(Runtime):
                 f"port {chosen} (kwok.apiServerPort) is in use by {processes.listener(int(chosen))}; "
                 "choose another port, or leave apiServerPort out to have a free one picked"
             )
-        taken = {port for other in layout.directory.parent.glob("*") for port in Layout(other).ports().values()}
+        if problem := additions.port_problem(layout, wanted):
+            raise ProviderError(problem)
         try:
-            with ports.Claims(avoid=taken) as claims:
+            with ports.Claims(avoid=layout.taken_ports()) as claims:
                 allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
                 documents = configuration.documents(wanted, allotted)
                 layout.directory.mkdir(mode=0o700)
@@ -89,7 +107,8 @@ class KwokRuntime(Runtime):
                 priority.lower(layout.directory)
                 identity = await api.answering(layout, report)
                 if configuration.custom_resources(wanted.options):
-                    await starting.add(layout, wanted)
+                    await starting.add(layout, wanted, claims, report)
+                layout.write_note({**layout.note(), **additions.note(wanted)})
         except ports.NoFreePort as error:
             raise ProviderError(str(error)) from None
         except toolchain.ToolchainError as error:
@@ -134,7 +153,7 @@ class KwokRuntime(Runtime):
             components = dict(found.components)
             if components.get("etcd") == "running":
                 components["kube-apiserver"] = "unhealthy"
-            return Observed(identity, found.kubeconfig, found.server, found.directory, components, found.configuration)
+            return dataclasses.replace(found, components=components)
         if identity and actual != identity:
             return None
         return found
@@ -149,23 +168,17 @@ class KwokRuntime(Runtime):
         async with exclusive(layout):
             processes.end(processes.setting_up(layout.home, layout.name))
             await hung.end_hung(layout, report)
-            if changed := layout.note().get("configuration") != self.configuration(wanted):
-                await starting.reconfigure(layout, wanted, report)
-            alive = processes.running(layout.directory)
-            dead = [name for name in layout.components() if name not in alive]
-            for component, port in layout.ports().items():
-                if component.split(" ")[0] in dead and ports.in_use(port):
-                    raise ProviderError(
-                        f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
-                        f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
-                    )
-            if dead:
-                report.status(f"starting {', '.join(dead)}")
-            await starting.start(layout, wanted, report, changed=changed, hand_over="kwok-controller" in dead)
+            with ports.Claims(avoid=layout.taken_ports()) as claims:
+                if changed := layout.note().get("configuration") != self.configuration(wanted):
+                    await starting.reconfigure(layout, wanted, report, claims)
+                dead = starting.dead(layout)
+                if dead:
+                    report.status(f"starting {', '.join(dead)}")
+                await starting.start(layout, wanted, report, changed=changed, dead=dead)
             actual = await api.answering(layout, report)
             if changed:
                 # Last, so that a run that is killed before has it all done again.
-                layout.write_note({**layout.note(), "configuration": self.configuration(wanted)})
+                layout.write_note({**layout.note(), **additions.note(wanted)})
             return self._observed(layout, actual)
 
     def removed(self, directory: str) -> bool:
@@ -219,4 +232,5 @@ class KwokRuntime(Runtime):
             directory=str(layout.directory),
             components=states,
             configuration=layout.note().get("configuration", ""),
+            endpoints=monitoring.endpoints(layout),
         )

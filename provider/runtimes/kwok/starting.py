@@ -10,13 +10,42 @@ from kube import ApiError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import additions, api, configuration, handover, kwokctl, objects, pidfiles, priority
+from provider.runtimes.kwok import (
+    additions,
+    api,
+    configuration,
+    handover,
+    kwokctl,
+    monitoring,
+    objects,
+    pidfiles,
+    priority,
+)
 from provider.runtimes.kwok.layout import Layout
 
 
-async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, hand_over: bool) -> None:
+def dead(layout: Layout) -> list[str]:
+    """The components that do not run.
+
+    Raises:
+        ProviderError: one of them cannot be started, since somebody else has its port.
+    """
+    alive = processes.running(layout.directory)
+    found = [name for name in layout.components() if name not in alive]
+    for component, port in layout.ports().items():
+        if component.split(" ")[0] in found and ports.in_use(port):
+            raise ProviderError(
+                f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
+                f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
+            )
+    return found
+
+
+async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
     """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
+    hand_over = "kwok-controller" in dead
     try:
+        monitoring.require_space(layout, dead)
         handed = hand_over and await _released(layout, patience=1.0)
         await start_components(layout)
         if hand_over and not handed:
@@ -32,6 +61,7 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             report.status("handing nodes and pods over to the new kwok-controller")
             async with api.client(layout) as client:
                 await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
+        await monitoring.answering(layout, dead, report)
     except ProviderError as error:
         raise ProviderError(api.explain(layout, str(error))) from None
     except (ApiError, Unreachable) as error:
@@ -53,22 +83,28 @@ async def start_components(layout: Layout) -> None:
     additions.defined(layout)
 
 
-async def add(layout: Layout, wanted: Wanted) -> None:
+async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
     """Complete a control plane that kwokctl has just made."""
     additions.defined(layout)
-    if wanted.options.get("podUsage"):
-        additions.configure(layout, wanted, [])
+    started: list[str] = []
+    if configuration.usage_kind(wanted.options):
+        additions.configure(layout, wanted, [], claims)
+        started = dead(layout)
+        monitoring.require_space(layout, started)
         await start_components(layout)
     async with api.client(layout) as client:
         await additions.apply(client, layout, wanted)
+    await monitoring.answering(layout, started, report)
 
 
-async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter) -> None:
-    """Write the controller's settings anew and end it; the start that follows makes it read them."""
-    report.status("applying changed stages")
+async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
+    """Write the components' settings anew and end those concerned; the start that follows makes them read them."""
+    if problem := additions.port_problem(layout, wanted):
+        raise ProviderError(problem)
+    report.status("applying changed settings")
     undefined = await _undefined(layout, configuration.custom_resources(wanted.options), report)
     try:
-        additions.configure(layout, wanted, undefined)
+        additions.configure(layout, wanted, undefined, claims)
     except (toolchain.ToolchainError, ports.NoFreePort) as error:
         raise ProviderError(str(error)) from None
 

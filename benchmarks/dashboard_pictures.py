@@ -1,0 +1,160 @@
+"""Draw the dashboards from a live Prometheus, for docs/observability.md: the panels' own queries, in their places.
+
+``python -m benchmarks.dashboard_pictures http://127.0.0.1:9090 [MINUTES]``
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+from matplotlib import dates, pyplot
+from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
+
+from dashboards.every import DASHBOARDS
+from dashboards.grafana import document
+from dashboards.model import WIDTH, Dashboard
+
+_PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+_POINTS = 150
+_INCHES_WIDE, _INCHES_PER_ROW = 15.0, 0.36
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+Series = list[tuple[str, list[tuple[float, float]]]]
+
+
+def main(address: str, minutes: float = 15) -> int:
+    """Draw each dashboard."""
+    pyplot.rcParams.update({"font.size": 7, "axes.titlesize": 8, "axes.titlelocation": "left"})
+    for dashboard in DASHBOARDS:
+        draw(dashboard, address, minutes * 60, _PICTURES / f"{dashboard.uid}.png")
+    return 0
+
+
+def draw(dashboard: Dashboard, address: str, seconds: float, file: Path) -> None:
+    """Draw one dashboard's last seconds."""
+    panels = document(dashboard)["panels"]
+    rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
+    figure = pyplot.figure(figsize=(_INCHES_WIDE, rows * _INCHES_PER_ROW))
+    grid = GridSpec(rows, WIDTH, figure, left=0.02, right=0.995, top=0.985, bottom=0.01, wspace=2.2, hspace=1.1)
+    figure.suptitle(dashboard.title, x=0.02, y=0.999, ha="left", va="top", fontsize=11, fontweight="bold")
+    for panel in panels:
+        at = panel["gridPos"]
+        # A row of cells is left below, for what is written there.
+        down = at["y"] + max(1, at["h"] - 1)
+        axes = figure.add_subplot(grid[at["y"] : down, at["x"] : at["x"] + at["w"]])
+        if panel["type"] == "row":
+            axes.set_axis_off()
+            axes.text(0, 0.3, panel["title"], transform=axes.transAxes, fontsize=10, fontweight="bold")
+            continue
+        axes.set_title(panel["title"])
+        _DRAWN[panel["type"]](axes, panel, series(address, panel, seconds))
+    figure.savefig(file, dpi=75)
+    pyplot.close(figure)
+
+
+def series(address: str, panel: Mapping[str, Any], seconds: float) -> Series:
+    """What a panel's queries give: the legend of each series, and its points."""
+    now, found = time.time(), []
+    for target in panel["targets"]:
+        expr = re.sub(r"\$\w+", ".*", target["expr"])
+        span = {"start": f"{now - seconds}", "end": f"{now}", "step": f"{max(1, seconds / _POINTS)}"}
+        kind, given = ("query_range", span) if target["range"] else ("query", {"time": f"{now}"})
+        query = urllib.parse.urlencode({"query": expr, **given})
+        with urllib.request.urlopen(f"{address}/api/v1/{kind}?{query}", timeout=60) as answer:
+            result = json.load(answer)["data"]["result"]
+        for each in result:
+            points = [(float(at), float(value)) for at, value in each.get("values") or [each["value"]]]
+            found.append((_legend(target["legendFormat"], each["metric"]), points))
+    return found
+
+
+def _legend(pattern: str, labels: Mapping[str, str]) -> str:
+    if pattern == "__auto":
+        return ", ".join(value for key, value in labels.items() if key != "__name__")
+    return re.sub(r"{{(\w+)}}", lambda match: labels.get(match[1], ""), pattern)
+
+
+def _amount(value: float, unit: str) -> str:
+    if math.isnan(value):
+        return "-"
+    if unit in ("percentunit", "percent"):
+        return f"{value * (100 if unit == 'percentunit' else 1):.3g} %"
+    if unit == "s":
+        return f"{value:.3g} s" if value >= 1 else f"{value * 1000:.3g} ms"
+    steps = _BINARY if unit == "bytes" else _PREFIXES
+    size, suffix = next(((size, suffix) for size, suffix in steps if abs(value) >= size), (1, ""))
+    return f"{value / size:.3g}{' ' if unit == 'bytes' else ''}{suffix}" + {"ops": "/s", "watt": " W"}.get(unit, "")
+
+
+def _over_time(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
+    shown = [(name, points) for name, points in found if any(not math.isnan(value) for _, value in points)]
+    defaults = panel["fieldConfig"]["defaults"]
+    if defaults["custom"]["stacking"]["mode"] == "normal":
+        times = sorted({at for _, points in shown for at, _ in points})
+        values = [[dict(points).get(at, 0.0) for at in times] for _, points in shown]
+        axes.stackplot([_when(at) for at in times], values, labels=[name for name, _ in shown], alpha=0.8)
+    else:
+        for name, points in shown:
+            axes.plot([_when(at) for at, _ in points], [value for _, value in points], label=name, linewidth=1)
+    axes.set_ylim(0, defaults.get("max"))
+    axes.yaxis.set_major_formatter(lambda value, _: _amount(value, defaults["unit"]))
+    axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
+    axes.xaxis.set_major_locator(dates.AutoDateLocator(maxticks=6))
+    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(shown) > 1 or (shown and shown[0][0]):
+        axes.legend(loc="upper left", fontsize=6, frameon=False, ncols=2 if len(shown) > 6 else 1, title_fontsize=6)
+
+
+def _when(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _number(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
+    axes.set_axis_off()
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    if len(found) == 1:
+        text = _amount(found[0][1][-1][1], unit)
+        axes.text(0, 0.4, text, transform=axes.transAxes, fontsize=20, color="#1b6ca8", va="center")
+        return
+    for index, (name, points) in enumerate(found):
+        x = index / max(1, len(found))
+        axes.text(x, 0.6, _amount(points[-1][1], unit), transform=axes.transAxes, fontsize=14, color="#1b6ca8")
+        axes.text(x, 0.2, name, transform=axes.transAxes, fontsize=7)
+
+
+def _bars(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
+    defaults = panel["fieldConfig"]["defaults"]
+    values = [points[-1][1] for _, points in found]
+    drawn = axes.barh([name for name, _ in found], values, color="#1b6ca8", height=0.5)
+    axes.bar_label(drawn, [_amount(value, defaults["unit"]) for value in values], padding=3)
+    axes.set_xlim(0, defaults.get("max") or max([*values, 1]) * 1.2)
+    axes.xaxis.set_visible(False)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
+    values = [points[-1][1] for _, points in found]
+    labels = [f"{name}: {_amount(value, 'short')}" for (name, _), value in zip(found, values, strict=True)]
+    wedges, *_ = axes.pie(values, wedgeprops={"width": 0.4})
+    axes.legend(wedges, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+
+
+_DRAWN = {"timeseries": _over_time, "stat": _number, "gauge": _number, "bargauge": _bars, "piechart": _pie}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], *map(float, sys.argv[2:3])))

@@ -1,0 +1,26 @@
+"""A file system of a size of its own, for tests of a full disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def small(place: Path, megabytes: int) -> Iterator[Path]:
+    """Mount a file system of so many MiB on a directory; where that is not allowed, the test is skipped."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system takes root")
+    options = ["-t", "tmpfs", "-o", f"size={megabytes}m"]
+    mounted = subprocess.run(["mount", *options, "tmpfs", place], capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
