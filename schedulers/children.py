@@ -26,13 +26,12 @@ _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECON
 _TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-def start(directory: Path, program: Program, *, tied: bool) -> subprocess.Popen[bytes]:
-    """Start a program; returns at once.
+def start(directory: Path, program: Program) -> subprocess.Popen[bytes]:
+    """Start a program that ends when the thread that calls this does; returns at once.
 
     Args:
         directory: absolute path.
         program: what to run.
-        tied: whether it is to end with the thread that calls this; otherwise it stays, as a control plane does.
 
     Raises:
         SchedulerError: it cannot be run.
@@ -45,7 +44,7 @@ def start(directory: Path, program: Program, *, tied: bool) -> subprocess.Popen[
     if not os.access(executable, os.X_OK) or program.binary.is_dir():
         raise SchedulerError(f"{program.binary} is not an executable file\n  Check the scheduler's binary")
     command = [str(executable), *program.arguments]
-    if tied and sys.platform == "linux":
+    if sys.platform == "linux":
         command = [sys.executable, "-I", "-S", "-c", _TIED, *command]
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     with log.open("ab") as output:

@@ -32,7 +32,6 @@ async def start(
     config: Path | None = None,
     *,
     binary: Path | None = None,
-    tied: bool = True,
     timeout: float = 60.0,
 ) -> Running:
     """Start a scheduler beside the cluster's own and wait until it works.
@@ -41,7 +40,8 @@ async def start(
         …
         await running.stop()
 
-    It listens on 127.0.0.1 only, and elects no leader. Whatever fails, nothing is left behind.
+    It listens on 127.0.0.1 only, elects no leader, and ends with the thread that calls this, however that ends.
+    Whatever fails, nothing is left behind.
 
     Args:
         name: in the catalog.
@@ -50,7 +50,6 @@ async def start(
         config: the scheduler's own configuration: a KubeSchedulerConfiguration, Volcano's scheduler.conf, Kueue's
             Configuration, YuniKorn's queues.yaml or ConfigMap. Where it listens, and whom it talks to, is set anyway.
         binary: the user's own build in place of the program that schedules.
-        tied: whether it ends when this thread does, however that ends.
         timeout: seconds until it has to work.
 
     Raises:
@@ -61,14 +60,16 @@ async def start(
             request = _request(name, kubeconfig, directory, config, binary, claims)
             plan = _PLANS[request.name](request)
             async with connected(request.kubeconfig) as client:
-                return await _start(request, plan, client, tied=tied, timeout=timeout)
+                # Before anything is made: a scheduler would try to reach its API server without end.
+                await client.get("/readyz")
+                return await _start(request, plan, client, timeout)
     except NoFreePort as error:
         raise SchedulerError(str(error)) from None
     except OSError as error:
         raise SchedulerError(f"{error.filename or directory}: {error.strerror or error}") from None
 
 
-async def _start(request: Request, plan: Plan, client: Client, *, tied: bool, timeout: float) -> Running:
+async def _start(request: Request, plan: Plan, client: Client, timeout: float) -> Running:
     for name, content in plan.files.items():
         file = request.directory / name
         file.touch(mode=0o600)
@@ -81,7 +82,6 @@ async def _start(request: Request, plan: Plan, client: Client, *, tied: bool, ti
         kubeconfig=request.kubeconfig,
         directory=request.directory,
         programs=tuple(plan.programs),
-        tied=tied,
     )
     running.remember()
     try:

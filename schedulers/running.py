@@ -36,7 +36,6 @@ class Running:
         kubeconfig: of its cluster.
         directory: its own: configuration, logs.
         programs: what runs, the one that schedules first.
-        tied: whether its processes end with the thread that started them.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Running:
     kubeconfig: Path
     directory: Path
     programs: tuple[Program, ...]
-    tied: bool = True
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
 
     @property
@@ -78,7 +76,7 @@ class Running:
             SchedulerError: one cannot be run.
         """
         for program in self.programs:
-            self._started[program.name] = children.start(self.directory, program, tied=self.tied)
+            self._started[program.name] = children.start(self.directory, program)
 
     async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
         """Wait until all of it works; the first process that ends is an error at once.
@@ -156,7 +154,10 @@ class Running:
 
 
 def found(directory: Path) -> Running | None:
-    """The scheduler that was started in a directory and not stopped, by whatever process; None without one."""
+    """The scheduler that was started in a directory and not stopped, by whatever process; None without one.
+
+    One whose starter was killed has ended with it, but what it has in the cluster is there until somebody stops it.
+    """
     try:
         state = json.loads((directory.absolute() / _STATE).read_text())
         programs = tuple(Program(**{**each, "binary": Path(each["binary"])}) for each in state.pop("programs"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedulers import SchedulerError, catalog, definitions
+from schedulers import SchedulerError, catalog, cluster, definitions
 from schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
 from schedulers.launch.plan import Plan, Request
 from schedulers.process import start
@@ -193,6 +193,27 @@ def test_a_scheduler_that_is_not_built_is_told_with_the_remedy(
         planned(name, tmp_path)
     assert " is missing\n" in str(raised.value)
     assert str(raised.value).endswith(f"./kumulus tools --with {catalog.get(name).tool_set}")
+
+
+KUBECONFIG = """
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+"""
+
+
+@pytest.mark.usefixtures("built")
+def test_a_cluster_that_cannot_be_reached_is_told_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 0.1)
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    with pytest.raises(SchedulerError) as raised:
+        asyncio.run(start("kube-scheduler", kubeconfig, tmp_path / "s"))
+    assert "the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused" in str(raised.value)
+    assert list((tmp_path / "s").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.toolchain_sample import ROOT, Sample, wait_for
+from toolchain import build, cache, pins
+from toolchain.errors import ToolchainError
+from toolchain.progress import Step
 
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
 
@@ -196,3 +199,43 @@ def _is_zombie(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
         return True
+
+
+def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    made.pins.write_text(made.pins.read_text() + 'optional = true\nkeep = [{module = "m", path = "crds/*.yaml"}]\n')
+    source, home, work = tmp_path / "m" / "crds", tmp_path / "home", tmp_path / "work"
+    for folder in (source, work):
+        folder.mkdir(parents=True)
+    for name in ("a.yaml", "b.yaml", "c.txt"):
+        (source / name).write_text(name)
+    (beta,) = (tool for tool in pins.load(made.pins).tools if tool.name == "beta")
+    builder = build.Builder(tmp_path / "go", tmp_path / "scratch", tmp_path / "logs")
+    monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
+    builder._keep(beta, work, home, Step("beta"))
+    assert {file.name for file in cache.kept(home, beta).iterdir()} == {"a.yaml", "b.yaml"}
+    build.install(made.program("made", "true"), beta, home)
+    assert cache.is_current(home, beta)
+    shutil.rmtree(cache.kept(home, beta))
+    assert not cache.is_current(home, beta)
+    source.rename(tmp_path / "m" / "elsewhere")
+    with pytest.raises(ToolchainError, match=r"beta: module m has no file crds/\*\.yaml"):
+        builder._keep(beta, work, home, Step("beta"))
+
+
+def test_a_set_names_several_tools(tmp_path: Path) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    made.pins.write_text(made.pins.read_text() + '[sets]\nboth = ["beta", "alpha"]\n')
+    known = pins.load(made.pins)
+    assert [tool.name for tool in known.named("both")] == ["beta", "alpha"]
+    assert [tool.name for tool in known.named("alpha")] == ["alpha"]
+    with pytest.raises(ToolchainError, match="there is no tool 'gamma'; there are both, alpha, beta"):
+        known.named("gamma")
+
+
+def test_every_set_of_the_project_names_optional_tools() -> None:
+    known = pins.load()
+    assert known.sets
+    assert all(tool.optional for name in known.sets for tool in known.named(name))
