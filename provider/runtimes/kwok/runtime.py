@@ -8,9 +8,10 @@ import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import toolchain
+from host import ports, processes
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
@@ -23,16 +24,12 @@ from provider.runtimes.kwok import (
     hung,
     kwokctl,
     monitoring,
-    ports,
+    pidfiles,
     priority,
-    processes,
     starting,
 )
 from provider.runtimes.kwok.exclusive import exclusive
 from provider.runtimes.kwok.layout import Layout, dump
-
-if TYPE_CHECKING:
-    pass
 
 
 class KwokRuntime(Runtime):
@@ -166,7 +163,7 @@ class KwokRuntime(Runtime):
                 f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
             )
         async with exclusive(layout):
-            processes.end(processes.setting_up(layout.home, layout.name))
+            processes.end(pidfiles.setting_up(layout.home, layout.name))
             await hung.end_hung(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:
                 if changed := layout.note().get("configuration") != self.configuration(wanted):
@@ -218,7 +215,7 @@ class KwokRuntime(Runtime):
 
     def _end(self, layout: Layout) -> None:
         """End every process of the cluster."""
-        processes.end(processes.setting_up(layout.home, layout.name))
+        processes.end(pidfiles.setting_up(layout.home, layout.name))
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
 
     def _observed(self, layout: Layout, identity: str) -> Observed:
