@@ -103,7 +103,9 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     if await find(client, f"{_NAMESPACES}/{name}") is None:
         return
     background = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
-    for path in collections:
+    # A Deployment's ReplicaSet and a JobSet's Jobs would make new pods for as long as they outlive it.
+    owners = (f"/apis/apps/v1/namespaces/{name}/replicasets", f"/apis/batch/v1/namespaces/{name}/jobs")
+    for path in dict.fromkeys((*collections, *owners)):
         # Thousands of Jobs may take longer than the client's patience with one request.
         await client.request("DELETE", path, body=background, patience=_PATIENCE)
     await _remove_pods(client, f"{_NAMESPACES}/{name}/pods")
