@@ -75,7 +75,9 @@ def _gpus(axes: Axes, test: Test) -> None:
     labels = [cell.removeprefix("gpus ") for cell in cells[: len(_COLOURS)]]
     axes.stackplot(series["t"], [series[cell] for cell in cells], labels=labels, colors=_COLOURS, alpha=0.85)
     axes.plot(series["t"], series["gpu capacity"], "--", color="#333333", linewidth=1, label="capacity")
-    _panel(axes, "GPUs allocated")
+    _panel(axes, "GPUs allocated", legend=False)
+    # Beside the panel: within, it would lie on what it explains.
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
 
 
 def _time_to_schedule(axes: Axes, test: Test) -> None:
