@@ -122,12 +122,23 @@ async def _run(loaded: Loaded, stack: str, kubeconfig: Path, args: argparse.Name
 
 
 def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
-    """The experiment with what the command line has instead, checked as the file is."""
-    given = {name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None}
+    """The experiment with what the command line has instead, checked as the file is.
+
+    Raises:
+        SpecError: with every problem of the command line.
+    """
+    given: dict[str, object] = {
+        name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
+    }
+    files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
+    # Paths in a file start from the file, those of the command line from where it is given.
+    chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
+    if args.scheduler or chosen:
+        given["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
     if not given:
         return loaded
-    Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **given}, "the command line")
-    return replace(loaded, experiment=loaded.experiment.model_copy(update=given))
+    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **given}, "the command line")
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={key: getattr(made, key) for key in given}))
 
 
 def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path]:

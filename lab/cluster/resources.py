@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spec.quantity import QuantityError, parse
+from spec.quantity import ZERO, Quantity, QuantityError, parse
 from spec.totals import is_gpu
+
+if TYPE_CHECKING:
+    from kube import Client
 
 
 class Amount(NamedTuple):
@@ -53,3 +56,17 @@ def requested(pod: Mapping[str, Any]) -> Amount:
         else:
             largest = Amount(*map(max, largest, wanted))
     return Amount(*map(max, total, largest))
+
+
+async def allocatable(client: Client) -> dict[str, str]:
+    """What all nodes have for pods together, by resource; without the number of pods, which is no request.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    total: dict[str, Quantity] = {}
+    async for page in client.pages("/api/v1/nodes"):
+        for node in page:
+            for resource, written in (node["status"].get("allocatable") or {}).items():
+                total[resource] = total.get(resource, ZERO) + parse(written)
+    return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}

@@ -12,6 +12,7 @@ from lab.plan.draws import drawn, stream
 from lab.plan.given import adopt
 from lab.plan.kinds import job_objects
 from lab.plan.pods import Object, pod_template, priority_class
+from lab.plan.told import told
 from spec.experiment.load import Loaded
 from spec.experiment.manifest import filled, objects_of
 from spec.experiment.workload import Workload
@@ -66,6 +67,7 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.
+        LabError: the scheduler does not take a workload.
     """
     jobs = [job for workload in loaded.experiment.workloads for job in _jobs(loaded, workload, places)]
     jobs.sort(key=lambda job: job.at)
@@ -77,6 +79,7 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
 def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iterator[PlannedJob]:
     experiment, trace = loaded.experiment, loaded.traces.get(workload.name, [])
     times = arrivals(workload, experiment.seed, trace)
+    scheduler = experiment.scheduler.name
     lengths = stream(experiment.seed, workload.name, "duration")
     for number, at in enumerate(times, start=1):
         name = f"{workload.name}-{number}"
@@ -84,7 +87,7 @@ def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iter
             text = filled(loaded.manifests[workload.name], workload.replace, number)
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
-            yield PlannedJob(name, workload.name, at, workers, tuple(objects))
+            yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers
@@ -99,7 +102,7 @@ def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iter
             places=places,
         )
         objects = job_objects(workload.kind, name, workers, template)
-        yield PlannedJob(name, workload.name, at, workers, tuple(objects))
+        yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:

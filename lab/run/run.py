@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +16,16 @@ from kube import ApiError, Unreachable
 from lab.cluster import namespace
 from lab.cluster.components import Components
 from lab.cluster.own_scheduler import OwnScheduler
+from lab.cluster.resources import allocatable
 from lab.errors import LabError
 from lab.plan.plan import Plan, make
-from lab.plan.pods import UnknownPlace
+from lab.plan.pods import Object, UnknownPlace
+from lab.plan.told import queues
 from lab.report.files import RunDirectory
 from lab.report.making import inputs_of, machine, status_of, test_of
 from lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from lab.run.repetition import Bench, Outcome, Repetition
+from lab.run.second import started
 from lab.run.switch import OwnSwitch, SchedulerSwitch
 from spec.experiment.load import Loaded
 from spec.names import dns_safe
@@ -84,20 +88,41 @@ class Run:
         for name in await namespace.clear_leftovers(self._client):
             options.say(f"removed {name}, which an earlier run had left")
         components = Components(options.kubeconfig.parent)
-        switch: SchedulerSwitch = OwnSwitch(OwnScheduler(options.kubeconfig.parent, components), components)
         plan = await self._plan()
-        report = Report(
-            metadata=await self._metadata(plan, components, switch),
-            results=Results(status="partial", error="has not come to its end", tests=[]),
-        )
         self.directory.prepare(self._loaded.inputs)
-        self.directory.write(report)
-        bench = Bench(self._client, experiment, components, switch, options.stop, options.on_sample)
-        try:
-            await self._repeat(bench, plan, report)
-        finally:
-            await self._clean()
+        async with self._scheduler(components) as switch:
+            report = Report(
+                metadata=await self._metadata(plan, components, switch),
+                results=Results(status="partial", error="has not come to its end", tests=[]),
+            )
+            self.directory.write(report)
+            bench = Bench(self._client, experiment, components, switch, options.stop, options.on_sample)
+            try:
+                await self._repeat(bench, plan, report)
+            finally:
+                await self._clean()
         return report
+
+    @asynccontextmanager
+    async def _scheduler(self, components: Components) -> AsyncIterator[SchedulerSwitch]:
+        """The scheduler that the experiment names; one that is started for it is ended with it.
+
+        Raises:
+            LabError: it cannot be started.
+        """
+        kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
+        if wanted.name == "default":
+            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components), components)
+            return
+        directory = self.directory.path / "scheduler"
+        second = await started(wanted, kubeconfig, directory, self._loaded.directory, components)
+        try:
+            yield second
+        finally:
+            try:
+                await second.close()
+            except LabError as error:
+                self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
     async def _repeat(self, bench: Bench, plan: Plan, report: Report) -> None:
         experiment, results = self._loaded.experiment, report.results
@@ -138,9 +163,18 @@ class Run:
             for level in pool.topology.levels if pool.topology else ():
                 places.setdefault(level.name, level.label)
         try:
-            return make(self._loaded, places)
+            return make(self._loaded, places, await self._queues())
         except UnknownPlace as error:
             raise LabError(f"affinity: {error}") from None
+
+    async def _queues(self) -> tuple[Object, ...]:
+        """The queues that the workloads wait in and no setup has, each with all that the nodes have."""
+        experiment = self._loaded.experiment
+        if experiment.scheduler.name not in ("kueue", "volcano"):
+            return ()
+        there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
+        quota = await allocatable(self._client)
+        return tuple(queues(experiment.scheduler.name, experiment.workloads, there, quota))
 
     async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options

@@ -13,15 +13,15 @@ Turn = Literal["stop", "start", "restart"]
 
 
 class SchedulerSwitch(Protocol):
-    """Stops and starts a scheduler.
+    """Stops and starts a scheduler."""
 
-    Attributes:
-        component: the name under which its processes are measured.
-        settings: what is known of its version and limits.
-    """
+    @property
+    def component(self) -> str:
+        """The name under which its processes are measured."""
 
-    component: str
-    settings: Mapping[str, str]
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What is known of its version and limits."""
 
     async def turn(self, how: Turn) -> str:
         """Stop it, start it, or both; returns what was done, in words."""
@@ -41,12 +41,11 @@ class OwnSwitch:
         components: the cluster's processes.
     """
 
-    component = SCHEDULER
-
     def __init__(self, own: OwnScheduler, components: Components) -> None:
         self._own = own
         self._components = components
         self._there = bool(components.pids(SCHEDULER))
+        self.component = SCHEDULER
         self.settings: Mapping[str, str] = components.settings().get(SCHEDULER, {})
 
     async def turn(self, how: Turn) -> str:

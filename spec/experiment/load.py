@@ -72,6 +72,8 @@ def _references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...],
             yield ("workloads", index, "manifest"), workload.manifest
         if workload.arrival.trace is not None:
             yield ("workloads", index, "arrival", "trace", "file"), workload.arrival.trace.file
+    if experiment.scheduler.config:
+        yield ("scheduler", "config"), experiment.scheduler.config
 
 
 def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
@@ -79,6 +81,8 @@ def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: s
     loaded.inputs[_kept_as(loaded, Path(location).name)] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))
+        return
+    if where[0] != "workloads":
         return
     workload = loaded.experiment.workloads[int(where[1])]
     if where[-1] == "manifest":

@@ -18,7 +18,7 @@ from spec.fields import Section, found, whole
 from spec.gfd import GPU_PRODUCT_LABEL
 from spec.validation import in_file_order, problems_of
 
-SchedulerName = Literal["default"]
+SchedulerName = Literal["default", "kube-scheduler", "coscheduling", "volcano", "kueue", "yunikorn"]
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -26,10 +26,14 @@ class Scheduler(Section):
     """Which scheduler places the pods.
 
     Args:
-        name: the cluster's own (default).
+        name: the cluster's own (default), or one that is started beside it for the experiment.
+        config: its configuration file, relative to the experiment file; its own default when empty.
+        binary: a program to use in place of the pinned one, likewise.
     """
 
     name: SchedulerName = Field(default="default", examples=["default"])
+    config: str = Field(default="", examples=["schedulers/mine.yaml"])
+    binary: str = Field(default="", examples=["/usr/local/bin/kube-scheduler"])
 
 
 class About(Section):
@@ -74,7 +78,7 @@ class Experiment(Section):
     stack: str = Field(default="", examples=["quickstart"])
     seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(default=0, examples=["1"])
     repetitions: Annotated[int, whole(1, 100)] = Field(default=1, examples=["3"])
-    scheduler: Scheduler = Field(default_factory=Scheduler, examples=["{name: default}"])
+    scheduler: Scheduler = Field(default_factory=Scheduler, examples=["{name: volcano}"])
     setup: list[str] = Field(default_factory=list, examples=["[queues.yaml]"])
     workloads: list[Workload] = Field(examples=["[{name: training, jobs: 10, workers: 8}]"])
     timeline: list[Event] = Field(default_factory=list, examples=["[{at: 30s, scheduler: restart}]"])

@@ -18,7 +18,7 @@ def rule_problems(raw: object) -> list[Problem]:
     """Every problem between the parts of an experiment's mapping; anything else has none."""
     if not isinstance(raw, Mapping):
         return []
-    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_stopped(raw)]
+    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw)]
 
 
 def _items(raw: Mapping[str, object], key: str) -> list[Item]:
@@ -59,6 +59,15 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
             near = suggest(name, known)
             remedy = f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
             yield problem((part, index, key), f"{shown(name)} is no {what}", remedy)
+
+
+def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
+    chosen = raw.get("scheduler")
+    if isinstance(chosen, Mapping) and chosen.get("name", "default") == "default":
+        for key in ("config", "binary"):
+            if chosen.get(key):
+                message = "has no effect on the cluster's own scheduler"
+                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started beside it")
 
 
 def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ MOST_WORKERS = 20_000
 PLACES = ("host", "zone", "region", *LEVELS)
 """What pods can be kept together by, beside a label's key."""
 _GENERATED = (
-    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "duration",
+    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
     "labels", "annotations",
 )  # fmt: skip
 
@@ -70,6 +70,9 @@ class Workload(Section):
         nodeSelector: labels that its nodes have.
         affinity: whether its workers stay together.
         priority: a number, for which a PriorityClass is made, or the name of one that is there.
+        queue: in which its jobs wait, of a scheduler that has queues.
+        gang: all workers of a job get a node, or none, under a scheduler that knows gangs; the default one places them
+            one by one all the same.
         duration: how long each pod runs; None means without end.
         labels, annotations: of its pods, besides.
     """
@@ -86,6 +89,8 @@ class Workload(Section):
     nodeSelector: Labels = Field(default_factory=dict, examples=["{example.com/gpu: a100}"])
     affinity: Affinity = Field(default_factory=Affinity, examples=["{required: zone}"])
     priority: Annotated[str | int, checked(_priority_problems)] = Field(default="", examples=["100"])
+    queue: str = Field(default="", examples=["team-a"])
+    gang: bool = Field(default=False, examples=["true"])
     duration: DurationField | None = Field(default=None, examples=["10m"])
     labels: Labels = Field(default_factory=dict, examples=["{app: training}"])
     annotations: Annotations = Field(default_factory=dict, examples=["{example.com/note: text}"])

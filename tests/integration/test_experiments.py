@@ -19,6 +19,7 @@ from lab.report.model import Report, Test
 from lab.report.read import report_at
 from lab.run.repetition import Outcome
 from lab.run.run import Options, Run
+from schedulers import children
 from spec.experiment.load import load
 from tests.integration.conftest import Plane, Pools
 from tests.support import processes
@@ -174,6 +175,21 @@ async def test_jobs_complete_as_a_trace_has_them(lab: Lab) -> None:
     assert (measures["pods.succeeded"], measures["jobs.total"], measures["gpus.allocated"]) == (3, 2, 0)
     # The second job comes a second after the first and runs for two; KWOK counts from a pod's start in whole seconds.
     assert measures["makespan"] >= 2
+
+
+async def test_a_second_scheduler_places_the_pods_and_ends_with_the_run(lab: Lab) -> None:
+    timeline = [{"scheduler": "stop"}, {"after": "created", "at": "1s", "scheduler": "start"}]
+    report = await lab.run(
+        workloads=[lab.workload(jobs=8)], scheduler={"name": "kube-scheduler"}, timeline=timeline, timeout="60s"
+    )
+    measures = only(report).details.measures
+    assert report.results.error == ""
+    assert (report.metadata.scheduler.name, measures["pods.scheduled"]) == ("kube-scheduler", 8)
+    assert measures["timeToSchedule.min"] > 0.9, "the cluster's own scheduler has left the pods alone"
+    assert measures["cpu.scheduler"] > 0
+    assert report.metadata.scheduler.settings["version"].endswith(lab.plane.wanted.kubernetes_version.lstrip("v"))
+    (directory,) = (lab.directory / "results" / "test").iterdir()
+    assert children.running(directory / "scheduler") == {}
 
 
 async def test_a_scheduler_that_ends_by_itself_ends_the_run_and_the_report_is_kept(lab: Lab) -> None:

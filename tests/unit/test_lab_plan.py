@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from lab.errors import LabError
 from lab.plan.given import expected_pods
 from lab.plan.plan import Plan, make
 from lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
+from lab.plan.told import queues
 from spec.experiment.load import Loaded, load
 from spec.experiment.model import Experiment
 
@@ -146,3 +148,46 @@ def test_kemus_workload_files_are_taken_as_they_are(tmp_path: Path, name: str) -
     first = made.jobs[0].objects[0]
     assert made.pods == 2 * first["spec"]["parallelism"]
     assert "JOB_ID" not in json.dumps(made.jobs[0].objects) or "JOB_ID" in str(text.partition("spec:")[0])
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "coscheduling", "yunikorn", "kueue"])
+def test_a_gang_is_told_to_its_scheduler_and_everything_goes_into_the_runs_namespace(scheduler: str) -> None:
+    gang = {"workers": 3, "gang": True, "requests": {"cpu": "1"}}
+    made = plan(gang, scheduler={"name": scheduler})
+    assert all("namespace" not in each["metadata"] for each in made.jobs[0].objects)
+    groups = [each for each in made.jobs[0].objects if each["kind"] == "PodGroup"]
+    assert [each["spec"]["minMember"] for each in groups] == ([3] if scheduler in ("volcano", "coscheduling") else [])
+    job = made.jobs[0].objects[-1]
+    assert job["kind"] == "Job"
+    pods = job["spec"]["template"]
+    assert pods["spec"].get("schedulerName", "default-scheduler") == (
+        scheduler if scheduler != "kueue" else "default-scheduler"
+    )
+    assert pods["metadata"]["labels"][JOB_LABEL] == "w0-1"
+    assert made.pods == 3
+
+
+def test_a_gang_is_a_plain_job_to_the_default_scheduler() -> None:
+    assert plan({"workers": 3, "gang": True}).digest == plan({"workers": 3}).digest
+
+
+def test_a_job_waits_in_its_queue_and_queues_that_nobody_made_have_all_there_is() -> None:
+    listed = [{"name": "a", "queue": "team"}, {"name": "b"}, {"name": "c", "queue": "own"}]
+    experiment = Experiment.checked({"name": "t", "scheduler": {"name": "kueue"}, "workloads": listed})
+    made = make(Loaded(experiment, Path()), {})
+    waiting = [job.objects[0]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in made.jobs]
+    assert waiting == ["team", "default", "own"]
+    found = queues("kueue", experiment.workloads, {"own"}, {"cpu": "64"})
+    assert [(each["kind"], each["metadata"]) for each in found if each["kind"] == "LocalQueue"] == [
+        ("LocalQueue", {"name": "default"}),
+        ("LocalQueue", {"name": "team"}),
+    ]
+    assert queues("coscheduling", experiment.workloads, set(), {}) == []
+    assert queues("default", experiment.workloads, set(), {}) == []
+
+
+def test_what_a_scheduler_does_not_take_is_told_with_the_workload() -> None:
+    with pytest.raises(
+        LabError, match=r"workload w0: .* kueue is set up for Job and JobSet Write a Job, or use volcano"
+    ):
+        plan({"kind": "Deployment"}, scheduler={"name": "kueue"})
