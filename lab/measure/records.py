@@ -103,9 +103,13 @@ class Records:
         self.partly_peak = 0
         self.gpus_peak = self.cpus_peak = self.memory_peak = self.fragmentation_peak = 0.0
         self.untried = 0
+        self._strangers: dict[str, tuple[str, Amount]] = {}
 
     def put(self, pod: PodView, now: float) -> None:
         """A pod was added or has changed."""
+        if not pod.workload:
+            self._others(pod)
+            return
         record = self.pods.get(pod.uid)
         if record is None:
             record = self._created(pod, now)
@@ -126,6 +130,8 @@ class Records:
 
     def gone(self, uid: str, now: float) -> None:
         """A pod was deleted."""
+        if uid in self._strangers:
+            self.allocation.release(*self._strangers.pop(uid))
         record = self.pods.get(uid)
         if record is not None and record.ended is None:
             record.phase = "Deleted"
@@ -145,6 +151,14 @@ class Records:
     def running(self) -> int:
         """Pods that run, as far as the watch tells."""
         return self.counts["ran"] - self.counts["ended ran"]
+
+    def _others(self, pod: PodView) -> None:
+        """A pod that is of no workload, such as a placeholder of YuniKorn's: it takes its place and is not counted."""
+        if pod.phase in FINAL:
+            self.gone(pod.uid, self.changed)
+        elif pod.node and pod.uid not in self._strangers:
+            self._strangers[pod.uid] = (pod.node, pod.wants)
+            self.allocation.bind(pod.node, pod.wants)
 
     def pending_by_reason(self) -> Counter[str]:
         """Pods without a node, by what the scheduler says of it."""

@@ -27,7 +27,8 @@ GPUS = Amount(gpus=8, cpus=2, memory=1e9)
 
 def pod(uid: str, job: str = "j", node: str = "", phase: str = "Pending", **fields: Any) -> PodView:
     defaults: dict[str, Any] = {"waits": "", "disrupted": "", "scheduled": "", "wants": GPUS}
-    return PodView(f"ns/{uid}", uid, "1", "w", job, node, phase, **{**defaults, **fields})
+    workload = fields.pop("workload", "w")
+    return PodView(f"ns/{uid}", uid, "1", workload, job, node, phase, **{**defaults, **fields})
 
 
 def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> Records:
@@ -84,6 +85,18 @@ def test_what_was_evicted_is_counted_by_who_did_it() -> None:
     found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.5)
     found.put(pod("b", "j0", "n1", disrupted="DeletionByPodGC"), 2.0)
     assert (found.counts["preempted"], found.counts["disrupted"]) == (1, 1)
+
+
+def test_a_pod_of_no_workload_takes_its_place_and_is_not_counted() -> None:
+    found = records()
+    for _ in range(2):
+        found.put(pod("x", "", "n0", "Running", workload=""), 1.0)
+    assert (found.counts["created"], found.allocation.allocated) == (0, GPUS)
+    found.put(pod("y", "", "n1", "Running", workload=""), 1.0)
+    found.put(pod("y", "", "n1", "Succeeded", workload=""), 2.0)
+    found.gone("x", 3.0)
+    found.gone("y", 3.0)
+    assert found.allocation.allocated == Amount()
 
 
 def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None:
