@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
+from cli.experiment import add_arguments
 from cli.main import main
 from lab.report.files import RunDirectory
 from spec.experiment.load import load
@@ -108,3 +112,30 @@ def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pyte
     assert "<th>timeToSchedule.p99</th>" in comparison.read_text()
     assert run("history", *where) == 0
     assert (tmp_path / "history.html").exists()
+
+
+def test_the_example_for_ci_calls_the_command_as_it_is() -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "ci" / "scheduler-gate.yml").read_text())
+    steps = workflow["jobs"]["experiments"]["steps"]
+    lines = [line for step in steps for line in str(step.get("run", "")).replace("|| true", "").splitlines()]
+    called = [shlex.split(line)[2:] for line in lines if "kumulus experiment" in line]
+    assert [each[0] for each in called] == ["run", "run", "history"]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    for arguments in called:
+        parsed = parser.parse_args(arguments)
+        assert not hasattr(parsed, "file") or (ROOT / parsed.file).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--scheduler", "volcanoo"], 'scheduler.name: is "volcanoo"'),
+        (["--scheduler-binary", "x"], "scheduler.binary: has no effect on the cluster's own scheduler"),
+    ],
+)
+def test_a_scheduler_on_the_command_line_is_checked_as_in_a_file(
+    arguments: list[str], words: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("run", file, "-s", "quickstart", *arguments) == 1
+    assert words in capsys.readouterr().err
