@@ -1,0 +1,66 @@
+"""What is shown while an experiment runs."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import cast
+
+from kube import Client
+from lab.cluster.components import Components
+from lab.cluster.resources import Amount
+from lab.measure.allocation import Allocation
+from lab.measure.records import Records
+from lab.measure.sampler import Sampler
+from lab.measure.views import NodeView, PodView
+from lab.run.progress import Progress, bars
+from lab.run.repetition import Outcome
+
+
+class Terminal(io.StringIO):
+    """An output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def outcome(tmp_path: Path, bound: int, now: float) -> Outcome:
+    """Four nodes of 8 GPUs, and pods that want one each."""
+    allocation = Allocation()
+    for number in range(4):
+        allocation.put_node(NodeView(f"n{number}", "1", "a100", f"z{number // 2}", Amount(gpus=8)))
+    records = Records(allocation)
+    for number in range(8):
+        node = f"n{number % 2}" if number < bound else ""
+        records.put(
+            PodView(f"ns/p{number}", str(number), "1", "w", "j", node, "Pending", "", "", "", Amount(gpus=1)), now
+        )
+    sampler = Sampler(records, Components(tmp_path), cast(Client, None), lambda: now)
+    sampler.sample()
+    return Outcome(records, sampler)
+
+
+def test_bars_show_what_is_allocated_of_each_product_and_zone(tmp_path: Path) -> None:
+    assert list(bars(outcome(tmp_path, 8, 1.0))) == [
+        f"  a100 z0 {'█' * 15}{'░' * 15} 8/16 GPUs",
+        f"  a100 z1 {'░' * 30} 0/16 GPUs",
+    ]
+
+
+def test_a_terminal_is_drawn_over_and_a_file_gets_a_line_now_and_then(tmp_path: Path) -> None:
+    terminal, file = Terminal(), io.StringIO()
+    for out in (terminal, file):
+        progress = Progress(out, quiet=False)
+        progress.show(outcome(tmp_path, 2, 1.0))
+        progress.show(outcome(tmp_path, 6, 2.0))
+    assert "pods 6/8 scheduled · 4/s · 0 running · 2 pending" in terminal.getvalue()
+    assert terminal.getvalue().count("\x1b[3F\x1b[J") == 1
+    assert file.getvalue() == "    1 s  pods 2/8 scheduled · 2/s · 0 running · 6 pending\n"
+
+
+def test_quiet_is_quiet(tmp_path: Path) -> None:
+    terminal = Terminal()
+    progress = Progress(terminal, quiet=True)
+    progress.show(outcome(tmp_path, 2, 1.0))
+    progress.say("anything")
+    assert terminal.getvalue() == ""
