@@ -21,9 +21,14 @@ def bindings(metrics: str) -> int:
     return round(sum(float(count) for count in _BINDINGS.findall(metrics)))
 
 
-async def count(client: Client) -> int | None:
-    """Ask the API server; None where it does not give its metrics to us."""
+async def count(client: Client, patience: float | None = None) -> int | None:
+    """Ask the API server; None where it does not give its metrics to us.
+
+    Args:
+        client: asks.
+        patience: seconds to wait for its answer; the client's own when None.
+    """
     try:
-        return bindings(await client.get("/metrics", patience=2))
+        return bindings(await client.get("/metrics", patience=patience))
     except (ApiError, Unreachable):
         return None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The API server's metrics are long: asking each second would cost it more than some of what is measured.
 _COUNT_EVERY = 5.0
+# While something is measured, a sample must not wait for it for long.
+_PATIENCE = 2.0
 
 
 @dataclass
@@ -69,12 +71,12 @@ class Sampler:
             self.sample()
             if self.now() - counted >= _COUNT_EVERY and self.records.counts["bound"] > self._bound:
                 counted = self.now()
-                await self.count()
+                await self.count(_PATIENCE)
             await asyncio.sleep(max(0.05, self.series.every - self.now() % self.series.every))
 
-    async def count(self) -> None:
+    async def count(self, patience: float | None = None) -> None:
         """Ask the API server how many bindings it has counted."""
-        found = await counter.count(self.client)
+        found = await counter.count(self.client, patience)
         if found is not None:
             self._bound = self.records.counts["bound"]
             self.counted.append(Counted(self.now(), found, self._bound))
