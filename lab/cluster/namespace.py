@@ -9,8 +9,8 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -102,13 +102,14 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     """
     if await find(client, f"{_NAMESPACES}/{name}") is None:
         return
-    background = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+    pods = f"{_NAMESPACES}/{name}/pods"
     # A Deployment's ReplicaSet and a JobSet's Jobs would make new pods for as long as they outlive it.
     owners = (f"/apis/apps/v1/namespaces/{name}/replicasets", f"/apis/batch/v1/namespaces/{name}/jobs")
     for path in dict.fromkeys((*collections, *owners)):
-        # Thousands of Jobs may take longer than the client's patience with one request.
-        await client.request("DELETE", path, body=background, patience=_PATIENCE)
-    await _remove_pods(client, f"{_NAMESPACES}/{name}/pods")
+        if path != pods:
+            await _remove_all(client, path, {"propagationPolicy": "Background"})
+    # The Job controller takes its finalizer off the pods of deleted Jobs one after the other, some dozens a second.
+    await _remove_all(client, pods, {"gracePeriodSeconds": 0}, free=True)
     await delete(client, f"{_NAMESPACES}/{name}")
     give_up = time.monotonic() + _PATIENCE
     while await find(client, f"{_NAMESPACES}/{name}") is not None:
@@ -117,16 +118,21 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
         await asyncio.sleep(0.2)
 
 
-async def _remove_pods(client: Client, path: str) -> None:
-    """Delete pods many at a time.
+async def _remove_all(client: Client, path: str, options: Mapping[str, Any], free: bool = False) -> None:
+    """Delete a collection's objects, many at a time: the API server itself deletes them one after the other.
 
-    The Job controller takes its finalizer off the pods of a deleted Job one after the other, some dozens a second.
+    Args:
+        client: of the cluster.
+        path: the collection.
+        options: DeleteOptions.
+        free: whether to take their finalizers off first.
     """
 
-    async def remove_one(pod: str) -> None:
+    async def remove_one(each: str) -> None:
         try:
-            await client.write("PATCH", f"{path}/{pod}", _FREE, content_type=MERGE_PATCH)
-            await client.delete(f"{path}/{pod}", {"gracePeriodSeconds": 0})
+            if free:
+                await client.write("PATCH", f"{path}/{each}", _FREE, content_type=MERGE_PATCH)
+            await client.delete(f"{path}/{each}", options)
         except ApiError as error:
             if error.status != 404:
                 raise
