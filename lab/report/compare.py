@@ -86,13 +86,13 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
 
 
 def _limits(metadata: Metadata) -> str:
-    """A scheduler's QPS and burst, whatever its flags are called; 0 and less mean none."""
-    found = [
-        f"{key.rpartition('-')[2]} {value}"
-        for key, value in sorted(metadata.scheduler.settings.items())
-        if key.lower().endswith(("qps", "burst"))
-    ]
-    return ", ".join(found)
+    """A scheduler's greatest rate and burst of requests, whatever its flags and settings are called."""
+    found = {}
+    for key, value in metadata.scheduler.settings.items():
+        for limit in ("qps", "burst"):
+            if key.lower().endswith(limit):
+                found[limit] = f"{float(value):g}" if value.replace(".", "", 1).isdigit() else value
+    return ", ".join(f"{limit} {value}" for limit, value in sorted(found.items(), reverse=True))
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:

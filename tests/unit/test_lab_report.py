@@ -127,7 +127,8 @@ def test_repetitions_are_compared_by_median_and_range() -> None:
 
 def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
     one = report()
-    assert list(compare.unfair([one, report("20261121-160000-def456", scheduler="volcano")])) == []
+    second = report("20261121-160000-def456", scheduler="volcano", settings={"clientQPS": "5000.0", "version": "1"})
+    assert list(compare.unfair([one, second])) == []
     slow = report("20261121-160000-def456", settings={"kube-api-qps": "50"}, seed=2)
     assert list(compare.unfair([one, slow])) == [
         "seeds differ: 1 in 20261121-150000-abc123, 2 in 20261121-160000-def456",
