@@ -1,6 +1,6 @@
 """Each scheduler on a real control plane: gangs whole or not at all, quotas, ends that are noticed, nothing left.
 
-A scheduler that is not built is skipped; `make test` builds those of the set `schedulers`.
+A scheduler that is not built is skipped: ./kumulus tools --with schedulers builds them all.
 """
 
 from __future__ import annotations
