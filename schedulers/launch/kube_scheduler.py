@@ -6,10 +6,9 @@ from typing import Any
 
 import yaml
 
-import toolchain
 from schedulers import catalog, definitions
 from schedulers.errors import SchedulerError
-from schedulers.launch import configuration
+from schedulers.launch import binary, configuration
 from schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
@@ -30,6 +29,7 @@ def plan(request: Request) -> Plan:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
     scheduler = catalog.get(request.name)
+    executable, version = binary.chosen(request)
     document = _document(request, scheduler)
     connection = configuration.section(document, "clientConnection", request.config)
     connection["kubeconfig"] = str(request.kubeconfig)
@@ -52,14 +52,14 @@ def plan(request: Request) -> Plan:
         settings["rejectedGangSeconds"] = _REJECTED_SECONDS
     program = Program(
         name=scheduler.name,
-        binary=request.binary or definitions.find(scheduler.tools[0], scheduler.tool_set),
+        binary=executable,
         arguments=arguments,
         environment={},
         ready=f"https://127.0.0.1:{port}/readyz",
     )
     return Plan(
         programs=[program],
-        version="" if request.binary else toolchain.version(scheduler.tools[0]),
+        version=version,
         scheduler_names=names,
         settings=settings,
         files={file.name: yaml.safe_dump(document, sort_keys=False)},

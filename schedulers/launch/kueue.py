@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-import toolchain
 from kube import ApiError
 from schedulers import catalog, definitions, kueue
 from schedulers.errors import SchedulerError
-from schedulers.launch import configuration
+from schedulers.launch import binary, configuration
 from schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ def plan(request: Request) -> Plan:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
     scheduler = catalog.get(request.name)
+    executable, version = binary.chosen(request)
     document = _document(request)
     webhooks, health = request.port(), request.port()
     certificates = request.directory / "certificates"
@@ -55,14 +55,14 @@ def plan(request: Request) -> Plan:
     file = request.directory / "kueue.yaml"
     program = Program(
         name=scheduler.name,
-        binary=request.binary or definitions.find(scheduler.tools[0], scheduler.tool_set),
+        binary=executable,
         arguments=(f"--config={file}", f"--kubeconfig={request.kubeconfig}", "--zap-log-level=1"),
         environment={},
         ready=f"http://127.0.0.1:{health}/readyz",
     )
     return Plan(
         programs=[program],
-        version="" if request.binary else toolchain.version(scheduler.tools[0]),
+        version=version,
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": connection["qps"], "clientBurst": connection["burst"]},
         files={file.name: yaml.safe_dump(document, sort_keys=False)},

@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import toolchain
 from schedulers import catalog, definitions, volcano
 from schedulers.errors import SchedulerError
-from schedulers.launch import configuration
+from schedulers.launch import binary, configuration
 from schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ def plan(request: Request) -> Plan:
         SchedulerError: a program is not there, or the configuration cannot be used.
     """
     scheduler = catalog.get(request.name)
+    executable, version = binary.chosen(request)
     file = request.directory / "volcano-scheduler.conf"
     common = (
         f"--kubeconfig={request.kubeconfig}",
@@ -53,11 +53,10 @@ def plan(request: Request) -> Plan:
     programs = []
     for tool in scheduler.tools:
         health, metrics = request.port(), request.port()
-        chosen = request.binary if tool == "volcano-scheduler" else None
         programs.append(
             Program(
                 name=tool,
-                binary=chosen or definitions.find(tool, scheduler.tool_set),
+                binary=executable if tool == scheduler.tools[0] else definitions.find(tool, scheduler.tool_set),
                 arguments=(
                     *common,
                     *own[tool],
@@ -71,7 +70,7 @@ def plan(request: Request) -> Plan:
         )
     return Plan(
         programs=programs,
-        version="" if request.binary else toolchain.version(scheduler.tools[0]),
+        version=version,
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": CLIENT_QPS, "clientBurst": CLIENT_BURST, "schedulePeriodSeconds": _PERIOD_SECONDS},
         files={file.name: _configuration(request, file.name)},

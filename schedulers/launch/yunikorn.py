@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import toolchain
-from schedulers import catalog, definitions, yunikorn
+from schedulers import catalog, yunikorn
 from schedulers.errors import SchedulerError
-from schedulers.launch import configuration
+from schedulers.launch import binary, configuration
 from schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
 
 _NAMESPACE = "yunikorn"
@@ -22,11 +21,12 @@ def plan(request: Request) -> Plan:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
     scheduler = catalog.get(request.name)
+    executable, version = binary.chosen(request)
     port = request.port()
     data = _data(request)
     program = Program(
         name=scheduler.name,
-        binary=request.binary or definitions.find(scheduler.tools[0], scheduler.tool_set),
+        binary=executable,
         arguments=(f"127.0.0.1:{port}",),
         environment={"KUBECONFIG": str(request.kubeconfig), "NAMESPACE": _NAMESPACE},
         ready=f"http://127.0.0.1:{port}/readyz",
@@ -34,7 +34,7 @@ def plan(request: Request) -> Plan:
     settings: dict[str, Setting] = {"clientQPS": data["kubernetes.qps"], "clientBurst": data["kubernetes.burst"]}
     return Plan(
         programs=[program],
-        version="" if request.binary else toolchain.version(scheduler.tools[0]),
+        version=version,
         scheduler_names=(scheduler.scheduler_name,),
         settings={name: int(value) if str(value).isdigit() else value for name, value in settings.items()},
         objects=[
