@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kube import ApiError
+from kube import objects as verbs
 from kube.bulk import for_each
 from schedulers.errors import SchedulerError
 
@@ -71,12 +72,13 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
     """
     deadline = time.monotonic() + timeout
     for collection in _REMOVED:
-        for found in await _ours(client, collection, scheduler):
+        for name in await _ours(client, collection, scheduler):
+            address = f"{collection}/{name}"
             if collection == _DEFINITIONS:
-                await _free_instances(client, found)
-            await _delete(client, f"{collection}/{found['metadata']['name']}")
+                await _free_instances(client, await client.get(address))
+            await _delete(client, address)
     for collection in _REMOVED:
-        while left := [each["metadata"]["name"] for each in await _ours(client, collection, scheduler)]:
+        while left := await _ours(client, collection, scheduler):
             if time.monotonic() > deadline:
                 raise SchedulerError(
                     f"{scheduler}: {left[0]} is still there {timeout:.0f} s after it was deleted\n"
@@ -118,10 +120,9 @@ async def _established(client: Client, address: str, timeout: float = 30.0) -> N
         await asyncio.sleep(0.05)
 
 
-async def _ours(client: Client, collection: str, scheduler: str) -> list[dict[str, Any]]:
+async def _ours(client: Client, collection: str, scheduler: str) -> list[str]:
     try:
-        selector = {"labelSelector": f"{LABEL}={scheduler}"}
-        return [item async for page in client.pages(collection, selector) for item in page]
+        return await verbs.names(client, collection, {"labelSelector": f"{LABEL}={scheduler}"})
     except ApiError as error:
         if error.status != 404:
             raise
@@ -156,7 +157,7 @@ async def _free(client: Client, address: str) -> None:
 
 async def _delete(client: Client, address: str) -> None:
     try:
-        await client.delete(address)
+        await verbs.remove(client, address)
     except ApiError as error:
-        if error.status not in (404, 409):  # gone, or going
+        if error.status != 409:  # a namespace that is going already
             raise
