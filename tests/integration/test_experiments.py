@@ -158,10 +158,12 @@ def _nodes(lab: Lab, pool: str) -> list[str]:
 
 async def test_a_fault_takes_pods_and_its_end_gives_their_nodes_back(lab: Lab) -> None:
     gone = {"name": "lost", "kubelet": "gone", "target": {"names": [f"{lab.pools[0]}-[0-3]"]}}
-    timeline = [{"at": "2s", "fault": gone}, {"at": "4s", "clear": "lost"}]
+    timeline = [{"after": "created", "at": "3s", "fault": gone}, {"after": "created", "at": "5s", "clear": "lost"}]
     report = await lab.run(workloads=[lab.workload(jobs=8, workers=1)], timeline=timeline, until="running")
     measures = only(report).details.measures
-    assert (measures["pods.disrupted"], measures["pods.created"], measures["gpus.allocated"]) == (4, 12, 64)
+    assert 1 <= measures["pods.disrupted"] <= 4
+    assert measures["pods.created"] == 8 + measures["pods.disrupted"], "each has one in its place"
+    assert measures["gpus.allocated"] == 64
     assert len(_nodes(lab, lab.pools[0])) == 4
 
 
