@@ -13,7 +13,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ matplotlib.use("agg")
 from matplotlib import dates, pyplot
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
+from matplotlib.ticker import LinearLocator
 
 from dashboards.every import DASHBOARDS
 from dashboards.grafana import document
@@ -30,7 +31,7 @@ from dashboards.model import WIDTH, Dashboard
 
 _PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 _POINTS = 150
-_INCHES_WIDE, _INCHES_PER_ROW = 15.0, 0.36
+_INCHES_WIDE, _INCHES_PER_ROW = 14.0, 0.3
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 Series = list[tuple[str, list[tuple[float, float]]]]
@@ -49,20 +50,26 @@ def draw(dashboard: Dashboard, address: str, seconds: float, file: Path) -> None
     panels = document(dashboard)["panels"]
     rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
     figure = pyplot.figure(figsize=(_INCHES_WIDE, rows * _INCHES_PER_ROW))
-    grid = GridSpec(rows, WIDTH, figure, left=0.02, right=0.995, top=0.985, bottom=0.01, wspace=2.2, hspace=1.1)
-    figure.suptitle(dashboard.title, x=0.02, y=0.999, ha="left", va="top", fontsize=11, fontweight="bold")
+    top, bottom = 1 - 0.35 / figure.get_figheight(), 0.05 / figure.get_figheight()
+    grid = GridSpec(rows, WIDTH, figure, left=0.05, right=0.99, top=top, bottom=bottom, wspace=3.4, hspace=0.9)
+    figure.suptitle(dashboard.title, x=0.01, y=1 - 0.05 / figure.get_figheight(), ha="left", va="top", fontsize=12)
     for panel in panels:
         at = panel["gridPos"]
         # A row of cells is left below, for what is written there.
-        down = at["y"] + max(1, at["h"] - 1)
+        down = at["y"] + max(1, at["h"] - (2 if panel["type"] == "timeseries" else 1))
         axes = figure.add_subplot(grid[at["y"] : down, at["x"] : at["x"] + at["w"]])
         if panel["type"] == "row":
             axes.set_axis_off()
             axes.text(0, 0.3, panel["title"], transform=axes.transAxes, fontsize=10, fontweight="bold")
             continue
         axes.set_title(panel["title"])
-        _DRAWN[panel["type"]](axes, panel, series(address, panel, seconds))
-    figure.savefig(file, dpi=75)
+        found = series(address, panel, seconds)
+        _DRAWN[panel["type"]](axes, panel, found)
+        if panel["type"] == "timeseries":
+            _span(axes, seconds)
+        if not any(points for _, points in found):
+            axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center", color="#888888")
+    figure.savefig(file, dpi=80)
     pyplot.close(figure)
 
 
@@ -112,12 +119,18 @@ def _over_time(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
             axes.plot([_when(at) for at, _ in points], [value for _, value in points], label=name, linewidth=1)
     axes.set_ylim(0, defaults.get("max"))
     axes.yaxis.set_major_formatter(lambda value, _: _amount(value, defaults["unit"]))
-    axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
-    axes.xaxis.set_major_locator(dates.AutoDateLocator(maxticks=6))
     axes.grid(color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     if len(shown) > 1 or (shown and shown[0][0]):
-        axes.legend(loc="upper left", fontsize=6, frameon=False, ncols=2 if len(shown) > 6 else 1, title_fontsize=6)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
+        axes.legend(fontsize=6, frameon=False, handlelength=1, columnspacing=1, **place)
+
+
+def _span(axes: Axes, seconds: float) -> None:
+    now = datetime.now(UTC)
+    axes.set_xlim(now - timedelta(seconds=seconds), now)
+    axes.xaxis.set_major_locator(LinearLocator(5))
+    axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
 
 
 def _when(at: float) -> datetime:
@@ -151,7 +164,7 @@ def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
     values = [points[-1][1] for _, points in found]
     labels = [f"{name}: {_amount(value, 'short')}" for (name, _), value in zip(found, values, strict=True)]
     wedges, *_ = axes.pie(values, wedgeprops={"width": 0.4})
-    axes.legend(wedges, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    axes.legend(wedges, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, fontsize=6, frameon=False)
 
 
 _DRAWN = {"timeseries": _over_time, "stat": _number, "gauge": _number, "bargauge": _bars, "piechart": _pie}

@@ -95,7 +95,6 @@ class PrometheusStack(pulumi.ComponentResource):
 
 def chart_values(asked: Observability) -> dict[str, Any]:
     """The chart's values: what is kept, the labels that the rules need, and the rules."""
-    labels = ",".join(dict.fromkeys((*dashboards.NODE_LABELS, *asked.nodeLabels)))
     return {
         "prometheus": {
             "prometheusSpec": {
@@ -107,8 +106,8 @@ def chart_values(asked: Observability) -> dict[str, Any]:
             }
         },
         "kube-state-metrics": {
-            "metricLabelsAllowlist": [f"nodes=[{labels}]"],
-            "metricAnnotationsAllowList": [f"nodes=[{','.join(dashboards.NODE_ANNOTATIONS)}]"],
+            "metricLabelsAllowlist": [dashboards.allowed((*dashboards.NODE_LABELS, *asked.nodeLabels))],
+            "metricAnnotationsAllowList": [dashboards.allowed(dashboards.NODE_ANNOTATIONS)],
         },
         "grafana": {"sidecar": {"dashboards": {"enabled": True, "label": "grafana_dashboard"}}},
         "additionalPrometheusRulesMap": {"kumulus": yaml.safe_load(dashboards.rules())},

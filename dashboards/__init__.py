@@ -6,6 +6,7 @@ dashboards` writes the JSON files beside them. This package imports nothing else
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 NODE_LABELS = (
@@ -23,7 +24,13 @@ NODE_LABELS = (
 NODE_ANNOTATIONS = ("kumulus.io/faults",)
 """The node annotations that it has to show."""
 
+
 HERE = Path(__file__).resolve().parent
+
+
+def allowed(keys: Sequence[str]) -> str:
+    """Labels or annotations of nodes, as kube-state-metrics is told to show them."""
+    return f"nodes=[{','.join(dict.fromkeys(keys))}]"
 
 
 def rules() -> str:

@@ -6,6 +6,7 @@ The tests share one stack, in their order.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import pytest
 import toolchain
 from dashboards.every import DASHBOARDS
 from tests.support import disk, processes
+from tests.support.kemu import EXAMPLES, needs_examples
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, Object
 from tests.support.project import Project
 from tests.support.prometheus import Prometheus
@@ -32,6 +34,7 @@ CLUSTER: dict[str, Any] = {
             "name": "a100",
             "instanceType": "a2-ultragpu-8g",
             "placement": [{"availabilityZone": "z1", "replicas": 3}, {"availabilityZone": "z2", "replicas": 2}],
+            "nodeTemplate": {"metadata": {"labels": {"datastrophic.io/gpu-type": "nvidia-a100-80gb"}}},
         },
         {
             "name": "cpu",
@@ -135,6 +138,17 @@ def test_every_panel_of_every_dashboard_has_data(seen: Seen) -> None:
             break
         assert time.monotonic() < give_up, lacking
         time.sleep(1)
+
+
+@needs_examples
+def test_kemus_own_dashboard_has_data_as_well(seen: Seen) -> None:
+    panels = json.loads((EXAMPLES / "dashboards" / "kemu-cluster-overview-dashboard.json").read_text())["panels"]
+    queries = {target["expr"] for panel in panels for target in panel.get("targets", [])}
+    # No job of a GPU's has succeeded or failed here.
+    queries = {query for query in queries if "kube_job_status" not in query}
+    assert len(queries) >= 14
+    lacking = {query for query in queries if not seen.prometheus.values(query)}
+    assert lacking == set()
 
 
 def test_what_the_dashboards_show_is_what_there_is(seen: Seen) -> None:

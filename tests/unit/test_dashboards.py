@@ -23,7 +23,7 @@ by_uid = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: 
 
 
 def promtool(*arguments: str) -> str:
-    """Run promtool, which has to succeed; it is no tool of every machine (./kumulus tools --with promtool)."""
+    """Run promtool, which has to succeed; it is no tool of every machine (./kumulus tools --with observability)."""
     try:
         program = toolchain.find("promtool")
     except toolchain.ToolMissing as error:

@@ -61,7 +61,7 @@ def test_intervals_and_limits_follow_what_is_asked_for() -> None:
     assert found["global"]["scrape_interval"] == found["global"]["evaluation_interval"] == "2s"
     # Prometheus refuses a timeout that is longer than the interval.
     assert found["global"]["scrape_timeout"] == "2s"
-    assert (found["kubelet"]["scrape_interval"], found["kubelet"]["scrape_timeout"]) == ("30s", "10s")
+    assert (found["kubelet"]["scrape_interval"], found["kubelet"]["scrape_timeout"]) == ("30s", "30s")
     assert found["kube-state-metrics"]["sample_limit"] == (512 << 20) // 4096
     assert found["kubelet"]["target_limit"] == (512 << 20) // 4096 // 100
 

@@ -191,7 +191,6 @@ def _definitions(
     layout: Layout, asked: Observability, ports: Mapping[tuple[str, str], int]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     folder = layout.directory / PROMETHEUS
-    labels = ",".join(dict.fromkeys((*dashboards.NODE_LABELS, *asked.nodeLabels)))
     return components.definition(
         layout,
         PROMETHEUS,
@@ -219,8 +218,8 @@ def _definitions(
             "--telemetry-host=127.0.0.1",
             f"--telemetry-port={ports[KUBE_STATE_METRICS, 'telemetry']}",
             f"--resources={','.join(_RESOURCES)}",
-            f"--metric-labels-allowlist=nodes=[{labels}]",
-            f"--metric-annotations-allowlist=nodes=[{','.join(dashboards.NODE_ANNOTATIONS)}]",
+            f"--metric-labels-allowlist={dashboards.allowed((*dashboards.NODE_LABELS, *asked.nodeLabels))}",
+            f"--metric-annotations-allowlist={dashboards.allowed(dashboards.NODE_ANNOTATIONS)}",
             f"--metric-denylist={','.join(_DENIED)}",
         ],
         {name: port for (component, name), port in ports.items() if component == KUBE_STATE_METRICS},
