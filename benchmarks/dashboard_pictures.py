@@ -163,6 +163,9 @@ def _bars(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
 def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
     values = [points[-1][1] for _, points in found]
     labels = [f"{name}: {_amount(value, 'short')}" for (name, _), value in zip(found, values, strict=True)]
+    if not any(values):
+        axes.set_axis_off()
+        return
     wedges, *_ = axes.pie(values, wedgeprops={"width": 0.4})
     axes.legend(wedges, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, fontsize=6, frameon=False)
 

@@ -49,12 +49,14 @@ CONTROL_PLANE = Dashboard(
                     ("sum by (request_kind) (apiserver_current_inflight_requests)", "{{request_kind}}"),
                 ),
                 over_time(
-                    "Watches", ('sum by (resource) (apiserver_longrunning_requests{verb="WATCH"})', "{{resource}}")
+                    "Watches",
+                    ('topk(10, sum by (resource) (apiserver_longrunning_requests{verb="WATCH"}))', "{{resource}}"),
                 ),
                 over_time(
                     "Objects",
                     (
-                        'topk(10, max by (resource) ({__name__=~"apiserver_(resource|storage)_objects"} > 0))',
+                        "topk(10, max by (resource) (apiserver_resource_objects > 0)"
+                        " or on () max by (resource) (apiserver_storage_objects > 0))",
                         "{{resource}}",
                     ),
                 ),
