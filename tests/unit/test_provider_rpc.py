@@ -311,6 +311,12 @@ async def test_a_recorded_version_that_is_no_longer_pinned_is_replaced_by_the_de
     assert "write one of v" in (await plugin.failures(CLUSTER, {"name": "demo", **old}))["kubernetesVersion"]
 
 
+@pytest.fixture(autouse=True)
+def _recorded_clusters_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clusters of these tests are records only: without this, each is one whose removal was begun."""
+    monkeypatch.setattr(KwokRuntime, "removed", lambda self, directory: False)
+
+
 async def created(plugin: Plugin, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Inputs of a cluster, and the outputs that are recorded of it."""
     checked = await plugin.check(CLUSTER, {"name": "demo", **inputs})
