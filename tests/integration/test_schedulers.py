@@ -230,8 +230,7 @@ async def test_one_that_never_works_is_given_up_and_ended(plane: Plane, tmp_path
 def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) -> None:
     program = f"""
         import asyncio, pathlib, time
-        from schedulers.cluster import connected
-from schedulers.process import start
+        from schedulers.process import start
         directory = pathlib.Path({str(tmp_path / "s")!r})
         print(asyncio.run(start("kube-scheduler", pathlib.Path({plane.observed.kubeconfig!r}), directory)).pids)
         time.sleep(600)
