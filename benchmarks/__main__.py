@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 
-from benchmarks import creation, engine, faults, others, sizes
+from benchmarks import console, creation, engine, faults, others, sizes
 from benchmarks.report import Row, write
 from provider.garbage import look_rarely
 
@@ -25,6 +25,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "sizes": sizes.curves,
     "faults": faults.applied,
     "fault-previews": faults.previewed,
+    "console": console.views,
 }
 
 

@@ -45,6 +45,7 @@ COMMANDS: dict[str, Command] = {
     "down": Command("cli.down", "destroy what a stack made; calm when there is nothing", passes_on=True),
     "topology": Command("cli.topology", "show where a stack's nodes stand, as a tree or a picture", venv=True),
     "watch": Command("cli.watch", "watch a stack's fleet in the terminal: allocation, pods, control plane", venv=True),
+    "ui": Command("cli.ui", "show a stack's fleet as a live map, on a page of this machine", venv=True),
     "fault": Command("cli.fault", "inject a fault into a live cluster, clear it, list those that hold", venv=True),
     "experiment": Command("cli.experiment", "run workloads against a scheduler, measure and report", venv=True),
     "doctor": Command("cli.doctor", "say what is there, what is missing and how to get it"),

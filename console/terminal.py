@@ -25,6 +25,8 @@ _SHORTEST_BAR = 6
 _MOST_REASONS = 6
 _STATUS_STYLES = {"ok": "green", "failing": "yellow", "down": "bold red"}
 _STATE_STYLES = {"ready": "green", "cordoned": "blue", "faulted": "yellow", "not ready": "red"}
+# As on the page.
+_STATE_MARKS = {"ready": "", "cordoned": "–", "faulted": "/", "not ready": "×"}
 _PHASE_STYLES = {"Pending": "yellow", "Running": "green", "Succeeded": "blue", "Failed": "red", "Unknown": "magenta"}
 
 
@@ -85,6 +87,7 @@ class Terminal(App[None]):
     Panel, #rate { border: round $primary; padding: 0 1; height: auto; }
     #rate { height: 6; }
     Sparkline { height: 2; }
+    #products, #zones { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
@@ -172,7 +175,7 @@ def _shares(shares: Sequence[Share], resource: str, width: int) -> Text:
     for share in shares:
         part, whole = amount(resource, share.taken), amount(resource, share.allocatable)
         figures = f"{written(resource, part)}/{written(resource, whole)} {percent(part, whole):>5}"
-        ill = [(f"{number:,} {state}", _STATE_STYLES[state]) for state, number in share.states.items()]
+        ill = [(f"{number:,} {_STATE_MARKS[state]}", _STATE_STYLES[state]) for state, number in share.states.items()]
         rows.append((share, part, whole, figures, [each for each in ill if each[1] != _STATE_STYLES["ready"]]))
     name = min(_LONGEST_NAME, max((len(share.name) for share in shares), default=0))
     nodes = max((len(f"{share.nodes:,}") for share in shares), default=0)

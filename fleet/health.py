@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 import aiohttp
@@ -21,6 +22,8 @@ INTERVAL = 5.0
 API_SERVER, ETCD = "kube-apiserver", "etcd"
 _TIMEOUT = 3.0
 _FAILED = "[-]"
+_LEADERS = ("kube-scheduler", "kube-controller-manager")
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,14 @@ async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]
 
     Args:
         client: of the cluster.
-        endpoints: addresses of health checks by component, on this machine.
+        endpoints: addresses of health checks by component, on this machine; without any, the scheduler and the
+            controller manager are judged by the leases that their leaders hold.
     """
-    server, others = await asyncio.gather(
-        _api_server(client), asyncio.gather(*(_endpoint(address) for address in endpoints.values()))
-    )
-    return {**server, **dict(zip(endpoints, others, strict=True))}
+    asked: dict[str, Awaitable[Check | None]] = {name: _endpoint(address) for name, address in endpoints.items()}
+    if not endpoints:
+        asked = {name: _leader(client, name) for name in _LEADERS}
+    server, others = await asyncio.gather(_api_server(client), asyncio.gather(*asked.values()))
+    return server | {name: check for name, check in zip(asked, others, strict=True) if check is not None}
 
 
 async def _api_server(client: Client) -> dict[str, Check]:
@@ -67,6 +72,23 @@ async def _api_server(client: Client) -> dict[str, Check]:
 
 def _failing(names: Sequence[str]) -> Check:
     return Check("failing", f"failing: {', '.join(names)}") if names else Check("ok")
+
+
+async def _leader(client: Client, name: str) -> Check | None:
+    """How a leader is by its lease, which it renews every two seconds; None where there is none to see.
+
+    Source: k8s.io/client-go/tools/leaderelection.
+    """
+    try:
+        lease = await client.get(f"{_LEASES}/{name}", patience=_TIMEOUT)
+    except (ApiError, Unreachable):
+        return None
+    spec = lease.get("spec") or {}
+    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 15
+    if not renewed:
+        return None
+    silent = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+    return Check("ok") if silent <= lasts + INTERVAL else Check("failing", f"its lease is {silent:.0f} s old")
 
 
 async def _endpoint(address: str) -> Check:

@@ -167,7 +167,7 @@ class MessageCodec:
 
     def event(self, frame: bytes) -> tuple[str, Any]:
         """See :meth:`Codec.event`."""
-        event = self._event.FromString(frame)
+        event = _parsed(self._event, frame)
         if event.type == "ERROR":
             status = self._decoded(self._status, event.object.raw)
             return event.type, {"code": status.code, "reason": status.reason, "message": status.message}
@@ -183,9 +183,18 @@ class MessageCodec:
         return str(item.metadata.resourceVersion)
 
     def _decoded(self, kind: Any, raw: bytes) -> Any:
-        try:
-            if raw.startswith(_MAGIC):
-                return kind.FromString(self._unknown.FromString(raw[len(_MAGIC) :]).raw)
-        except DecodeError:
-            pass
-        raise ApiError(502, "BadGateway", "no answer of an API server; is something between it and us?", "GET", "")
+        if not raw.startswith(_MAGIC):
+            raise _strange()
+        return _parsed(kind, _parsed(self._unknown, raw[len(_MAGIC) :]).raw)
+
+
+def _parsed(kind: Any, raw: bytes) -> Any:
+    try:
+        return kind.FromString(raw)
+    except DecodeError:
+        raise _strange() from None
+
+
+def _strange() -> ApiError:
+    message = "this is no answer of an API server; is something else between it and us?"
+    return ApiError(502, "BadGateway", message, "GET", "(protobuf)")

@@ -12,7 +12,7 @@ import pytest
 from cli.cluster import health_endpoints
 from tests.unit.toolchain_sample import ROOT
 
-VIEWS = ("watch",)
+VIEWS = ("watch", "ui")
 KUBECONFIG = """\
 current-context: x
 contexts: [{name: x, context: {cluster: x}}]
@@ -38,20 +38,18 @@ def test_a_stack_that_is_not_up_is_told_how_to_start(view: str, tmp_path: Path) 
     assert result.stderr.startswith("error: quickstart has no local cluster that is up\n  To start it: make up STACK=")
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_stack_that_does_not_exist_is_told(view: str, tmp_path: Path) -> None:
-    result = kumulus(tmp_path, view, "-s", "quickstrt")
+def test_a_stack_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    result = kumulus(tmp_path, "ui", "-s", "quickstrt")
     assert result.stderr.startswith(
         "error: there is no stacks/Pulumi.quickstrt.yaml (did you mean quickstart?); the stacks are:"
     )
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(view: str, tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(tmp_path: Path) -> None:
     place = tmp_path / "clusters" / "quickstart"
     place.mkdir(parents=True)
     (place / "kubeconfig.yaml").write_text(KUBECONFIG)
-    result = kumulus(tmp_path, view, "-s", "quickstart")
+    result = kumulus(tmp_path, "watch", "-s", "quickstart")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused\n"
@@ -59,7 +57,6 @@ def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(view: str, tmp_p
     )
 
 
-@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -67,8 +64,8 @@ def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(view: str, tmp_p
         (["--kubeconfig", "/none"], "error: kubeconfig /none does not exist; check its path"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_told(view: str, arguments: list[str], told: str, tmp_path: Path) -> None:
-    result = kumulus(tmp_path, view, *arguments)
+def test_a_kubeconfig_that_cannot_be_used_is_told(arguments: list[str], told: str, tmp_path: Path) -> None:
+    result = kumulus(tmp_path, "ui", *arguments)
     assert (result.returncode, result.stderr.strip()) == (1, told)
 
 
@@ -85,3 +82,10 @@ def test_health_checks_are_found_in_what_kwokctl_saved(tmp_path: Path) -> None:
         "kube-scheduler": "https://127.0.0.1:7001/healthz",
         "kwok-controller": "http://127.0.0.1:7002/healthz",
     }
+
+
+@pytest.mark.parametrize("port", ["0", "70000", "http"])
+def test_a_port_that_is_none_is_refused(port: str, tmp_path: Path) -> None:
+    result = kumulus(tmp_path, "ui", "--port", port)
+    assert result.returncode == 2
+    assert f"'{port}' is not a port; write a number from 1 to 65535" in result.stderr

@@ -1,0 +1,64 @@
+"""The page of a fleet that a test fills, served from a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from console.page import Page
+from fleet.health import Check
+from fleet.live import Live
+from fleet.model import Fleet
+from fleet.node import Places
+from kube import Client, Connection
+
+T = TypeVar("T")
+
+
+class ServedFleet:
+    """A page and the fleet it shows, as a context manager.
+
+    Args:
+        fill: fills the fleet before the page is served.
+    """
+
+    def __init__(self, fill: Callable[[Fleet], None]) -> None:
+        # Not entered, so that it hears of no cluster: what the fleet holds is the test's.
+        self.live = Live(Client(Connection("http://127.0.0.1:1", "none")), Places((), ()))
+        self.live.checks = {"kube-apiserver": Check("ok"), "etcd": Check("ok"), "kube-scheduler": Check("ok")}
+        fill(self.live.fleet)
+        self.page = Page("test", self.live)
+        self.address = ""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._serving = self.page.served()
+
+    def __enter__(self) -> ServedFleet:
+        self._thread.start()
+        self.address = self._await(self._serving.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def stop(self) -> None:
+        """End the server, as Ctrl-C does; a second time nothing is left to do."""
+        if self.address:
+            self.address = ""
+            self._await(self._serving.__aexit__(None, None, None))
+
+    def change(self, change: Callable[[Live], object]) -> None:
+        """Change something, in the server's own thread."""
+
+        async def run() -> None:
+            change(self.live)
+
+        self._await(run())
+
+    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
