@@ -10,10 +10,9 @@ from playwright.sync_api import Page, expect
 
 from lab.report import history
 from lab.report.files import RunDirectory
+from tests.support.browser import chromium
 from tests.support.reports import report
 
-# Comes with `kumulus ui`, whose page is tested in the same browser.
-chromium = pytest.importorskip("tests.support.browser").chromium
 pytestmark = pytest.mark.integration
 MORNING = "20261121-090000-aaaaaa"
 RUNS = [
