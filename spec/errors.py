@@ -97,6 +97,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def shown_path(path: object) -> str:
+    """A path, whole however long: it is by their ends that paths are told apart."""
+    return _quoted(str(path))
+
+
 def _quoted(text: str) -> str:
     # Control characters would break the line and lone surrogates cannot be printed at all.
     return json.dumps(text, ensure_ascii=not text.isprintable())

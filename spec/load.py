@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from spec.addons import Addon, in_order
 from spec.checks import unknown_key_problems
-from spec.errors import Notice, Problem, SpecError, path_text, shown
+from spec.errors import Notice, Problem, SpecError, path_text, shown, shown_path
 from spec.expand import Flavour, pools, system_pool
 from spec.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
 from spec.names import dns_safe, suggest
@@ -202,4 +202,4 @@ def _missing_chart(path: Path) -> tuple[str, str] | None:
     if path.is_file() or (path / "Chart.yaml").is_file():
         return None
     what = "has no Chart.yaml" if path.is_dir() else "is not there"
-    return f"the chart {shown(str(path))} {what}", "write the path of a chart's directory or .tgz file"
+    return f"the chart {shown_path(path)} {what}", "write the path of a chart's directory or .tgz file"

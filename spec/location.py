@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from spec.errors import Problem, SpecError, shown
+from spec.errors import Problem, SpecError, shown, shown_path
 from spec.names import suggest
 
 TIMEOUT_SECONDS = 10.0
@@ -84,9 +84,9 @@ def _read(location: str, base: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise _Unreadable(f"there is no file {shown(str(path))}", _other_file(path)) from None
+        raise _Unreadable(f"there is no file {shown_path(path)}", _other_file(path)) from None
     except IsADirectoryError:
-        raise _Unreadable(f"{shown(str(path))} is a directory", "write the path of a file in it") from None
+        raise _Unreadable(f"{shown_path(path)} is a directory", "write the path of a file in it") from None
     except (OSError, ValueError, RuntimeError) as reason:
         remedy = "write the path of a file that can be read"
         raise _Unreadable(f"{shown(location)} cannot be read: {_one_line(reason)}", remedy) from None

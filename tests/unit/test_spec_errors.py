@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from spec.errors import Notice, Problem, SpecError, path_text, shown, under
+from pathlib import Path
+
+from spec.errors import Notice, Problem, SpecError, path_text, shown, shown_path, under
 
 
 def test_paths_are_written_as_a_user_would() -> None:
@@ -26,6 +28,11 @@ def test_an_error_is_a_summary_and_a_line_per_problem() -> None:
 
 def test_a_notice_names_its_path() -> None:
     assert str(Notice("a.b", "is corrected")) == "a.b: is corrected"
+
+
+def test_a_path_keeps_its_end_however_long_it_is() -> None:
+    assert shown_path(Path("/a" * 100) / "kemu.yaml") == f'"{"/a" * 100}/kemu.yaml"'
+    assert "\n" not in shown_path("/tmp/a\nb")
 
 
 def test_values_are_shown_on_one_printable_short_line() -> None:
