@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -65,12 +66,12 @@ async def against_the_limit(rounds: int = 3) -> list[Row]:
             best.append(max(rates.values()))
             figures |= {f"limit_{turn}_{n}_connections_nodes_per_s": rate for n, rate in rates.items()}
             figures[f"ours_{turn}_nodes_per_s"] = ours[-1]
-    ratio = _median([mine / other for mine, other in zip(ours, best, strict=True)])
+    ratio, mine, other = map(statistics.median, ([a / b for a, b in zip(ours, best, strict=True)], ours, best))
     return [
         Row(
             "The same against a compiled load generator (best of 64, 128, 256 connections)",
             "0.9 of its rate",
-            f"{ratio:.2f} ({_median(ours):,.0f}/s against {_median(best):,.0f}/s, median of {rounds})",
+            f"{ratio:.2f} ({mine:,.0f}/s against {other:,.0f}/s, median of {rounds})",
             ratio >= 0.9,
             figures,
         )
@@ -199,8 +200,3 @@ async def _scaled(plane: ControlPlane, nodes: int) -> float:
         raise RuntimeError("kwokctl scale node failed")
     await until_ready(plane.client, nodes)
     return time.monotonic() - started
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]

@@ -41,6 +41,15 @@ _NOT_READY = """
 - {type: ContainersReady, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
 """
 
+# The beginning of the status of a container that does not run.
+_DOWN = """\
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+"""
+
 _FAILED = (
     _BEGIN
     + """
@@ -59,12 +68,9 @@ STATUSES:
 {{ $count := 0 }}
 {{ range $root.status.STATUSES }}{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}{{ end }}
 {{ with $container }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  {{ if HIT }}
+"""
+    + _DOWN
+    + """  {{ if HIT }}
   {{ if $ends }}
   restartCount: {{ $count }}
   state:
@@ -139,12 +145,9 @@ conditions:
     + """
 containerStatuses:
 {{ range .spec.containers }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  restartCount: 0
+"""
+    + _DOWN
+    + """  restartCount: 0
   state: {terminated: {exitCode: 137, reason: Error, finishedAt: {{ $now | Quote }}}}
 {{ end }}
 """
@@ -161,12 +164,9 @@ conditions:
 containerStatuses:
 {{ range $index, $container := .spec.containers }}
 {{ with $container }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-  restartCount: 0
+"""
+    + _DOWN
+    + """  restartCount: 0
   {{ if HIT }}
   state: {waiting: {reason: PULL_REASON, message: PULL_MESSAGE}}
   {{ else }}

@@ -16,6 +16,7 @@ from spec.active_faults import FAULTS_ANNOTATION
 from spec.fault_catalog import kinds
 from tests.integration.conftest import (
     JOBS,
+    LEASES,
     NODES,
     PODS,
     Faults,
@@ -32,7 +33,6 @@ from tests.support.api import Object
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
 GPU = "nvidia.com/gpu"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
 def whole(nodes: dict[str, Object]) -> dict[str, Object]:

@@ -71,9 +71,7 @@ class Layout:
 
     def write_note(self, note: dict[str, str]) -> None:
         """Write our note, whole or not at all."""
-        temporary = self.note_file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(note, indent=2) + "\n")
-        temporary.replace(self.note_file)
+        _replace(self.note_file, json.dumps(note, indent=2) + "\n")
 
     def mark_removed(self) -> None:
         """Note that the removal has begun: who is killed in the middle of it leaves no cluster that seems whole."""
@@ -95,9 +93,7 @@ class Layout:
 
     def write_documents(self, documents: list[dict[str, Any]]) -> None:
         """Write ``kwok.yaml``, whole or not at all."""
-        temporary = self.kwok_file.with_suffix(".tmp")
-        temporary.write_text(dump(documents))
-        temporary.replace(self.kwok_file)
+        _replace(self.kwok_file, dump(documents))
 
     def settings(self) -> dict[str, Any]:
         """Return the ``KwokctlConfiguration`` that kwokctl saved, or {}."""
@@ -156,3 +152,10 @@ def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
 def dump(documents: list[dict[str, Any]]) -> str:
     """Write YAML documents."""
     return yaml.dump_all(documents, Dumper=_DUMPER, sort_keys=False)
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    temporary = file.with_suffix(".tmp")
+    temporary.write_text(text)
+    temporary.replace(file)
