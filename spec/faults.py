@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from spec.checks import mapping_problems, problem, quantity_problems, resource_name_problems
 from spec.durations import duration_problems, of
-from spec.errors import Problem, SpecError, Where, shown
+from spec.errors import Problem, Where, shown
 from spec.fault_catalog import kinds
 from spec.fields import Annotations, GroupName, Labels, LabelValue, Section, Taints, checked, short_label, whole
 from spec.names import label_key_fault, nearest
@@ -19,7 +19,7 @@ from spec.node_effects import KUBELETS
 from spec.node_sets import ordinals
 from spec.pod_selection import PodSelector
 from spec.quantity import canonical
-from spec.validation import problems_of
+from spec.validation import validated
 
 FAULT_NAME_LENGTH = 40
 
@@ -233,7 +233,4 @@ def fault_from(raw: Mapping[str, object], source: str) -> Fault:
     Raises:
         SpecError: with every problem there is.
     """
-    try:
-        return Fault.model_validate(raw)
-    except ValidationError as error:
-        raise SpecError(problems_of(error, Fault), source) from None
+    return validated(Fault, raw, source)

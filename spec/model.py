@@ -12,7 +12,7 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_va
 
 from spec.addons import Addon, MappingOrYaml
 from spec.checks import mapping_problems, problem
-from spec.errors import Problem, SpecError, Where, shown
+from spec.errors import Problem, Where, shown
 from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
@@ -21,7 +21,7 @@ from spec.observability import Observability, observability_from, observability_
 from spec.rules import rule_problems
 from spec.shapes import with_shapes
 from spec.usage import PodUsages
-from spec.validation import in_file_order, problems_of
+from spec.validation import in_file_order, problems_of, validated
 
 Runtime = Literal["kwok", "kind", "existing"]
 RUNTIMES: tuple[Runtime, ...] = ("kwok", "kind", "existing")
@@ -143,7 +143,4 @@ class ClusterSpec(Section):
         Raises:
             SpecError: with every problem there is.
         """
-        try:
-            return cls.model_validate({} if raw is None else raw)
-        except ValidationError as error:
-            raise SpecError(problems_of(error, cls), source) from None
+        return validated(cls, {} if raw is None else raw, source)

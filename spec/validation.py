@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from spec.checks import unknown_key_remedy
-from spec.errors import Problem, path_text, shown, under
+from spec.errors import Problem, SpecError, path_text, shown, under
 from spec.names import suggest
 
 _EXPECTED = {
@@ -23,6 +23,26 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
 }
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(model: type[Model], raw: object, source: str) -> Model:
+    """A model from a plain mapping, as JSON or YAML gives it.
+
+    Args:
+        model: what to make of it.
+        raw: the mapping.
+        source: the file or stack it is from, for the error's first line.
+
+    Raises:
+        SpecError: with every problem there is.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise SpecError(problems_of(error, model), source) from None
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from spec.errors import SpecError
 from spec.experiment.expect import Expectation
 from spec.experiment.fields import LabelKey, Name, Seconds
 from spec.experiment.rules import rule_problems
@@ -16,7 +15,7 @@ from spec.experiment.timeline import Event
 from spec.experiment.workload import Workload
 from spec.fields import Section, found, whole
 from spec.gfd import GPU_PRODUCT_LABEL
-from spec.validation import in_file_order, problems_of
+from spec.validation import in_file_order, problems_of, validated
 
 SchedulerName = Literal["default", "kube-scheduler", "coscheduling", "volcano", "kueue", "yunikorn"]
 _LARGEST_SEED = 2**31 - 1
@@ -111,7 +110,4 @@ class Experiment(Section):
         Raises:
             SpecError: with every problem there is.
         """
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            raise SpecError(problems_of(error, cls), source) from None
+        return validated(cls, raw, source)

@@ -107,17 +107,20 @@ class Server:
 async def serving() -> AsyncIterator[Server]:
     """A server that listens."""
     made = Server()
-    runner = web.AppRunner(_application(made), shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    made.address = f"http://{host}:{port}"
-    yield made
-    await runner.cleanup()
+    async with listening(made.handle) as made.address:
+        yield made
 
 
-def _application(server: Server) -> web.Application:
+@asynccontextmanager
+async def listening(handle: Answer) -> AsyncIterator[str]:
+    """The address at which every request is answered by a handler."""
     application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.handle)
-    return application
+    application.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kube.watch import watch
+from tests.support.apiserver import listening
 
 V1, BETA = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 
@@ -39,16 +40,8 @@ class Server:
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     found = Server()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", found.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    found.address = f"http://{host}:{port}"
-    yield found
-    await runner.cleanup()
+    async with listening(found.answer) as found.address:
+        yield found
 
 
 class Login:

@@ -14,6 +14,7 @@ from provider.pools.slices import NotServed, observe_slices, publish
 from spec.devices import Devices
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from spec.slices import slice_manifest
+from tests.support.apiserver import listening
 
 DEVICES = Devices("gpu.nvidia.com", 4, {"productName": {"string": "NVIDIA L40S"}}, {"memory": "46068Mi"})
 POOL = Pool("l40s-a", "l40s", "a", "", 2, {CLUSTER_LABEL: "lab", POOL_LABEL: "l40s-a"}, devices=DEVICES)
@@ -93,16 +94,7 @@ async def test_a_cluster_without_the_api_says_what_to_do() -> None:
     async def unknown(_: web.Request) -> web.Response:
         return web.Response(status=404, text="404 page not found")
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", unknown)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    try:
-        async with Client(Connection(f"http://{host}:{port}", "test"), patience=0.2) as client:
-            for asked in (observe_slices(client, POOL, DEVICES, {}), publish(client, POOL, DEVICES, 0, "uid-0")):
-                with pytest.raises(NotServed, match=r"does not serve resource\.k8s\.io/v1.* take Kubernetes 1\.34"):
-                    await asked
-    finally:
-        await runner.cleanup()
+    async with listening(unknown) as address, Client(Connection(address, "test"), patience=0.2) as client:
+        for asked in (observe_slices(client, POOL, DEVICES, {}), publish(client, POOL, DEVICES, 0, "uid-0")):
+            with pytest.raises(NotServed, match=r"does not serve resource\.k8s\.io/v1.* take Kubernetes 1\.34"):
+                await asked
