@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,11 +88,9 @@ def wanted(home: Path, name: str = "test", owner: str = "the tests", **options: 
     return Wanted(name, owner, str(home), KwokRuntime().default_version(), options)
 
 
-@pytest.fixture(scope="session")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    for tool in TOOLS:
-        toolchain.find(tool)
-    home = tmp_path_factory.mktemp("home")
+@contextmanager
+def plane_at(home: Path) -> Iterator[Plane]:
+    """A control plane below a directory, on which pods can be created; nothing of it is left at the end."""
     runtime, asked = KwokRuntime(), wanted(home)
     try:
         observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
@@ -104,6 +102,14 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
     finally:
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    for tool in TOOLS:
+        toolchain.find(tool)
+    with plane_at(tmp_path_factory.mktemp("home")) as made:
+        yield made
 
 
 @dataclass

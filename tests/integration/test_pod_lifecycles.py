@@ -7,7 +7,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +15,14 @@ from lives.stages import stage_objects
 from provider.connections import Connections
 from provider.resources.node_pool import NodePool
 from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
 from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
 from spec.nodes import node_manifest
 from spec.pools import POOL_LABEL
-from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, Said, wanted
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, Said, plane_at
 from tests.support import processes
-from tests.support.api import Api, Object
+from tests.support.api import Object
 from tests.support.draws import CRITICAL, distance, normal, waits
 
 pytestmark = pytest.mark.integration
@@ -101,19 +99,16 @@ class Living(Plane):
 def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
     """A control plane made without lifecycles, to which they were added while a pod was running."""
     home = tmp_path_factory.mktemp("home")
-    runtime, asked = KwokRuntime(), wanted(home)
-    try:
-        observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
-        api = Api(Path(observed.kubeconfig))
-        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+    with plane_at(home) as made:
+        runtime, api = made.runtime, made.api
         (pool,) = pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "test")
         for ordinal in range(2):
             api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
         api.create(PODS, pod("old", "steps"))
         api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running", 30)
         before = processes.components(home)
-        changed = dataclasses.replace(asked, options={"stageObjects": True})
-        observed = asyncio.run(runtime.repair(changed, observed.identity, Said()))
+        changed = dataclasses.replace(made.wanted, options={"stageObjects": True})
+        observed = asyncio.run(runtime.repair(changed, made.identity, Said()))
         after = processes.components(home)
         assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
         plane = Living(runtime, changed, observed, api, api.version(PODS))
@@ -122,10 +117,6 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
             api.create(STAGES, body)
         plane.begin()
         yield plane
-        api.close()
-        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
-    finally:
-        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
 
 
 def pod(name: str, life: str = "", policy: str = "Never", init: int = 0, **metadata: Any) -> Object:

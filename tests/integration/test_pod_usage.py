@@ -15,15 +15,13 @@ import pytest
 import toolchain
 from lives.usage import NAME, resource_usage
 from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.expand import pools
 from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
 from spec.node_effects import XID_ANNOTATION
 from spec.nodes import node_manifest
-from tests.integration.conftest import NODES, PODS, Plane, Said, wanted
+from tests.integration.conftest import NODES, PODS, Plane, Said, plane_at
 from tests.support import processes
-from tests.support.api import Api
 from tests.support.usage import Series, of_gpus, scraped, top
 
 pytestmark = pytest.mark.integration
@@ -58,11 +56,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
     home = tmp_path_factory.mktemp("home")
-    runtime, asked = KwokRuntime(), wanted(home)
-    try:
-        observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
-        api = Api(Path(observed.kubeconfig))
-        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+    with plane_at(home) as made:
+        runtime, api = made.runtime, made.api
         spec = ClusterSpec.checked({"nodeGroups": [GROUP], "podUsage": USAGE})
         (pool,) = pools(spec, "test")
         for ordinal in range(2):
@@ -73,15 +68,11 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
             body = {"metadata": {"name": name, "labels": {"app": app}}, "spec": {"containers": [container]}}
             body["spec"]["nodeName"] = "a-z-0"  # type: ignore[index]
             api.create(PODS, body)
-        changed = dataclasses.replace(asked, options={"podUsage": "gpus"})
-        observed = asyncio.run(runtime.repair(changed, observed.identity, Said()))
+        changed = dataclasses.replace(made.wanted, options={"podUsage": "gpus"})
+        observed = asyncio.run(runtime.repair(changed, made.identity, Said()))
         body = {"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": {"name": NAME}}
         api.create(USAGES, {**body, "spec": resource_usage(spec.podUsage)})
         yield Plane(runtime, changed, observed, api)
-        api.close()
-        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
-    finally:
-        processes.kill(pid for pids in processes.components(home).values() for pid in pids)
 
 
 def settled(plane: Plane, node: str) -> Series:
