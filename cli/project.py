@@ -13,8 +13,12 @@ from pathlib import Path
 from cli.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
-# The tools, or the set of them, that a section of a stack file takes.
-_ASKED_FOR = {"podUsage": "metrics-server", "observability": "observability"}
+# What in a stack file takes which tool, or set of them.
+_ASKED_FOR = {
+    r"^[ \t]+podUsage:": "metrics-server",
+    r"^[ \t]+observability:": "observability",
+    r"""^[ \t]+(kumulus:)?runtime:[ \t]*["']?kind["']?[ \t]*(#|$)""": "kind",
+}
 
 
 def stacks() -> list[str]:
@@ -43,7 +47,7 @@ def optional_tools(stack: str) -> list[str]:
         text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
     except OSError:
         return []
-    return [tools for key, tools in _ASKED_FOR.items() if re.search(rf"^[ \t]+{key}:", text, re.MULTILINE)]
+    return [tools for pattern, tools in _ASKED_FOR.items() if re.search(pattern, text, re.MULTILINE)]
 
 
 def clusters_directory() -> Path:

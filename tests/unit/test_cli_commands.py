@@ -250,6 +250,10 @@ def test_make_without_a_target_prints_help() -> None:
         ("observability: {}", ["observability"]),
         ("podUsage: []\n    observability: {}", ["metrics-server", "observability"]),
         ("# observability: {}", []),
+        ("runtime: kind", ["kind"]),
+        ('runtime: "kind"  # in Docker', ["kind"]),
+        ("runtime: kwok", []),
+        ("kind: {}", []),
     ],
 )
 def test_a_stack_brings_the_optional_tools_that_its_file_asks_for(
