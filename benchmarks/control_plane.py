@@ -15,7 +15,7 @@ import toolchain
 from host import processes
 from kube import Client, load_kubeconfig
 from provider.errors import ProviderError
-from provider.runtimes.base import Observed, Wanted
+from provider.runtimes.base import Observed, Recorded, Wanted
 from provider.runtimes.kwok import kwokctl
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
@@ -65,7 +65,7 @@ async def control_plane(name: str = "bench", options: dict[str, Any] | None = No
                 await asyncio.sleep(_SETTLING_S)
                 yield ControlPlane(observed, client)
         finally:
-            await runtime.delete(observed.directory, wanted.owner, Quiet())
+            await runtime.delete(Recorded.of(wanted, observed), Quiet())
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

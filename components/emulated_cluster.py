@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components import stack_traces
+from components.control_plane import ControlPlane
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 from components.resources import Fault, HyperNodes
@@ -18,6 +19,7 @@ from spec.contents import contents
 from spec.group_topology import VOLCANO
 from spec.hypernodes import Fabric
 from spec.load import Loaded
+from spec.pools import Pool
 from spec.resource_slices import device_classes
 from spec.totals import totals
 
@@ -53,8 +55,9 @@ class EmulatedCluster(pulumi.ComponentResource):
     def __init__(
         self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        if (runtime := loaded.spec.runtime) != "kwok":
-            raise pulumi.RunError(f"runtime: {runtime} is not supported by this version yet; write runtime: kwok")
+        if (runtime := loaded.spec.runtime) not in _CLUSTERS:
+            known = " or ".join(_CLUSTERS)
+            raise pulumi.RunError(f"runtime: {runtime} is not supported by this version yet; write runtime: {known}")
         with stack_traces.short():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
@@ -66,7 +69,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         spec = loaded.spec
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
-        self.cluster = KwokCluster(
+        self.cluster = _CLUSTERS[spec.runtime](
             resource_name,
             cluster_name=loaded.cluster_name,
             kubernetes_version=spec.kubernetesVersion,
@@ -86,7 +89,8 @@ class EmulatedCluster(pulumi.ComponentResource):
             self._live(resource_name, loaded)
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
-        self.prometheus = self.cluster.endpoint("prometheus") if spec.observability else None
+        measured = spec.observability and spec.runtime == "kwok"
+        self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
         self.gpu_products = dict(sums.gpu_products)
         self.capacity = {"gpus": sums.gpus, **{name: str(amount) for name, amount in sums.resources.items()}}
@@ -175,17 +179,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         # Imported here, as the provider's SDK is.
         from components.helm_addon import HelmAddon
 
-        pulumi.log.info(
-            "add-ons on the kwok runtime are emulated: their objects are real, their containers do not run; "
-            "their pods are placed on the 'system' pool",
-            self,
-        )
-        system = KwokNodeGroup.of_pools(
-            "system",
-            self.cluster,
-            [loaded.system_pool] if loaded.system_pool else [],
-            pulumi.ResourceOptions(parent=self),
-        )
+        system = self._system(loaded.system_pool) if loaded.system_pool else None
         made: dict[str, HelmAddon] = {}
         for addon in loaded.addons_in_order():
             made[addon.name] = HelmAddon(
@@ -194,10 +188,22 @@ class EmulatedCluster(pulumi.ComponentResource):
                 cluster=self.cluster,
                 provider=self._kubernetes,
                 base=self._base,
-                depends_on=[system, *(made[name] for name in addon.dependsOn)],
+                depends_on=[*([system] if system else []), *(made[name] for name in addon.dependsOn)],
                 opts=pulumi.ResourceOptions(parent=self),
             )
         return made
+
+    def _system(self, pool: Pool) -> KwokNodeGroup:
+        """Where a runtime without nodes that run containers has the pods of add-ons."""
+        pulumi.log.info(
+            "add-ons on the kwok runtime are emulated: their objects are real, their containers do not run; "
+            "their pods are placed on the 'system' pool",
+            self,
+        )
+        return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
+
+
+_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster,)}
 
 
 def _options(loaded: Loaded) -> dict[str, Any]:

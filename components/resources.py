@@ -69,6 +69,9 @@ class ClusterLike(Protocol):
     resource: Cluster
     lifetime: Lifetime
 
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+
 
 class _InCluster(pulumi.CustomResource):
     """A resource of the plugin's inside a cluster, whose place is among its inputs.

@@ -12,7 +12,7 @@ from provider.errors import ProviderError
 from provider.resources import removals
 from provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from provider.resources.diffing import differences, join
-from provider.runtimes.base import Observed, Runtime, Wanted
+from provider.runtimes.base import Observed, Recorded, Runtime, Wanted
 from provider.values import UNKNOWN, contains_unknown
 from spec.contents import is_contents
 from spec.names import dns_label_fault
@@ -60,12 +60,10 @@ class Cluster(Resource):
             failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
             return Checked(checked, failures)
         sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
-        version = checked.setdefault("kubernetesVersion", _sticky_version(runtime, sticky))
-        if version is not UNKNOWN:
-            if not isinstance(version, str) or not _VERSION.match(version):
-                failures.append(Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4"))
-            elif problem := runtime.version_problem(version):
-                failures.append(Failure("kubernetesVersion", problem))
+        version = checked.get("kubernetesVersion") or _sticky_version(runtime, sticky)
+        if version is not None:
+            checked["kubernetesVersion"] = version
+            failures += _version_failures(runtime, version)
         home = checked.setdefault("home", sticky.get("home") or os.environ.get("KUMULUS_HOME") or ".kumulus")
         if home is not UNKNOWN:
             if isinstance(home, str) and home.strip():
@@ -104,7 +102,8 @@ class Cluster(Resource):
         # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
         gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
         status = "removed" if gone else old_outputs.get("status")
-        found += differences("status", status, inputs.get("status"), replace=gone)
+        lost = gone or status == "incomplete"
+        found += differences("status", status, inputs.get("status"), replace=lost)
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
@@ -123,9 +122,7 @@ class Cluster(Resource):
         """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             raise ProviderError("a cluster of the kwok runtime cannot be imported; declare it and run `pulumi up`")
-        seen = await self._runtime(outputs).read(
-            str(known(outputs, "directory")), str(known(outputs, "kubeconfig")), str(known(outputs, "identity"))
-        )
+        seen = await self._runtime(outputs).read(self._recorded(outputs), op.report)
         if seen is None:
             return None
         return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
@@ -161,7 +158,7 @@ class Cluster(Resource):
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
-        await self._runtime(outputs).delete(str(known(outputs, "directory")), str(outputs.get("owner")), op.report)
+        await self._runtime(outputs).delete(self._recorded(outputs), op.report)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))
@@ -176,8 +173,18 @@ class Cluster(Resource):
             name=str(known(inputs, "name")),
             owner=owner,
             home=str(known(inputs, "home")),
-            kubernetes_version=str(known(inputs, "kubernetesVersion")),
+            kubernetes_version=str(inputs.get("kubernetesVersion") or ""),
             options=_mapping(inputs, "options"),
+        )
+
+    def _recorded(self, outputs: Properties) -> Recorded:
+        return Recorded(
+            name=str(known(outputs, "name")),
+            owner=str(outputs.get("owner")),
+            directory=str(known(outputs, "directory")),
+            kubeconfig=str(known(outputs, "kubeconfig")),
+            identity=str(known(outputs, "identity")),
+            options=_mapping(outputs, "options"),
         )
 
     def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
@@ -196,7 +203,7 @@ class Cluster(Resource):
         return outputs
 
 
-def _sticky_version(runtime: Runtime, old_inputs: Properties) -> Any:
+def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
     """The recorded version, or the default where there is none or this release cannot run it any longer.
 
     The latter shows as a replacement, from the one version to the other; the stack file can name a third.
@@ -205,6 +212,15 @@ def _sticky_version(runtime: Runtime, old_inputs: Properties) -> Any:
     if not isinstance(recorded, str) or runtime.version_problem(recorded):
         return runtime.default_version()
     return recorded
+
+
+def _version_failures(runtime: Runtime, version: Any) -> list[Failure]:
+    if version is UNKNOWN:
+        return []
+    if not isinstance(version, str) or not _VERSION.match(version):
+        return [Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4")]
+    problem = runtime.version_problem(version)
+    return [Failure("kubernetesVersion", problem)] if problem else []
 
 
 def _contents_failures(inputs: Properties) -> list[Failure]:

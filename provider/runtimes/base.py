@@ -9,7 +9,10 @@ from typing import Any, ClassVar, Literal
 
 from provider.engine import Reporter
 
-Health = Literal["running", "degraded", "stopped"]
+Health = Literal["running", "degraded", "stopped", "incomplete"]
+
+MISSING = "missing"
+"""The state of a component that cannot be brought back: only a new cluster has it again."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Wanted:
         name: the cluster's name.
         owner: who asks: the Pulumi URN and the program's directory. Nobody else's cluster is touched.
         home: directory under which runtimes keep their clusters.
-        kubernetes_version: such as ``v1.35.4``.
+        kubernetes_version: such as ``v1.35.4``; "" where the runtime has its own.
         options: the runtime's own options, as in the stack file's section of that name.
     """
 
@@ -40,7 +43,7 @@ class Observed:
         kubeconfig: path of the kubeconfig file.
         server: the API server's address.
         directory: where the runtime keeps the cluster's files, or "".
-        components: each component's state, ``running`` or ``stopped`` (or what else it says).
+        components: each component's state, ``running`` or ``stopped`` (or what else it says), or :data:`MISSING`.
         configuration: fingerprint of the settings that can be changed in place.
         endpoints: where further services answer, by their names: ``prometheus``.
     """
@@ -59,7 +62,35 @@ class Observed:
         states = set(self.components.values())
         if states <= {"running"}:
             return "running"
+        if MISSING in states:
+            return "incomplete"
         return "degraded" if "running" in states else "stopped"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A control plane as the stack's state has it.
+
+    Attributes:
+        name: the cluster's name.
+        owner: who made it, as :attr:`Wanted.owner`.
+        directory: where the runtime keeps its files.
+        kubeconfig: path of the kubeconfig file.
+        identity: UID of the ``kube-system`` namespace.
+        options: the runtime's own options it was made with.
+    """
+
+    name: str
+    owner: str
+    directory: str
+    kubeconfig: str
+    identity: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, wanted: Wanted, seen: Observed) -> Recorded:
+        """What would be recorded of a control plane that was asked for and found."""
+        return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
 
 class Runtime(ABC):
@@ -74,8 +105,8 @@ class Runtime(ABC):
         """Return what is wrong with the options: property path below the section → what to write instead."""
 
     @abstractmethod
-    def default_version(self) -> str:
-        """The Kubernetes version used when the stack names none."""
+    def default_version(self) -> str | None:
+        """The Kubernetes version used when the stack names none; None where that is the runtime's own affair."""
 
     @abstractmethod
     def version_problem(self, version: str) -> str | None:
@@ -102,7 +133,7 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    async def read(self, directory: str, kubeconfig: str, identity: str) -> Observed | None:
+    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
         """Look at it; None when it is gone or another cluster stands in its place."""
 
     def removed(self, directory: str) -> bool:
@@ -121,5 +152,5 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    async def delete(self, directory: str, owner: str, report: Reporter) -> None:
+    async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """Remove every process and file of it; finding nothing is success."""

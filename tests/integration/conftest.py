@@ -17,7 +17,7 @@ from provider.connections import Connections
 from provider.resources.base import Found, Operation, Properties
 from provider.resources.fault import Fault
 from provider.resources.node_pool import NodePool
-from provider.runtimes.base import Observed, Wanted
+from provider.runtimes.base import Observed, Recorded, Wanted
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.fault_catalog import kinds
 from spec.pools import POOL_LABEL
@@ -70,7 +70,7 @@ class Plane:
         return self.observed.identity
 
     async def read(self) -> Observed | None:
-        return await self.runtime.read(self.observed.directory, self.observed.kubeconfig, self.identity)
+        return await self.runtime.read(Recorded.of(self.wanted, self.observed), Said())
 
     async def repair(self) -> Observed:
         return await self.runtime.repair(self.wanted, self.identity, Said())
@@ -99,7 +99,7 @@ def plane_at(home: Path) -> Iterator[Plane]:
         api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
         yield Plane(runtime, asked, observed, api)
         api.close()
-        asyncio.run(runtime.delete(observed.directory, asked.owner, Said()))
+        asyncio.run(runtime.delete(Recorded.of(asked, observed), Said()))
     finally:
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
 

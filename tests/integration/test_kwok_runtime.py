@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import fcntl
 import json
 import os
@@ -22,6 +23,7 @@ import pytest
 from faults.pods import RESUMED
 from host.ports import Claims, NoFreePort, in_use
 from provider.errors import ProviderError
+from provider.runtimes.base import Recorded
 from provider.runtimes.kwok import hung
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
@@ -102,7 +104,8 @@ def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
 
 
 async def test_another_cluster_under_the_same_directory_is_not_ours(plane: Plane) -> None:
-    assert await plane.runtime.read(plane.observed.directory, plane.observed.kubeconfig, "another") is None
+    recorded = dataclasses.replace(Recorded.of(plane.wanted, plane.observed), identity="another")
+    assert await plane.runtime.read(recorded, Said()) is None
 
 
 # --- stages ----------------------------------------------------------------------------------------------------------
@@ -328,7 +331,7 @@ async def test_another_stacks_cluster_is_refused_and_left_alone(plane: Plane) ->
         await runtime.create(asked, said, asyncio.Event())
     assert "a cluster named 'test' that this stack did not make" in str(raised.value)
     assert "(made by the tests)" in str(raised.value)
-    await runtime.delete(plane.observed.directory, "somebody else", said)
+    await runtime.delete(Recorded.of(asked, plane.observed), said)
     assert said.messages == [f"{plane.directory} now belongs to the tests; it is left alone"]
     assert await plane.read() == plane.observed
 
@@ -411,17 +414,18 @@ async def test_clusters_made_at_once_do_not_meet_and_leave_nothing_when_deleted(
         assert remains.wait(5) is not None
         assert mode(home) == 0o755
 
+        known = [Recorded.of(wanted(home, name, "me"), each) for name, each in (("one", one), ("two", two))]
         ports = [set(Layout(Path(each.directory)).ports().values()) for each in (one, two)]
         assert len(ports[0] | ports[1]) == 12
         assert one.identity != two.identity
-        assert await runtime.read(one.directory, one.kubeconfig, two.identity) is None
+        assert await runtime.read(dataclasses.replace(known[0], identity=two.identity), Said()) is None
         waits = ["--unsafe-no-fsync=true" not in arguments(home, f"{name}/etcd") for name in ("one", "two")]
         assert waits == [True, False]
 
-        for each in (one, two):
-            await runtime.delete(each.directory, "me", Said())
-            assert await runtime.read(each.directory, each.kubeconfig, each.identity) is None
-            await runtime.delete(each.directory, "me", Said())
+        for each in known:
+            await runtime.delete(each, Said())
+            assert await runtime.read(each, Said()) is None
+            await runtime.delete(each, Said())
         assert processes.components(home) == {}
         assert not any(in_use(port) for port in ports[0] | ports[1])
         assert not home.exists()

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from provider.errors import ProviderError
+from provider.runtimes import directories
 from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import additions, configuration, kwokctl, monitoring
+from provider.runtimes.kwok import additions, configuration, monitoring
 from provider.runtimes.kwok.layout import Layout, dump
 from provider.runtimes.kwok.scraping import configuration as scrape_configuration
 from spec.observability import Observability
@@ -231,7 +232,7 @@ def test_a_port_that_is_in_use_is_told_with_its_holder_before_anything_is_ended(
 
 
 def test_a_full_disk_is_told_before_prometheus_is_started(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kwokctl, "free_bytes", lambda path: 12 << 20)
+    monkeypatch.setattr(directories, "free_bytes", lambda path: 12 << 20)
     with pytest.raises(
         ProviderError, match=r"no disk space: 12 MiB free at .*, Prometheus of cluster test needs 256 MiB"
     ):

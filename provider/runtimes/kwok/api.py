@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from host import processes
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
+from provider.runtimes import apiserver
 from provider.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -18,31 +18,9 @@ if TYPE_CHECKING:
 _START_TIMEOUT = 90.0
 
 
-def client(layout: Layout, *, patience: float = 60.0, request_timeout: float = 30.0) -> Client:
-    """A client of the control plane; arguments as for :class:`kube.Client`."""
-    # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kube import Client, load_kubeconfig
-
-    return Client(load_kubeconfig(layout.kubeconfig), patience=patience, request_timeout=request_timeout)
-
-
-async def identity(layout: Layout, patience: float) -> str:
-    """UID of the kube-system namespace, once the API server is ready and has made it.
-
-    Raises:
-        ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
-    """
-    async with client(layout, patience=patience, request_timeout=5.0) as asked:
-        deadline = time.monotonic() + patience
-        await asked.get("/readyz", patience=patience)
-        while True:
-            try:
-                namespace = await asked.get("/api/v1/namespaces/kube-system")
-                return str(namespace["metadata"]["uid"])
-            except ApiError as error:
-                if error.status != 404 or time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.05)
+def client(layout: Layout, *, patience: float = 60.0) -> Client:
+    """A client of the control plane; ``patience`` as for :class:`kube.Client`."""
+    return apiserver.client(layout.kubeconfig, patience=patience)
 
 
 async def answering(layout: Layout, report: Reporter) -> str:
@@ -54,7 +32,7 @@ async def answering(layout: Layout, report: Reporter) -> str:
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
         try:
-            return await identity(layout, patience=1.0)
+            return await apiserver.identity(layout.kubeconfig, patience=1.0)
         except (ApiError, Unreachable, KubeconfigError) as error:
             alive = processes.running(layout.directory)
             dead = [name for name in layout.components() if name not in alive]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 
 import toolchain
 from provider.errors import ProviderError
@@ -69,11 +68,3 @@ async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -
         if ended is not None and ended == suspect:
             raise ProviderError(f"{ended} of cluster {layout.name} ended")
         suspect = ended
-
-
-def free_bytes(path: Path) -> int:
-    """Bytes free for us on the file system of a path that may not exist yet."""
-    while not path.exists():
-        path = path.parent
-    state = os.statvfs(path)
-    return state.f_bavail * state.f_frsize

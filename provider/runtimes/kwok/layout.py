@@ -6,82 +6,35 @@ the owner and a fingerprint of the settings that can be changed in place (the sp
 
 from __future__ import annotations
 
-import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from provider.runtimes.place import Place, replace_file
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
-_REMOVAL = "removal"
-
 
 @dataclass(frozen=True)
-class Layout:
-    """Paths of one cluster.
-
-    Args:
-        directory: ``<home>/clusters/<name>``.
-    """
-
-    directory: Path
-
-    @classmethod
-    def of(cls, home: str, name: str) -> Layout:
-        """Return the layout of the cluster of that name below a home directory."""
-        return cls(Path(home) / "clusters" / name)
-
-    @property
-    def name(self) -> str:
-        """The cluster's name, as kwokctl knows it."""
-        return self.directory.name
-
-    @property
-    def home(self) -> Path:
-        """The ``KWOK_WORKDIR`` of the cluster."""
-        return self.directory.parent.parent
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig file; it refers to keys beside it."""
-        return self.directory / "kubeconfig.yaml"
+class Layout(Place):
+    """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
 
     @property
     def kwok_file(self) -> Path:
         """Kwokctl's and kwok-controller's configuration."""
         return self.directory / "kwok.yaml"
 
-    @property
-    def note_file(self) -> Path:
-        """Our own note."""
-        return self.directory / "kumulus.json"
-
-    def note(self) -> dict[str, str]:
-        """Return our note, or {} when there is none that can be read."""
-        try:
-            content = json.loads(self.note_file.read_text())
-        except (OSError, ValueError):
-            return {}
-        return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
-
-    def write_note(self, note: dict[str, str]) -> None:
-        """Write our note, whole or not at all."""
-        _replace(self.note_file, json.dumps(note, indent=2) + "\n")
-
-    def mark_removed(self) -> None:
-        """Note that the removal has begun: who is killed in the middle of it leaves no cluster that seems whole."""
-        if self.directory.exists():
-            with suppress(OSError):  # A full disk must not keep anybody from removing things.
-                self.write_note({**self.note(), _REMOVAL: "begun"})
+    def private_files(self) -> list[Path]:
+        """What holds keys or credentials."""
+        return [self.kubeconfig, self.kwok_file, *(self.directory / "pki").glob("*")]
 
     def removed(self) -> bool:
         """Whether a removal was begun, or nothing of the cluster is left."""
-        return not self.kwok_file.exists() or not self.note_file.exists() or _REMOVAL in self.note()
+        return not self.kwok_file.exists() or super().removed()
 
     def documents(self) -> list[dict[str, Any]]:
         """Return the documents of ``kwok.yaml``; [] when there is none that can be read."""
@@ -93,7 +46,7 @@ class Layout:
 
     def write_documents(self, documents: list[dict[str, Any]]) -> None:
         """Write ``kwok.yaml``, whole or not at all."""
-        _replace(self.kwok_file, dump(documents))
+        replace_file(self.kwok_file, dump(documents))
 
     def settings(self) -> dict[str, Any]:
         """Return the ``KwokctlConfiguration`` that kwokctl saved, or {}."""
@@ -152,10 +105,3 @@ def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
 def dump(documents: list[dict[str, Any]]) -> str:
     """Write YAML documents."""
     return yaml.dump_all(documents, Dumper=_DUMPER, sort_keys=False)
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(text)
-    temporary.replace(file)

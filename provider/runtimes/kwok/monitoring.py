@@ -17,7 +17,8 @@ import dashboards
 import toolchain
 from provider.engine import Reporter
 from provider.errors import ProviderError
-from provider.runtimes.kwok import components, kwokctl, pidfiles
+from provider.runtimes import directories
+from provider.runtimes.kwok import components, pidfiles
 from provider.runtimes.kwok.layout import Layout, dump
 from provider.runtimes.kwok.scraping import configuration
 from spec.durations import seconds
@@ -134,7 +135,7 @@ def require_space(layout: Layout, dead: Sequence[str]) -> None:
     Raises:
         ProviderError: the disk is full.
     """
-    free = kwokctl.free_bytes(layout.directory / PROMETHEUS)
+    free = directories.free_bytes(layout.directory / PROMETHEUS)
     if PROMETHEUS in dead and free < _NEEDED_BYTES:
         raise ProviderError(
             f"no disk space: {free / 2**20:,.0f} MiB free at {layout.home}, Prometheus of cluster {layout.name} needs "

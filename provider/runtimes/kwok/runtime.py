@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import shutil
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,12 +13,13 @@ from host import ports, processes
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.engine import Reporter
 from provider.errors import ProviderError
-from provider.runtimes.base import Observed, Runtime, Wanted
+from provider.runtimes import apiserver, directories
+from provider.runtimes.base import Observed, Recorded, Runtime, Wanted
+from provider.runtimes.exclusive import exclusive
 from provider.runtimes.kwok import (
     additions,
     api,
     configuration,
-    directories,
     hung,
     kwokctl,
     monitoring,
@@ -28,7 +27,6 @@ from provider.runtimes.kwok import (
     priority,
     starting,
 )
-from provider.runtimes.kwok.exclusive import exclusive
 from provider.runtimes.kwok.layout import Layout, dump
 
 
@@ -100,7 +98,7 @@ class KwokRuntime(Runtime):
                 await kwokctl.run(
                     layout, "create", "cluster", "--config", str(request), "--kubeconfig", "", "--timeout", "90s"
                 )
-                directories.keep_private(layout)
+                directories.keep_private(layout, layout.private_files())
                 priority.lower(layout.directory)
                 identity = await api.answering(layout, report)
                 if configuration.custom_resources(wanted.options):
@@ -136,16 +134,16 @@ class KwokRuntime(Runtime):
             + "; set another `name:` in kumulus:cluster, or destroy that one where it was made"
         )
 
-    async def read(self, directory: str, kubeconfig: str, identity: str) -> Observed | None:
+    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
         """See :meth:`Runtime.read`."""
-        layout = Layout(Path(directory))
+        layout, identity = Layout(Path(recorded.directory)), recorded.identity
         if not layout.kwok_file.exists() or not layout.kubeconfig.exists():
             return None
         found = self._observed(layout, identity)
         if found.components.get("kube-apiserver") != "running":
             return found
         try:
-            actual = await api.identity(layout, patience=2.0)
+            actual = await apiserver.identity(layout.kubeconfig, patience=2.0)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
             if components.get("etcd") == "running":
@@ -182,36 +180,29 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.removed`."""
         return Layout(Path(directory)).removed()
 
-    async def delete(self, directory: str, owner: str, report: Reporter) -> None:
+    async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """See :meth:`Runtime.delete`."""
-        layout = Layout(Path(directory))
+        layout = Layout(Path(recorded.directory))
         if not layout.directory.exists():
             self._end(layout)
             return
-        recorded = layout.note().get("owner")
-        if recorded is not None and recorded != owner:
-            report.warn(f"{layout.directory} now belongs to {recorded}; it is left alone")
+        owner = layout.note().get("owner")
+        if owner is not None and owner != recorded.owner:
+            report.warn(f"{layout.directory} now belongs to {owner}; it is left alone")
             return
-        if recorded is None and not layout.kwok_file.exists() and layout.directory.parent.name != "clusters":
+        if owner is None and not layout.kwok_file.exists() and layout.directory.parent.name != "clusters":
             raise ProviderError(
                 f"{layout.directory} does not look like a cluster of ours; it is left alone: remove it by hand"
             )
         async with exclusive(layout):
             self._remove(layout)
-        for empty in (layout.directory.parent, layout.home):
-            with suppress(OSError):
-                empty.rmdir()
+        directories.remove_empty(layout)
 
     def _remove(self, layout: Layout) -> None:
         """End every process of the cluster and remove its directory."""
         layout.mark_removed()
         self._end(layout)
-        try:
-            shutil.rmtree(layout.directory)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise ProviderError(f"{layout.directory} cannot be removed: {error.strerror}") from None
+        directories.remove(layout)
 
     def _end(self, layout: Layout) -> None:
         """End every process of the cluster."""

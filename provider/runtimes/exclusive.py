@@ -8,17 +8,17 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from provider.runtimes.kwok.layout import Layout
+from provider.runtimes.place import Place
 
 
 @asynccontextmanager
-async def exclusive(layout: Layout) -> AsyncIterator[None]:
+async def exclusive(place: Place) -> AsyncIterator[None]:
     """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends.
 
     Asked for again and again rather than waited for: a wait in the kernel would stop the whole plugin, and the other
     run may be one of its own.
     """
-    path = layout.home / "clusters" / f".{layout.name}.lock"
+    path = place.home / "clusters" / f".{place.name}.lock"
     while True:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -34,6 +34,6 @@ async def exclusive(layout: Layout) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        if not layout.directory.exists():
+        if not place.directory.exists():
             path.unlink(missing_ok=True)
         os.close(lock)
