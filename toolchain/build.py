@@ -56,10 +56,9 @@ class Builder:
         if tool.file is not None:
             module, path = tool.file
             shutil.copyfile(self._module_directory(tool, module, work / "module", step) / path, made)
-        else:
+        elif tool.package is not None:
             flags = ["-ldflags", tool.linker_flags()]
-            self._go(tool, ["build", *flags, "-o", str(made), tool.package or "."], work / "module", step)
-        made.chmod(0o755)
+            self._go(tool, ["build", *flags, "-o", str(made), tool.package], work / "module", step)
         if tool.keep:
             self._keep(tool, work, home, step)
         install(made, tool, home)
@@ -101,8 +100,9 @@ class Builder:
             files = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
             if not files:
                 raise ToolchainError(f"{tool.name}: module {keep.module} has no file {keep.path}")
+            (share / keep.to).mkdir(parents=True, exist_ok=True)
             for file in files:
-                shutil.copyfile(file, share / file.name)
+                shutil.copyfile(file, share / keep.to / file.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(target, ignore_errors=True)
         share.replace(target)
@@ -147,7 +147,9 @@ def install(made: Path, tool: Tool, home: Path) -> None:
     target, stamp = cache.executable(home, tool), cache.stamp_file(home, tool)
     for directory in (target.parent, stamp.parent):
         directory.mkdir(parents=True, exist_ok=True)
-    made.replace(target)
+    if not tool.files_only:
+        made.chmod(0o755)
+        made.replace(target)
     unfinished = stamp.with_suffix(".new")
     unfinished.write_text(tool.stamp())
     unfinished.replace(stamp)

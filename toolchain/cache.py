@@ -47,8 +47,8 @@ def home_of(pins: Pins, tool: Tool) -> Path:
 
 
 def executable(home: Path, tool: Tool) -> Path:
-    """The file a tool is installed as."""
-    return home / tool.folder / tool.name
+    """The file a tool is installed as; of one that is files only, their directory."""
+    return kept(home, tool) if tool.files_only else home / tool.folder / tool.name
 
 
 def kept(home: Path, tool: Tool) -> Path:

@@ -38,10 +38,16 @@ class Embed:
 
 @dataclass(frozen=True)
 class Keep:
-    """Files of a module to keep beside the executable; `path` is a glob pattern of one directory."""
+    """Files of a module to keep beside the executable; the fields are described at the top of pins.toml."""
 
     module: str
     path: str
+    to: str = ""
+
+    def recipe(self) -> tuple[str, ...]:
+        """What decides what is kept, and where."""
+        # Only where there is one, so that whatever was built before keeps its stamp.
+        return (self.module, self.path, *([self.to] if self.to else []))
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,11 @@ class Tool:
     folder: str
     optional: bool
     modules: Path
+
+    @property
+    def files_only(self) -> bool:
+        """Whether there is nothing to run, only the files that are kept."""
+        return self.package is None and self.file is None
 
     @property
     def sources(self) -> Path:
@@ -92,7 +103,7 @@ class Tool:
             system.machine,
         ]
         if self.keep:
-            recipe.append(tuple((keep.module, keep.path) for keep in self.keep))
+            recipe.append(tuple(keep.recipe() for keep in self.keep))
         digest.update(json.dumps(recipe).encode())
         for name, content in _module_files(self.sources):
             digest.update(f"\0{name}\0{len(content)}\0".encode())
@@ -209,7 +220,7 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
         embed=tuple(
             Embed(e["module"], e["path"], e["to"], e.get("set", {}), e.get("edit", {})) for e in entry.get("embed", [])
         ),
-        keep=tuple(Keep(k["module"], k["path"]) for k in entry.get("keep", [])),
+        keep=tuple(Keep(k["module"], k["path"], k.get("to", "")) for k in entry.get("keep", [])),
         probe_args=tuple(probe.get("args", ())),
         probe_pattern=probe.get("pattern"),
         accepts=entry.get("accepts", f"=={entry['version']}"),

@@ -224,6 +224,28 @@ def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch:
         builder._keep(beta, work, home, Step("beta"))
 
 
+def test_a_tool_of_files_only_is_the_directory_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    gamma = 'name = "gamma"\nversion = "1.0.0"\npurpose = "charts"\nmodule = "beta"\noptional = true\n'
+    places = (("charts/*.yaml", "a/b"), ("crds/*.yaml", "a"))
+    kept = "keep = [" + ", ".join(f'{{module = "m", path = "{path}", to = "{to}"}}' for path, to in places) + "]\n"
+    made.pins.write_text(f"{made.pins.read_text()}\n[[tool]]\n{gamma}{kept}")
+    for name in ("charts/one.yaml", "crds/two.yaml"):
+        file = tmp_path / "m" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(name)
+    (tool,) = (each for each in pins.load(made.pins).tools if each.name == "gamma")
+    builder = build.Builder(tmp_path / "go", tmp_path / "scratch", tmp_path / "logs")
+    monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
+    home = tmp_path / "home"
+    assert not cache.is_current(home, tool)
+    builder.build(tool, home, Step("gamma"))
+    assert cache.is_current(home, tool)
+    found = cache.executable(home, tool)
+    assert sorted(str(file.relative_to(found)) for file in found.rglob("*.yaml")) == ["a/b/one.yaml", "a/two.yaml"]
+
+
 def test_a_set_names_several_tools(tmp_path: Path) -> None:
     made = Sample(tmp_path)
     made.write()
