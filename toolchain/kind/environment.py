@@ -45,6 +45,4 @@ def environment(base: Mapping[str, str]) -> Environment:
         "KUMULUS_CAPABILITIES_WITHHELD": " ".join(missing),
     }
     names = " and ".join(f"CAP_{name}" for name in missing)
-    return Environment(
-        variables, f"Docker's engine has no {names} to give: kind's containers go without (docs/kind.md)"
-    )
+    return Environment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/kind-offline.md)")
