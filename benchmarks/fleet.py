@@ -13,6 +13,7 @@ from kube import Client
 from provider.connections import Connections
 from provider.resources.base import Operation
 from provider.resources.node_pool import NodePool
+from provider.runtimes.kwok.priority import Way
 from spec.pools import Pool, pool_to_properties
 
 NODES = "/api/v1/nodes"
@@ -29,7 +30,7 @@ class Fleet:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._connections = Connections()
-        self._resource = NodePool(self._connections)
+        self._resource = NodePool(self._connections, Way().cleared)
         self._recorded: dict[str, dict[str, Any]] = {}
         self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Quiet(), asyncio.Event())
 

@@ -31,6 +31,7 @@ _BROKEN = (
     ConnectionError,
 )
 _LONGEST_PAUSE = 5.0
+_CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
 _LONGEST_SILENCE = 150.0
 
@@ -40,7 +41,9 @@ class Client:
 
     Args:
         connection: where the server is, from :func:`kube.load_kubeconfig`.
-        connections: the greatest number of connections kept open at once, and so of requests under way.
+        connections: the greatest number of connections kept open at once, and so of requests under way; None for
+            64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
+            fsyncs, and the less its controllers get of the CPUs meanwhile (docs/performance.md).
         field_manager: the name under which the server records who set a field.
         patience: seconds for which a request is tried again while the server is unreachable or answers with a
             transient error (429, 5xx). Verbs take their own ``patience`` too.
@@ -51,21 +54,21 @@ class Client:
         self,
         connection: Connection,
         *,
-        connections: int = 64,
+        connections: int | None = None,
         field_manager: str = "kumulus",
         patience: float = 60.0,
         request_timeout: float = 30.0,
     ) -> None:
         self.connection = connection
-        self.connections = connections
+        self.connections = connections or (_LOCAL_CONNECTIONS if _is_local(connection.server) else _CONNECTIONS)
         self.field_manager = field_manager
         self.patience = patience
         self._request_timeout = request_timeout
         self._session: aiohttp.ClientSession | None = None
         # More callers than connections would only queue inside the connector with a timeout already running.
-        self._slots = asyncio.Semaphore(connections)
+        self._slots = asyncio.Semaphore(self.connections)
         # For operations on many objects (kube.bulk), which share the connections and can be stopped between objects.
-        self.lanes = asyncio.Semaphore(connections)
+        self.lanes = asyncio.Semaphore(self.connections)
 
     async def __aenter__(self) -> Client:
         return self

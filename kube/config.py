@@ -19,6 +19,7 @@ import yaml
 
 from kube.errors import KubeconfigError
 from kube.exec_credentials import ExecCredentials, exec_plugin
+from kube.tls import ResumingContext
 
 
 @dataclass(frozen=True)
@@ -116,17 +117,17 @@ def _using(what: str, path: Path) -> Iterator[None]:
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLContext:
     """Build the TLS context from the cluster's CA and the user's client certificate."""
-    context = ssl.create_default_context()
+    context = ResumingContext.for_client()
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif cluster.get("certificate-authority-data"):
         with _using("certificate-authority-data", path):
-            context = ssl.create_default_context(cadata=_decode(cluster["certificate-authority-data"]).decode())
+            context = ResumingContext.for_client(cadata=_decode(cluster["certificate-authority-data"]).decode())
     elif cluster.get("certificate-authority"):
         authority = path.parent / str(cluster["certificate-authority"])
         with _using(f"certificate-authority {authority}", path):
-            context = ssl.create_default_context(cafile=str(authority))
+            context = ResumingContext.for_client(cafile=str(authority))
     if user.get("client-certificate-data") and user.get("client-key-data"):
         with _using("client-certificate-data and client-key-data", path):
             _load_pair(context, _decode(user["client-certificate-data"]), _decode(user["client-key-data"]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kube import ApiError, KubeconfigError, Unreachable
-from provider.connections import WrongCluster
+from provider.connections import Connections, WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods
 from provider.pools.converge import converge
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 # After a failure or a Ctrl-C the user is waiting.
 _LAST_LOOK = 1.0
+# Fewer nodes than these are there before a way could be cleared for them.
+_MANY = 100
+ClearWay = Callable[[str], AbstractContextManager[object]]
 
 
 class NodePool(Placed):
@@ -46,6 +49,16 @@ class NodePool(Placed):
     token: ClassVar[str] = "kumulus:index:NodePool"
     own_keys: ClassVar[tuple[str, ...]] = POOL_KEYS
     replaced_by: ClassVar[tuple[str, ...]] = ("name", *Placed.replaced_by)
+
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        """Serve it.
+
+        Args:
+            connections: clients by kubeconfig.
+            clear_way: what to do while many requests go to the API server of a kubeconfig.
+        """
+        super().__init__(connections)
+        self._clear_way = clear_way
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -138,7 +151,9 @@ class NodePool(Placed):
             async with limited(op) as stop:
                 pool = await recorded(client, pool)
                 seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
-                result = await converge(client, pool, seen, stop, op.report)
+                many = len(seen.missing) + len(seen.altered) >= _MANY
+                with self._clear_way(str(inputs["kubeconfig"])) if many else nullcontext():
+                    result = await converge(client, pool, seen, stop, op.report)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
                 if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):

@@ -10,6 +10,7 @@ from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
+from provider.runtimes.kwok.priority import Way
 from provider.runtimes.kwok.runtime import KwokRuntime
 
 
@@ -19,7 +20,7 @@ def resources() -> dict[str, Resource]:
     runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
     served: list[Resource] = [
         Cluster(runtimes, connections),
-        NodePool(connections),
+        NodePool(connections, Way().cleared),
         HyperNodes(connections),
         Lifetime(),
         Fault(connections),

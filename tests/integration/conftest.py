@@ -18,6 +18,7 @@ from provider.resources.base import Found, Operation, Properties
 from provider.resources.fault import Fault
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Observed, Recorded, Wanted
+from provider.runtimes.kwok.priority import Way
 from provider.runtimes.kwok.runtime import KwokRuntime
 from spec.fault_catalog import kinds
 from spec.pools import POOL_LABEL
@@ -185,7 +186,7 @@ def operation(said: Said | None = None, **options: Any) -> Operation:
 @pytest.fixture
 async def pools(plane: Plane) -> AsyncIterator[Pools]:
     connections = Connections()
-    found = Pools(plane, NodePool(connections))
+    found = Pools(plane, NodePool(connections, Way().cleared))
     yield found
     for inputs in found.made.values():
         await found.delete(inputs)

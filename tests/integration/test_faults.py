@@ -20,6 +20,8 @@ from tests.support.trials import soaking
 
 pytestmark = pytest.mark.integration
 COUNT = 150
+# More than can be under way at once: some are done, some are not, and some have not been begun.
+LARGE = 450
 CUTS: tuple[Kind, ...] = ("cut", "lost answer", "half an answer")
 
 
@@ -97,41 +99,41 @@ async def test_an_outage_of_two_seconds_is_waited_for(far: Far) -> None:
 
 
 async def test_past_its_deadline_a_create_says_what_was_done_and_the_next_goes_on(far: Far) -> None:
-    inputs = far.inputs(COUNT)
+    inputs = far.inputs(LARGE)
     with pytest.raises(PartialFailure) as raised:
         await far.pools.create(inputs, far.outage(), timeout=4)
     far.proxy.accept()
     there = len(far.pools.nodes(inputs))
-    assert 0 < there < COUNT
+    assert 0 < there < LARGE
     said = re.search(r"nodes: (\d+) created; (\d+) left to do: ", str(raised.value))
     assert said is not None
     done, left = map(int, said.groups())
     # An answer that was cut leaves the client in the dark: such a node counts as not done.
     assert done <= there
-    assert done + left == COUNT
+    assert done + left == LARGE
     assert raised.value.outputs["replicas"] == done
     assert str(raised.value.outputs["drift"]["missing"]).startswith(f"{left}: ")
 
     assert await far.pools.update(inputs, raised.value.outputs) == inputs
-    assert len(far.pools.nodes(inputs)) == COUNT
+    assert len(far.pools.nodes(inputs)) == LARGE
 
 
 async def test_past_its_deadline_an_update_records_what_was_done_and_the_next_goes_on(far: Far) -> None:
-    inputs = far.inputs(COUNT)
+    inputs = far.inputs(LARGE)
     await far.pools.create(inputs)
-    changed = far.inputs(COUNT, inputs["name"], labels={"team": "ads"})
+    changed = far.inputs(LARGE, inputs["name"], labels={"team": "ads"})
     said = Said()
     said.on_status = lambda _: far.proxy.harm(Harm(("429",)))
     with pytest.raises(PartialFailure) as raised:
         await far.pools.update(changed, inputs, said, timeout=2)
     far.proxy.harm(None)
     teams = Counter(node["metadata"]["labels"]["team"] for node in far.pools.nodes(inputs).values())
-    assert 0 < teams["ads"] < COUNT
+    assert 0 < teams["ads"] < LARGE
     said_of = re.search(r"nodes: (\d+) changed; (\d+) left to do: ", str(raised.value))
     assert said_of is not None
     done, left = map(int, said_of.groups())
     assert done <= teams["ads"], "an answer that did not come in time counts as not done"
-    assert done + left == COUNT
+    assert done + left == LARGE
     assert "not finished within 2 s, the time allowed for it (customTimeouts)" in str(raised.value)
 
     found = await far.pools.read(changed)
@@ -141,12 +143,12 @@ async def test_past_its_deadline_an_update_records_what_was_done_and_the_next_go
 
 
 async def test_past_its_deadline_a_delete_says_what_was_done_and_the_next_goes_on(far: Far) -> None:
-    inputs = far.inputs(COUNT)
+    inputs = far.inputs(LARGE)
     await far.pools.create(inputs)
     with pytest.raises(ProviderError) as raised:
         await far.pools.resource.delete(operation(far.outage(), timeout=4), "id", inputs)
     far.proxy.accept()
-    assert 0 < len(far.pools.nodes(inputs)) < COUNT
+    assert 0 < len(far.pools.nodes(inputs)) < LARGE
     assert re.search(rf"pool {inputs['name']}: nodes: \d+ removed; \d+ left to do: ", str(raised.value))
     await far.pools.delete(inputs)
     assert far.pools.nodes(inputs) == {}

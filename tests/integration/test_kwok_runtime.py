@@ -12,6 +12,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,12 +25,13 @@ from faults.pods import RESUMED
 from host.ports import Claims, NoFreePort, in_use
 from provider.errors import ProviderError
 from provider.runtimes.base import Recorded
-from provider.runtimes.kwok import hung
+from provider.runtimes.kwok import hung, priority
 from provider.runtimes.kwok.layout import Layout
 from provider.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, Said, job, pod, ready, wanted
 from tests.support import processes
 from tests.support.api import Object
+from tests.support.project import ROOT
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
@@ -86,6 +88,82 @@ def patient(plane: Plane) -> set[str]:
 
 def test_controllers_let_the_api_server_etcd_and_the_scheduler_go_first(plane: Plane) -> None:
     assert patient(plane) == {"kube-controller-manager", "kwok-controller"}
+
+
+def niceness(plane: Plane) -> dict[str, str]:
+    """By component that others may be let go before: the niceness of its session."""
+    standing = {"kube-controller-manager", "kwok-controller", "kube-scheduler"}
+    return {
+        name: Path(f"/proc/{pid}/autogroup").read_text().split()[-1]
+        for name, (pid, *_) in plane.processes().items()
+        if name in standing
+    }
+
+
+USUAL = {"kube-controller-manager": "5", "kwok-controller": "5", "kube-scheduler": "0"}
+BACK = dict.fromkeys(USUAL, "19")
+autogroups = pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="this kernel has no groups of sessions to prefer"
+)
+
+
+async def until_niceness(plane: Plane, wanted: dict[str, str]) -> None:
+    for _ in range(400):
+        if niceness(plane) == wanted:
+            return
+        await asyncio.sleep(0.05)
+    assert niceness(plane) == wanted
+
+
+@autogroups
+async def test_controllers_stand_back_until_the_last_of_many_requests_is_answered(plane: Plane) -> None:
+    way = priority.Way()
+    with way.cleared(plane.observed.kubeconfig):
+        with way.cleared(plane.observed.kubeconfig):
+            assert niceness(plane) == BACK
+        assert niceness(plane) == BACK
+    await until_niceness(plane, USUAL)
+
+
+@autogroups
+async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(priority, "LONGEST_S", 0.2)
+    with priority.Way().cleared(plane.observed.kubeconfig):
+        assert niceness(plane) == BACK
+        await until_niceness(plane, USUAL)
+
+
+CLEARED = """
+import asyncio, sys
+from provider.runtimes.kwok.priority import Way
+
+async def main():
+    with Way().cleared(sys.argv[1]):
+        print("cleared", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@autogroups
+async def test_controllers_go_on_when_the_plugin_was_killed_amid_its_requests(plane: Plane) -> None:
+    killed = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CLEARED, plane.observed.kubeconfig, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    assert killed.stdout is not None
+    assert await killed.stdout.readline() == b"cleared\n"
+    assert niceness(plane) == BACK
+    killed.kill()
+    await killed.wait()
+    await until_niceness(plane, USUAL)
+
+
+def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) -> None:
+    with priority.Way().cleared(str(tmp_path / "kubeconfig.yaml")):
+        pass
 
 
 def test_everything_listens_on_this_machine_only(plane: Plane) -> None:

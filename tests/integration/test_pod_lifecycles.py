@@ -15,6 +15,7 @@ from lives.stages import stage_objects
 from provider.connections import Connections
 from provider.resources.node_pool import NodePool
 from provider.runtimes.kwok.layout import Layout
+from provider.runtimes.kwok.priority import Way
 from spec.expand import pools
 from spec.kwok_stages import API_VERSION
 from spec.model import ClusterSpec
@@ -269,7 +270,7 @@ def running(found: Object) -> bool:
 async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Living) -> None:
     """KWOK passes over a pod that is bound before it holds the lease of the node."""
     connections = Connections()
-    pools = Pools(living, NodePool(connections))
+    pools = Pools(living, NodePool(connections, Way().cleared))
     inputs = pools.inputs(10, capacity={"cpu": "1", "memory": "4Gi", "pods": "1"})
     for number in range(10):
         body = pod(f"waits-{number}", labels={"waits": "yes"})

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from provider.connections import Connections
 from provider.resources.base import Properties
 from provider.resources.node_pool import NodePool
+from provider.runtimes.kwok.priority import Way
 from spec.pools import POOL_LABEL
 from tests.integration.conftest import NODES, Plane, Pools, Said, operation, plane
 from tests.support.trials import Trial, note, soaking
@@ -92,7 +93,7 @@ class Stack:
 
     async def up(self, pools: dict[str, Any], killed_after: int | None) -> None:
         connections = Connections()
-        found = Pools(self.plane, NodePool(connections))
+        found = Pools(self.plane, NodePool(connections, Way().cleared))
         said = Said()
         task = asyncio.ensure_future(self._up(found, pools, said))
         if killed_after is not None:

@@ -7,14 +7,36 @@ less often (docs/performance.md).
 
 from __future__ import annotations
 
+import asyncio
 import os
-from contextlib import suppress
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from host import processes
+from provider.runtimes.kwok.layout import Layout
 
 _PATIENT = ("kube-controller-manager", "kwok-controller")
+_WAITING = (*_PATIENT, "kube-scheduler")
 _NICENESS = 5
+_LOWEST = 19
+# A node is taken for lost after 40 s without a renewal of its lease, which is due every 10 s (kubelet's defaults, and
+# KWOK's): a controller that hardly runs for so long still is in time.
+LONGEST_S = 15.0
+# It waits for the end of its input, which comes with the plugin's end, however that comes, and gives everybody the
+# priority back. Linux takes one such change in 100 ms from who is not root (man 7 sched), so it is tried again.
+_GUARD = """
+read -r _
+for group in "$@"; do
+  pid=${group%:*} niceness=${group#*:} tries=0
+  until ! [ -e "/proc/$pid" ] || echo "$niceness" >"/proc/$pid/autogroup" || [ $tries -ge 50 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+done
+"""
 
 
 def lower(directory: Path) -> None:
@@ -32,7 +54,100 @@ def lower(directory: Path) -> None:
 def _lower(pid: int) -> None:
     # kwokctl starts each component as a session of its own. Linux then shares CPUs out among the sessions, and
     # niceness counts within one only: man 7 sched, "The autogroup feature".
-    with suppress(OSError):
-        Path(f"/proc/{pid}/autogroup").write_text(str(_NICENESS))
+    _set(pid, _NICENESS)
     with suppress(OSError):
         os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
+
+
+def _set(pid: int, niceness: int) -> None:
+    with suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
+
+
+@dataclass
+class _Held:
+    """Controllers that stand back, and the process that ends this.
+
+    Attributes:
+        users: operations under way that want it.
+        guard: holds the way open; None where controllers cannot be asked, or no longer stand back.
+        limit: ends it when it has lasted long enough.
+    """
+
+    users: int
+    guard: subprocess.Popen[bytes] | None = None
+    limit: asyncio.TimerHandle | None = None
+
+    def end(self) -> None:
+        """Let the controllers go on as before."""
+        if self.limit is not None:
+            self.limit.cancel()
+        if self.guard is not None and self.guard.stdin is not None:
+            self.guard.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                self.guard.wait(0.5)
+        self.guard = None
+
+
+class Way:
+    """Clears the way for many requests: controllers of a cluster on this machine stand back while they last.
+
+    Its controllers have nothing to do that a few seconds matter to, and a third more requests are answered in that
+    time (docs/performance.md). They are as before when the last operation ends, or the plugin, or 15 s are over.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[Path, _Held] = {}
+
+    @contextmanager
+    def cleared(self, kubeconfig: str) -> Iterator[None]:
+        """Have the controllers stand back, of the cluster of this runtime that has the kubeconfig; others are left.
+
+        Args:
+            kubeconfig: path of the cluster's kubeconfig.
+        """
+        directory = Path(kubeconfig).parent
+        if not Layout(directory).kwok_file.exists():
+            yield
+            return
+        held = self._held.get(directory)
+        if held is None:
+            held = self._held[directory] = _stand_back(directory)
+        held.users += 1
+        try:
+            yield
+        finally:
+            held.users -= 1
+            if not held.users:
+                del self._held[directory]
+                held.end()
+
+
+def _stand_back(directory: Path) -> _Held:
+    held = _Held(0)
+    running = processes.running(directory)
+    groups = {
+        pid: _NICENESS if name in _PATIENT else 0
+        for name, pids in running.items()
+        if name in _WAITING
+        for pid in pids
+        if Path(f"/proc/{pid}/autogroup").exists()
+    }
+    if not groups:
+        return held
+    try:
+        # First, so that nobody stays behind: from here on a kill of the plugin is noticed. In a session of its own, a
+        # Ctrl-C does not reach it.
+        held.guard = subprocess.Popen(
+            ["sh", "-c", _GUARD, "sh", *(f"{pid}:{niceness}" for pid, niceness in groups.items())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return held
+    for pid in groups:
+        _set(pid, _LOWEST)
+    held.limit = asyncio.get_running_loop().call_later(LONGEST_S, held.end)
+    return held

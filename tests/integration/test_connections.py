@@ -1,0 +1,59 @@
+"""Many connections to a real API server: each after the first resumes its TLS session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import ssl
+from typing import Any
+
+import pytest
+
+from kube import Client, load_kubeconfig
+from tests.integration.conftest import Plane
+
+pytestmark = pytest.mark.integration
+VERSION = "/version"
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+def watched(tls: ssl.SSLContext | None, monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLObject]:
+    """The connections that are made with a context from now on."""
+    assert tls is not None
+    made: list[ssl.SSLObject] = []
+    wrap = tls.wrap_bio
+
+    def wrap_bio(*args: Any, **options: Any) -> ssl.SSLObject:
+        made.append(wrap(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tls, "wrap_bio", wrap_bio)
+    return made
+
+
+async def test_connections_after_the_first_resume_its_session(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = load_kubeconfig(plane.observed.kubeconfig)
+    made = watched(connection.tls, monkeypatch)
+    async with Client(connection) as client:
+        await client.get(VERSION)
+        await asyncio.gather(*(client.get(VERSION) for _ in range(8)))
+        # Who asks is known of a resumed connection, too: the certificate stands in the session.
+        users = await asyncio.gather(*(client.create(REVIEWS, REVIEW) for _ in range(8)))
+    assert len(made) == 8
+    assert [each.session_reused for each in made] == [False, *[True] * 7]
+    assert {user["status"]["userInfo"]["username"] for user in users} == {"kwok-admin"}
+
+
+async def test_a_server_that_says_nothing_at_first_has_no_session_to_resume(plane: Plane) -> None:
+    connection = load_kubeconfig(plane.observed.kubeconfig)
+    (pid,) = plane.processes()["kube-apiserver"]
+    async with Client(connection, patience=30, request_timeout=1) as client:
+        os.kill(pid, signal.SIGSTOP)
+        asked = [asyncio.ensure_future(client.get(VERSION)) for _ in range(3)]
+        try:
+            await asyncio.sleep(1.5)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert {version["major"] for version in await asyncio.gather(*asked)} == {"1"}
