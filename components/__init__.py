@@ -6,6 +6,7 @@ They meet the provider plugin at Pulumi type tokens only and import nothing of i
 from typing import TYPE_CHECKING
 
 from components.emulated_cluster import EmulatedCluster
+from components.kind_cluster import KindCluster
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     from components.helm_addon import HelmAddon
     from components.prometheus_stack import PrometheusStack
 
-__all__ = ["DeviceClass", "EmulatedCluster", "HelmAddon", "KwokCluster", "KwokNodeGroup", "PrometheusStack"]
+__all__ = [
+    "DeviceClass",
+    "EmulatedCluster",
+    "HelmAddon",
+    "KindCluster",
+    "KwokCluster",
+    "KwokNodeGroup",
+    "PrometheusStack",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -11,6 +11,7 @@ import pulumi
 
 from components import stack_traces
 from components.control_plane import ControlPlane
+from components.kind_cluster import KindCluster
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
 from components.resources import Fault, HyperNodes
@@ -203,11 +204,19 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster,)}
+_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster)}
 
 
 def _options(loaded: Loaded) -> dict[str, Any]:
-    """The runtime's options: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
+    """The runtime's options."""
+    if loaded.spec.runtime == "kind":
+        config = loaded.spec.kindConfig
+        return {**loaded.spec.kind.options(), **({"kindConfig": config} if config else {})}
+    return _kwok_options(loaded)
+
+
+def _kwok_options(loaded: Loaded) -> dict[str, Any]:
+    """Those of the kwok runtime: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability
     measured = {"observability": asked.options()} if asked else {}

@@ -28,6 +28,19 @@ def running(directory: Path) -> dict[str, list[int]]:
     return found
 
 
+def naming(argument: str) -> list[int]:
+    """Return the pids of the processes that were started with this argument, such as a path of ours.
+
+    Args:
+        argument: one whole argument of the command line.
+    """
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline", "status"])
+        if argument in (process.info["cmdline"] or [])[1:] and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
+
+
 def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 

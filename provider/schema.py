@@ -18,8 +18,8 @@ def _described(kind: dict[str, Any], description: str) -> dict[str, Any]:
 
 _CLUSTER_INPUTS = {
     "name": _described(_STRING, "The cluster's name: a DNS-1123 label. Changing it replaces the cluster."),
-    "runtime": _described(_STRING, "How the control plane is had: kwok (local processes)."),
-    "kubernetesVersion": _described(_STRING, "Such as v1.35.4; the pinned default, kept once the cluster exists."),
+    "runtime": _described(_STRING, "How the control plane is had: kwok (local processes) or kind (containers)."),
+    "kubernetesVersion": _described(_STRING, "Such as v1.35.4; the runtime's default, kept once the cluster exists."),
     "options": _described(_ANY, "The runtime's own options, as in the stack file's section of its name."),
     "home": _described(_STRING, "Directory of the cluster's files; $KUMULUS_HOME, or .kumulus beside the program."),
     "contents": _described(_ANY, "Names of its faults and pools, by which a preview tells what goes."),
@@ -30,7 +30,7 @@ _CLUSTER_OUTPUTS = {
     "kubeconfig": _described(_STRING, "Path of the kubeconfig file, known in previews."),
     "server": _described(_STRING, "Address of the API server."),
     "directory": _described(_STRING, "Directory of this cluster's files."),
-    "status": _described(_STRING, "running, degraded or stopped."),
+    "status": _described(_STRING, "running, degraded, stopped, or incomplete: a part of it is lost."),
     "components": _described(_STRINGS, "Each component's state."),
     "endpoints": _described(_STRINGS, "Where further services answer: prometheus, of a stack with observability."),
 }

@@ -13,6 +13,7 @@ from spec.addons import Addon, in_order
 from spec.checks import unknown_key_problems
 from spec.errors import Notice, Problem, SpecError, path_text, shown, shown_path
 from spec.expand import Flavour, pools, system_pool
+from spec.kind_network import node_ranges, real_nodes, with_room
 from spec.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
 from spec.names import dns_safe, suggest
 from spec.pools import Pool
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from spec.fault_targets import ResolvedFault
 
 CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
-_ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kwok": "kwok"}
+_ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kind": "kind", "kwok": "kwok"}
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,24 @@ def _loaded(
     faults, problems = resolved(spec, expanded)
     if problems:
         raise SpecError(problems, source)
+    if notice := _without_range(spec, expanded, prefix):
+        notices = (*notices, notice)
     return Loaded(spec, name, flavour, expanded, faults, notices, source)
+
+
+def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: tuple[str, ...]) -> Notice | None:
+    """Nodes for which a kind cluster's pod subnet has no room, as far as the stack says how large that is."""
+    if spec.runtime != "kind" or not spec.kindConfig:
+        return None
+    room = node_ranges(with_room(spec.kindConfig))
+    nodes = sum(pool.replicas for pool in expanded) + real_nodes(spec.kindConfig)
+    if room is None or nodes <= room:
+        return None
+    message = (
+        f"has address ranges for {room:,} nodes, and the stack has {nodes:,}: the others stay without one, and "
+        "kube-controller-manager keeps trying; leave podSubnet out, or write a larger one"
+    )
+    return Notice(path_text((*prefix, "kindConfig", "networking", "podSubnet")), message)
 
 
 def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:

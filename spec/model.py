@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from spec.addons import Addon, MappingOrYaml
+from spec.addons import Addon
 from spec.checks import mapping_problems, problem
 from spec.errors import Problem, Where, shown
 from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
+from spec.kind import Kind, KindConfig
 from spec.lifecycles import PodLifecycles
 from spec.observability import Observability, observability_from, observability_problems
 from spec.rules import rule_problems
@@ -95,12 +96,13 @@ class ClusterSpec(Section):
         podUsage: what pods use while they run; likewise.
         observability: what is measured; None means nothing.
         kwok: settings of the kwok runtime.
+        kind: settings of the kind runtime.
     """
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(default="", examples=["my-cluster"])
     runtime: Runtime = Field(default="kwok", examples=["kwok"])
     kubernetesVersion: Version | None = Field(default=None, examples=['"1.35.4"'])
-    kindConfig: MappingOrYaml | None = Field(
+    kindConfig: KindConfig | None = Field(
         default=None, examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"]
     )
     clusterAddons: list[Addon] = Field(default_factory=list, examples=["[{name: prometheus, chart: …, repoURL: …}]"])
@@ -118,6 +120,7 @@ class ClusterSpec(Section):
     )
     observability: Measured | None = Field(default=None, examples=["{}"])
     kwok: Kwok = Field(default_factory=Kwok, examples=["{heartbeatFactor: 5}"])
+    kind: Kind = Field(default_factory=Kind, examples=["{nodeImage: kindest/node:v1.35.4}"])
 
     @model_validator(mode="wrap")
     @classmethod

@@ -125,6 +125,12 @@ def _example(where: tuple[int | str, ...], field: FieldInfo | None) -> str:
 
 
 def _choice(value: object, field: FieldInfo | None) -> str:
-    choices = [str(choice) for choice in get_args(field.annotation)] if field else []
+    choices = [str(choice) for choice in _literals(field.annotation)] if field else []
     near = suggest(value, choices) if isinstance(value, str) else None
     return f"write {near}" if near else f"write one of {', '.join(choices)}" if choices else ""
+
+
+def _literals(annotation: Any) -> list[object]:
+    """The values of a Literal, also of one that may be None."""
+    parts = [each for each in get_args(annotation) if each is not type(None)]
+    return [value for part in parts for value in (get_args(part) or (part,))]

@@ -15,6 +15,7 @@ from provider.resources.diffing import differences, join
 from provider.runtimes.base import Observed, Recorded, Runtime, Wanted
 from provider.values import UNKNOWN, contains_unknown
 from spec.contents import is_contents
+from spec.errors import under
 from spec.names import dns_label_fault
 
 _KEYS = ("name", "runtime", "kubernetesVersion", "options", "home", "contents")
@@ -77,7 +78,7 @@ class Cluster(Resource):
             failures.append(Failure("options", "is not a mapping"))
         elif not contains_unknown(options):
             for path, remedy in runtime.problems(options).items():
-                failures.append(Failure(join("options", path), remedy))
+                failures.append(Failure(under("options", path), remedy))
         return Checked(checked, failures + _contents_failures(checked))
 
     async def foretell(
@@ -96,8 +97,9 @@ class Cluster(Resource):
             return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
         old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
         for key in sorted({*old_options, *options}):
+            replace = key in runtime.replaced_by
             found += differences(
-                join("options", key), old_options.get(key), options.get(key), replace=key in runtime.replaced_by
+                join("options", key), old_options.get(key), options.get(key), replace=replace, deep=True
             )
         # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
         gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
@@ -121,7 +123,10 @@ class Cluster(Resource):
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
-            raise ProviderError("a cluster of the kwok runtime cannot be imported; declare it and run `pulumi up`")
+            raise ProviderError(
+                "a cluster cannot be imported; declare it and run `pulumi up`, which takes a kind cluster over that is "
+                "there with `kind: {adopt: true}`"
+            )
         seen = await self._runtime(outputs).read(self._recorded(outputs), op.report)
         if seen is None:
             return None
@@ -135,7 +140,7 @@ class Cluster(Resource):
             components = _mapping(old_outputs, "components")
             for name, state in components.items():
                 if state != "running":
-                    op.report.info(f"{name} is {state} and will be started")
+                    op.report.info(f"{name} is {state} and will be {'restored' if state == 'lost' else 'started'}")
             runtime = self._runtime(inputs)
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)

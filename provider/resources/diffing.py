@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from provider.resources.base import Difference, Kind
@@ -33,20 +34,29 @@ def _steps(path: str) -> list[str]:
     ]
 
 
-def differences(path: str, old: Any, new: Any, *, replace: bool = False) -> list[Difference]:
-    """Return the differences between two values, descending into maps but taking lists whole.
+def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: bool = False) -> list[Difference]:
+    """Return the differences between two values, descending into maps.
 
     Args:
         path: the property path of both values.
         old: the recorded value; None when absent.
         new: the wanted value; None when absent. An unknown differs from everything.
         replace: whether a difference forces a replacement.
+        deep: whether to descend into lists, too, whose items are told apart by their places; they are taken whole
+            otherwise.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         found: list[Difference] = []
         for key in sorted({*old, *new}):
-            found += differences(join(path, key), old.get(key), new.get(key), replace=replace)
+            found += differences(join(path, key), old.get(key), new.get(key), replace=replace, deep=deep)
         return found
+    if deep and isinstance(old, list) and isinstance(new, list):
+        pairs = zip_longest(old, new)
+        return [
+            each
+            for index, (one, other) in enumerate(pairs)
+            for each in differences(f"{path}[{index}]", one, other, replace=replace, deep=deep)
+        ]
     if old == new:
         return []
     kind: Kind

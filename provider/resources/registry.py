@@ -10,6 +10,7 @@ from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
+from provider.runtimes.kind.runtime import KindRuntime
 from provider.runtimes.kwok.priority import Way
 from provider.runtimes.kwok.runtime import KwokRuntime
 
@@ -17,7 +18,7 @@ from provider.runtimes.kwok.runtime import KwokRuntime
 def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     connections = Connections()
-    runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(),)}
+    runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime())}
     served: list[Resource] = [
         Cluster(runtimes, connections),
         NodePool(connections, Way().cleared),

@@ -295,10 +295,21 @@ def test_options_of_the_component_are_not_handed_down_to_its_children() -> None:
     assert depending == {"kumulus:index:EmulatedCluster"}
 
 
-@pytest.mark.parametrize("runtime", ["kind", "existing"])
-def test_a_runtime_that_is_not_there_yet_is_refused_and_not_silently_another(runtime: str) -> None:
-    with pytest.raises(pulumi.RunError, match=f"runtime: {runtime} is not supported .* write runtime: kwok"):
-        run(emulated(spec(runtime=runtime)))
+def test_a_runtime_that_is_not_there_yet_is_refused_and_not_silently_another() -> None:
+    with pytest.raises(pulumi.RunError, match=r"runtime: existing is not supported .* write runtime: kwok or kind"):
+        run(emulated(spec(runtime="existing")))
+
+
+def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
+    config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "nodes": [{"role": "control-plane"}]}
+    settings = {"nodeImage": "example.com/node:v1", "wait": "5m"}
+    program = run(emulated(spec(runtime="kind", kindConfig=config, kind=settings, clusterAddons=[ADDON])))
+    cluster = program.only(CLUSTER)
+    assert cluster.parent == "kumulus:index:KindCluster::dev"
+    assert (cluster.inputs["runtime"], cluster.inputs["options"]) == ("kind", {**settings, "kindConfig": config})
+    # Real nodes run the add-ons: no pool stands in for them, and nobody says that they are emulated.
+    assert "system" not in {pool.inputs["name"] for pool in program.of_type(POOL).values()}
+    assert not any("emulated" in line for line in program.said)
 
 
 def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:

@@ -66,3 +66,15 @@ def test_an_unknown_inside_a_map_is_a_difference_there_only() -> None:
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x) | st.lists(x)))
 def test_a_value_does_not_differ_from_itself(value: Any) -> None:
     assert differences("a", value, value) == []
+
+
+def test_lists_are_descended_into_where_that_is_asked_for() -> None:
+    old, new = {"n": [{"a": 1}, {"b": 1}]}, {"n": [{"a": 2}, {"b": 1}, {"c": 1}]}
+
+    def kinds(found: list[Difference]) -> dict[str, str]:
+        return {each.path: each.kind for each in found}
+
+    assert kinds(differences("o", old, new)) == {"o.n": "update"}
+    found = differences("o", old, new, replace=True, deep=True)
+    assert kinds(found) == {"o.n[0].a": "update-replace", "o.n[2]": "add-replace"}
+    assert kinds(differences("o", new, old, deep=True)) == {"o.n[0].a": "update", "o.n[2]": "delete"}

@@ -26,7 +26,7 @@ ADDON = {"name": "queue", "chart": "oci://example.com/queue"}
 KEMU = """\
 kind: ClusterConfig
 spec:
-  kindConfig: "kind: Cluster"
+  kindConfig: "{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"
   clusterAddons: [{name: queue, chart: "oci://example.com/queue"}]
   nodeGroups:
     - name: a100
@@ -124,7 +124,7 @@ def test_a_name_in_the_file_is_the_clusters() -> None:
 def test_the_stack_can_override_the_files_runtime(kemu: Path) -> None:
     assert read({"cluster": CLUSTER, "runtime": "kind"}).spec.runtime == "kind"
     assert read({"clusterConfig": "kemu.yaml"}, kemu).spec.runtime == "kwok"
-    assert read({"clusterConfig": "kemu.yaml", "runtime": "kind"}, kemu).spec.kindConfig == {"kind": "Cluster"}
+    assert read({"clusterConfig": "kemu.yaml", "runtime": "kind"}, kemu).spec.kindConfig["kind"] == "Cluster"
     assert read({"cluster": CLUSTER, "runtime": "kind"}, runtime="existing").spec.runtime == "existing"
 
 

@@ -78,8 +78,9 @@ def test_kwok_settings_are_the_clusters_options() -> None:
 
 
 def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
-    for written in ({"kind": "Cluster"}, "kind: Cluster\n"):
-        assert ClusterSpec.checked({"runtime": "kind", "kindConfig": written}).kindConfig == {"kind": "Cluster"}
+    config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
+    for written in (config, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"):
+        assert ClusterSpec.checked({"runtime": "kind", "kindConfig": written}).kindConfig == config
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,8 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ({"kubernetesVersion": 1.35}, "kubernetesVersion", '"1.35.4"'),
         ({"kubernetesVersion": "1.35"}, "kubernetesVersion", "not a whole Kubernetes version"),
         ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
-        ({"kindConfig": "kind: Cluster"}, "kindConfig", "write runtime: kind"),
+        ({"kindConfig": ""}, "kindConfig", "write runtime: kind"),
+        ({"kind": {"wait": "5m"}}, "kind", "write runtime: kind"),
         ({"runtime": "kind", "kindConfig": "a: [1"}, "kindConfig", "line 1, column"),
         ({"runtime": "kind", "kindConfig": [1]}, "kindConfig", "write a mapping"),
         ({"runtime": "kind", "kwok": {"heartbeatFactor": 5}}, "kwok", "write runtime: kwok"),

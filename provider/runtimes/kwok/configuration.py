@@ -12,6 +12,7 @@ import toolchain
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok import monitoring, usage
 from provider.runtimes.kwok.stages import stages
+from spec.errors import path_text
 from spec.observability import observability_problems
 from spec.quantity import QuantityError, parse
 
@@ -59,9 +60,9 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
             # Its places are below the option: `observability.retention`.
             found |= {each.path: f"{each.message}; {each.remedy}" for each in observability_problems((key,), value)}
         elif key not in _CHECKS:
-            found[key] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
+            found[path_text((key,))] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
         elif value is not None and (wrong := _CHECKS[key](value)):
-            found[key] = wrong
+            found[path_text((key,))] = wrong
     return found
 
 

@@ -1,0 +1,106 @@
+"""Run kind and container tools, without a shell, and so that nothing of them outlives the call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+_LINES_KEPT = 60
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended.
+
+    Attributes:
+        code: its exit code.
+        stdout: what it printed.
+        stderr: the last lines of what it said besides.
+    """
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Stopped(Exception):
+    """The user cancelled; the command was ended."""
+
+
+class TookTooLong(Exception):
+    """The command did not end in time; it was ended."""
+
+
+async def run(
+    *arguments: str,
+    timeout: float,
+    environment: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> Ended:
+    """Run a command and wait for its end.
+
+    Args:
+        arguments: the executable and its arguments.
+        timeout: seconds.
+        environment: all its variables; those of this process when None.
+        on_line: called with every line of its standard error.
+        stop: ends the command when it is set.
+
+    Raises:
+        FileNotFoundError: there is no such executable.
+        Stopped: ``stop`` was set.
+        TookTooLong: it did not end in time.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        umask=0o077,
+        # A Ctrl-C in the terminal is for the engine, which tells us; and what the command starts ends with it.
+        start_new_session=True,
+        limit=1 << 20,
+    )
+    saying = asyncio.create_task(_output(process, on_line))
+    stopping = asyncio.create_task(stop.wait()) if stop else None
+    try:
+        waiting = {saying, stopping} if stopping else {saying}
+        done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if saying in done:
+            return saying.result()
+        raise Stopped if stopping in done else TookTooLong
+    finally:
+        if stopping:
+            stopping.cancel()
+        saying.cancel()
+        _end(process)
+
+
+async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], None] | None) -> Ended:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    printed = asyncio.create_task(process.stdout.read())
+    said: list[str] = []
+    try:
+        async for raw in process.stderr:
+            line = raw.decode(errors="replace").rstrip()
+            said.append(line)
+            del said[:-_LINES_KEPT]
+            if on_line:
+                on_line(line)
+        return Ended(await process.wait(), (await printed).decode(errors="replace"), "\n".join(said))
+    finally:
+        printed.cancel()
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill what still runs of the command's session."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

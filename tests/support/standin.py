@@ -1,0 +1,148 @@
+"""A `docker` and a `kind` that do as a test says, for outcomes of theirs that cannot be had otherwise.
+
+Both keep "containers" in one file; what they are asked is written down, a line for each call.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_DOCKER = """
+what, rest = arguments[0], arguments[1:]
+answer(what)
+nodes = state["nodes"]
+if what == "ps":
+    label = [each.rpartition("=")[2] for each in rest if each.startswith("label=")]
+    print("\\n".join(n["id"] for n in nodes.values() if not label or n["cluster"] == label[0]))
+elif what == "inspect":
+    print(json.dumps([
+        {"Id": n["id"], "Name": "/" + name, "State": {"Status": n["state"]},
+         "Config": {"Labels": {"io.x-k8s.kind.role": n["role"], "io.x-k8s.kind.cluster": n["cluster"]}}}
+        for name, n in nodes.items() if n["id"] in rest]))
+elif what in ("start", "unpause", "restart"):
+    for n in nodes.values():
+        if n["id"] in rest:
+            n["state"] = "running"
+save()
+"""
+
+_KIND = """
+name = arguments[arguments.index("--name") + 1]
+what = arguments[0]
+if what == "create":
+    for step in ("Ensuring node image (kindest/node:v1) ", "Preparing nodes "):
+        print(f" • {step} ...", file=sys.stderr, flush=True)
+    state["nodes"][name + "-control-plane"] = {
+        "id": str(state["next"]), "role": "control-plane", "state": "running", "cluster": name}
+    state["next"] += 1
+    save()
+    answer(what)
+    path = arguments[arguments.index("--kubeconfig") + 1]
+    open(path, "w").write(state["kubeconfig"])
+elif what == "delete":
+    answer(what)
+    state["nodes"] = {key: n for key, n in state["nodes"].items() if n["cluster"] != name}
+    save()
+elif what == "get":
+    answer(what)
+    print(state["kubeconfig"])
+"""
+
+_COMMON = """#!{python}
+import json, os, sys, time
+file = {file!r}
+state = json.load(open(file))
+arguments = sys.argv[1:]
+open(file + ".asked", "a").write({name!r} + " " + " ".join(arguments) + "\\n")
+def save():
+    json.dump(state, open(file + ".new", "w")); os.replace(file + ".new", file)
+def answer(what):
+    told = state["answers"].get({name!r} + " " + what)
+    if told:
+        time.sleep(told.get("seconds", 0))
+        print(told.get("says", ""), file=sys.stderr, flush=True)
+        if told.get("code", 1):
+            sys.exit(told.get("code", 1))
+"""
+
+
+@dataclass
+class StandIn:
+    """Their directory, to be put on PATH, and what they know.
+
+    Args:
+        directory: an empty one.
+    """
+
+    directory: Path
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir()
+        self._file = self.directory / "state.json"
+        self._write({"nodes": {}, "answers": {}, "next": 100, "kubeconfig": ""})
+        for name, body in (("docker", _DOCKER), ("kind", _KIND)):
+            script = self.directory / name
+            script.write_text(_COMMON.format(python=sys.executable, file=str(self._file), name=name) + body)
+            script.chmod(script.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def kind(self) -> str:
+        return str(self.directory / "kind")
+
+    @property
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """The containers, by name."""
+        return dict(self._read()["nodes"])
+
+    def asked(self) -> list[str]:
+        """Every call so far."""
+        try:
+            return Path(f"{self._file}.asked").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def answers(self, command: str, says: str = "", *, code: int = 1, seconds: float = 0.0) -> None:
+        """Let a command such as ``kind create`` say something, take its time, and fail unless ``code`` is 0."""
+        state = self._read()
+        state["answers"][command] = {"says": says, "code": code, "seconds": seconds}
+        self._write(state)
+
+    def add(self, cluster: str, container: str, role: str = "control-plane", state: str = "running") -> None:
+        """Add a container that somebody else made."""
+        found = self._read()
+        found["nodes"][f"{cluster}-{role}"] = {"id": container, "role": role, "state": state, "cluster": cluster}
+        self._write(found)
+
+    def remove(self, *nodes: str) -> None:
+        """Remove containers by name; all of them when none is named."""
+        found = self._read()
+        found["nodes"] = {name: node for name, node in found["nodes"].items() if nodes and name not in nodes}
+        self._write(found)
+
+    def set_state(self, state: str, *nodes: str) -> None:
+        """Change the state of containers by name; of all of them when none is named."""
+        found = self._read()
+        for name, node in found["nodes"].items():
+            if name in nodes or not nodes:
+                node["state"] = state
+        self._write(found)
+
+    def serves(self, address: str) -> None:
+        """The API server that the kubeconfig of every cluster names."""
+        cluster = {"name": "c", "cluster": {"server": address}}
+        context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+        user = {"name": "u", "user": {"token": "t"}}
+        document = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"}
+        self._write({**self._read(), "kubeconfig": json.dumps(document)})
+
+    def _read(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._file.read_text())
+        return found
+
+    def _write(self, state: dict[str, Any]) -> None:
+        self._file.write_text(json.dumps(state))

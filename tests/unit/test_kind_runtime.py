@@ -1,0 +1,476 @@
+"""The kind runtime where its tools fail or are not there, and whose clusters it touches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import stat
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from provider.errors import ProviderError
+from provider.runtimes.base import Observed, Recorded, Wanted
+from provider.runtimes.kind import containers, creating
+from provider.runtimes.kind import runtime as kind
+from provider.runtimes.kind.runtime import KindRuntime
+from tests.support.apiserver import listening
+from tests.support.standin import StandIn
+
+CONFIG = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
+ME = "this stack"
+
+
+@dataclass
+class Said:
+    statuses: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        self.statuses.append(message)
+
+    def info(self, message: str) -> None:
+        self.messages.append(message)
+
+    warn = info
+
+
+@dataclass
+class Bench:
+    """The runtime with stand-ins for docker and kind, and an API server whose answers a test decides on."""
+
+    tools: StandIn
+    home: Path
+    uid: str = "uid-1"
+    ready: bool = True
+    answers: bool = True
+    said: Said = field(default_factory=Said)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if not self.answers:
+            return web.Response(status=503)
+        if request.path == "/api/v1/nodes":
+            condition = {"type": "Ready", "status": str(self.ready), "message": "cni plugin not initialized"}
+            return web.json_response({"items": [{"metadata": {"name": "n"}, "status": {"conditions": [condition]}}]})
+        return web.json_response({"metadata": {"uid": self.uid}})
+
+    def wanted(self, owner: str = ME, version: str = "", **options: Any) -> Wanted:
+        return Wanted("dev", owner, str(self.home), version, options)
+
+    async def create(self, owner: str = ME, version: str = "", **options: Any) -> Observed:
+        return await KindRuntime().create(self.wanted(owner, version, **options), self.said, self.stop)
+
+    async def node_is_made(self) -> None:
+        """Wait until kind has come so far."""
+        while "dev-control-plane" not in self.tools.nodes:  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.02)
+
+    async def refused(self, owner: str = ME, **options: Any) -> str:
+        """What a creation that fails is told; it has to leave nothing."""
+        with pytest.raises(ProviderError) as raised:
+            await self.create(owner, **options)
+        return str(raised.value)
+
+    async def read(self, seen: Observed, owner: str = ME) -> Observed | None:
+        return await KindRuntime().read(self.recorded(seen, owner), self.said)
+
+    async def repair(self, seen: Observed) -> Observed:
+        return await KindRuntime().repair(self.wanted(), seen.identity, self.said)
+
+    async def delete(self, seen: Observed, owner: str = ME) -> None:
+        await KindRuntime().delete(self.recorded(seen, owner), self.said)
+
+    def recorded(self, seen: Observed, owner: str = ME) -> Recorded:
+        return Recorded.of(self.wanted(owner), seen)
+
+    @property
+    def directory(self) -> Path:
+        return self.home / "clusters" / "dev"
+
+    def note(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads((self.directory / "kumulus.json").read_text())
+        return found
+
+    def left(self) -> list[str]:
+        """What there is of the cluster: containers and files."""
+        return [*self.tools.nodes, *(str(each) for each in self.home.rglob("*") if each.is_file())]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    tools = StandIn(tmp_path / "bin")
+    made = Bench(tools, tmp_path / "home")
+    monkeypatch.setenv("PATH", f"{tools.directory}:{os.environ['PATH']}")
+    monkeypatch.delenv("KIND_EXPERIMENTAL_PROVIDER", raising=False)
+    monkeypatch.setattr(creating, "executable", lambda: tools.kind)
+    async with listening(made.handle) as address:
+        tools.serves(address)
+        yield made
+
+
+# --- tools that fail or are not there --------------------------------------------------------------------------------
+
+
+async def test_without_docker_the_message_names_the_ways_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    said = await bench.refused()
+    assert said.startswith("docker is not installed, and the nodes of the runtime kind are its containers; ")
+    assert "kind.provider: podman" in said
+    assert "runtime: kwok" in said
+    assert not bench.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+            "Docker's engine does not run: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. "
+            "Is the docker daemon running?; start it (`systemctl start docker`)",
+        ),
+        (
+            "failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct",
+            "Docker's engine does not run: failed to connect",
+        ),
+        (
+            "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock",
+            "Docker may not be used by this user: permission denied while trying to connect to the docker API at "
+            "unix:///var/run/docker.sock; add the user to the group docker",
+        ),
+        ("flag provided but not defined: -last", "`docker ps` failed: flag provided but not defined: -last"),
+    ],
+)
+async def test_an_engine_that_cannot_be_used_is_told_with_what_to_do(bench: Bench, says: str, told: str) -> None:
+    bench.tools.answers("docker ps", says)
+    assert (await bench.refused()).startswith(told)
+    assert not bench.home.exists()
+    assert not [call for call in bench.tools.asked() if call.startswith("kind")]
+
+
+async def test_the_engine_s_end_is_told_by_the_real_docker(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bench.tools.directory / "docker").unlink()
+    if shutil.which("docker") is None:
+        pytest.skip("docker is not installed")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    assert (await bench.refused()).startswith("Docker's engine does not run: ")
+
+
+async def test_an_engine_that_hangs_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers.Engine._run, "__kwdefaults__", {"timeout": 0.3})
+    bench.tools.answers("docker ps", seconds=60)
+    assert "Docker does not answer: `docker ps` took more than 0 s; restart its engine" in await bench.refused()
+
+
+async def test_kind_that_is_missing_is_told_with_how_to_get_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    import toolchain
+
+    def find(tool: str) -> Path:
+        raise toolchain.ToolMissing(f"{tool} v0.33.0 is missing\n  To get it: ./kumulus tools --with kind")
+
+    monkeypatch.undo()
+    monkeypatch.setattr(toolchain, "find", find)
+    said = await bench.refused()
+    assert said.startswith("the runtime kind needs kind: kind v0.33.0 is missing")
+    assert "./kumulus tools --with kind" in said
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (
+            'ERROR: failed to create cluster: failed to pull image "kindest/node:v9": command "docker pull '
+            'kindest/node:v9" failed with error: exit status 1\n\nCommand Output: Error response from daemon: '
+            'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host',
+            "the node image kindest/node:v9 cannot be pulled: Error response from daemon: Get "
+            '"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host; check its name',
+        ),
+        (
+            "ERROR: failed to create cluster: unable to decode config: yaml: unmarshal errors:\n"
+            "  line 4: cannot unmarshal !!str `many` into int32",
+            "kindConfig: kind cannot read it: cannot unmarshal !!str `many` into int32 (at 'podSubnet: 100.64.0.0/10')"
+            "; correct it in the stack file",
+        ),
+        (
+            "ERROR: failed to create cluster: [invalid ipFamily: ipv5, must have at least one control-plane node]",
+            "kindConfig: [invalid ipFamily: ipv5, must have at least one control-plane node]; correct it in the stack",
+        ),
+        (
+            'ERROR: failed to create cluster: command "docker run --name dev-control-plane --hostname '
+            'dev-control-plane --label io.x-k8s.kind.role=control-plane img@sha256:1" failed with error: exit status '
+            "125\n\nCommand Output: docker: Error response from daemon: driver failed programming external "
+            "connectivity: Bind for 127.0.0.1:6443 failed: port is already allocated.",
+            "the address 127.0.0.1:6443 is in use on this machine; write another port in kindConfig",
+        ),
+        (
+            'ERROR: failed to create cluster: failed to init node with kubeadm: command "docker exec --privileged '
+            'dev-control-plane kubeadm init --config=/kind/kubeadm.conf --v=6" failed with error: exit status 1\n\n'
+            "Command Output: I1121 11:00:00 initconfiguration.go:261] loading configuration\n"
+            "error execution phase wait-control-plane: timed out",
+            "kind could not make the cluster: failed to init node with kubeadm: docker exec: exit status 1: "
+            "error execution phase wait-control-plane: timed out",
+        ),
+        ("Killed", "kind could not make the cluster: it ended with exit code 1: Killed"),
+    ],
+)
+async def test_what_kind_says_becomes_a_line_with_a_remedy_and_nothing_is_left(
+    bench: Bench, says: str, told: str
+) -> None:
+    bench.tools.answers("kind create", says)
+    said = await bench.refused(kindConfig=CONFIG)
+    assert said.startswith(told)
+    assert len(said) < 700
+    assert bench.left() == []
+
+
+async def test_nodes_that_do_not_become_ready_are_told_with_their_reason(bench: Bench) -> None:
+    bench.ready = False
+    said = await bench.refused(wait="1s")
+    assert "1 of cluster dev's nodes did not become ready within 1 s (n: cni plugin not initialized)" in said
+    assert "kind.wait can be longer" in said
+    assert bench.left() == []
+
+
+async def test_without_kind_s_own_network_nodes_are_not_waited_for(bench: Bench) -> None:
+    bench.ready = False
+    seen = await bench.create(kindConfig={**CONFIG, "networking": {"disableDefaultCNI": True}}, wait="1s")
+    assert seen.health == "running"
+
+
+# --- what kind is given ----------------------------------------------------------------------------------------------
+
+
+async def test_kind_gets_the_stack_s_configuration_and_its_image(bench: Bench) -> None:
+    nodes = [{"role": "control-plane", "image": "own:1"}]
+    config = {**CONFIG, "nodes": nodes, "networking": {"podSubnet": "10.1.0.0/16"}}
+    seen = await bench.create(kindConfig=config, nodeImage="example.com/node:v1")
+    assert yaml.safe_load((bench.directory / "kind.yaml").read_text()) == config
+    (call,) = [each for each in bench.tools.asked() if each.startswith("kind create")]
+    assert call.endswith(f"--kubeconfig {seen.kubeconfig} --image example.com/node:v1")
+    assert bench.said.statuses[:2] == ["kind: ensuring node image (kindest/node:v1)", "kind: preparing nodes"]
+    assert [mode(Path(seen.kubeconfig)), mode(bench.directory)] == [0o600, 0o700]
+
+
+@pytest.mark.parametrize(("version", "flag"), [("v1.35.4", "--image kindest/node:v1.35.4"), ("", "kubeconfig.yaml")])
+async def test_a_kubernetes_version_is_a_node_image_and_none_is_kind_s_own(
+    bench: Bench, version: str, flag: str
+) -> None:
+    await bench.create(version=version)
+    (call,) = [each for each in bench.tools.asked() if each.startswith("kind create")]
+    assert call.endswith(flag)
+
+
+# --- whose cluster it is ---------------------------------------------------------------------------------------------
+
+
+async def test_somebody_else_s_cluster_is_refused_and_left_alone(bench: Bench) -> None:
+    bench.tools.add("dev", "7")
+    said = await bench.refused()
+    assert "a kind cluster named 'dev' that this stack did not make is there (dev-control-plane)" in said
+    assert "kind: {adopt: true}" in said
+    assert "runtime: existing" in said
+    assert list(bench.tools.nodes) == ["dev-control-plane"]
+    assert not bench.directory.exists()
+
+
+async def test_a_cluster_is_adopted_when_the_stack_says_so_and_then_deleted_with_it(bench: Bench) -> None:
+    bench.tools.add("dev", "7", state="exited")
+    seen = await bench.create(adopt=True)
+    assert (seen.identity, seen.health) == ("uid-1", "running")
+    assert not [call for call in bench.tools.asked() if call.startswith("kind create")]
+    assert "is taken over" in bench.said.messages[0]
+    assert await bench.read(seen) == seen
+    await bench.delete(seen)
+    assert bench.left() == []
+
+
+async def test_an_adoption_that_fails_takes_nothing_over(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kind, "_STARTING", 0.2)
+    bench.tools.add("dev", "7")
+    bench.answers = False
+    assert "does not answer" in await bench.refused(adopt=True)
+    assert list(bench.tools.nodes) == ["dev-control-plane"]
+    assert not bench.directory.exists()
+
+
+async def test_another_stack_s_cluster_is_refused_and_never_deleted(bench: Bench) -> None:
+    seen = await bench.create()
+    assert "(made by this stack)" in await bench.refused("another stack", adopt=True)
+    await bench.delete(seen, "another stack")
+    assert bench.said.messages == [f"{bench.directory} now belongs to this stack; it is left alone"]
+    assert await bench.read(seen) == seen
+
+
+async def test_a_cluster_made_anew_by_hand_is_not_ours_and_is_not_deleted(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.tools.remove()
+    bench.tools.add("dev", "7")
+    assert await bench.read(seen) is None
+    assert "another kind cluster named dev stands in the place of this stack's" in bench.said.messages[-1]
+    with pytest.raises(ProviderError, match="up --refresh"):
+        await bench.repair(seen)
+    await bench.delete(seen)
+    assert "is not the one this stack made; it is left alone" in bench.said.messages[-1]
+    assert [node["id"] for node in bench.tools.nodes.values()] == ["7"]
+    assert not bench.directory.exists()
+
+
+async def test_a_cluster_with_another_identity_is_another_cluster(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.uid = "uid-2"
+    assert await bench.read(seen) is None
+
+
+async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_restored(bench: Bench) -> None:
+    seen = await bench.create()
+    for file in bench.directory.iterdir():
+        file.unlink()
+    bench.directory.rmdir()
+    found = await bench.read(seen)
+    assert found is not None
+    assert (found.health, found.components["kubeconfig"]) == ("degraded", "lost")
+    assert await bench.repair(seen) == seen
+    assert await bench.read(seen) == seen
+    for file in bench.directory.iterdir():
+        file.unlink()
+    await bench.delete(seen)
+    assert bench.tools.nodes == {}
+
+
+async def test_a_cluster_whose_files_are_lost_and_that_is_another_is_left_alone(bench: Bench) -> None:
+    seen = replace(await bench.create(), identity="uid-0")
+    for file in bench.directory.iterdir():
+        file.unlink()
+    assert await bench.read(seen) is None
+    assert "left alone" in bench.said.messages[-1]
+    await bench.delete(seen)
+    assert list(bench.tools.nodes) == ["dev-control-plane"]
+
+
+# --- read and repair -------------------------------------------------------------------------------------------------
+
+
+async def test_a_cluster_that_is_gone_is_none_and_a_lost_node_makes_it_incomplete(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.tools.add("other", "8", "worker")
+    note = bench.note()
+    made = {**json.loads(note["containers"]), "dev-worker": "9"}
+    (bench.directory / "kumulus.json").write_text(json.dumps({**note, "containers": json.dumps(made)}))
+    found = await bench.read(seen)
+    assert found is not None
+    assert (found.health, found.components["dev-worker"]) == ("incomplete", "missing")
+    bench.tools.remove("dev-control-plane")
+    assert await bench.read(seen) is None
+
+
+@pytest.mark.parametrize(("state", "component"), [("exited", "stopped"), ("paused", "paused"), ("created", "stopped")])
+async def test_nodes_that_do_not_run_are_started(bench: Bench, state: str, component: str) -> None:
+    seen = await bench.create()
+    bench.tools.set_state(state)
+    found = await bench.read(seen)
+    assert found is not None
+    assert (found.health, found.components["dev-control-plane"]) == ("stopped", component)
+    assert await bench.repair(seen) == seen
+
+
+async def test_a_server_that_is_silent_is_restarted_and_given_up_on_in_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kind._ANSWERING + kind._RESTARTED < 45
+    assert kind._STARTING <= 45
+    seen = await bench.create()
+    bench.answers = False
+    found = await bench.read(seen)
+    assert found is not None
+    assert (found.health, found.components["kube-apiserver"]) == ("degraded", "unhealthy")
+    monkeypatch.setattr(kind, "_ANSWERING", 0.2)
+    monkeypatch.setattr(kind, "_RESTARTED", 0.2)
+    with pytest.raises(ProviderError, match=r"does not answer within 0 s: .*docker logs dev-control-plane"):
+        await bench.repair(seen)
+    assert [call for call in bench.tools.asked() if call.startswith("docker restart")]
+    bench.answers = True
+    assert await bench.repair(seen) == seen
+
+
+async def test_an_engine_that_ended_is_an_error_for_every_operation(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.tools.answers("docker ps", "Cannot connect to the Docker daemon")
+    for work in (bench.read, bench.repair):
+        with pytest.raises(ProviderError, match="Docker's engine does not run"):
+            await work(seen)
+    with pytest.raises(ProviderError, match=r"does not run.*\n.*pulumi state delete"):
+        await bench.delete(seen)
+
+
+# --- killed and cancelled --------------------------------------------------------------------------------------------
+
+
+async def test_cancelling_ends_kind_and_leaves_nothing(bench: Bench) -> None:
+    bench.tools.answers("kind create", seconds=60)
+    work = asyncio.create_task(bench.create())
+    await bench.node_is_made()
+    bench.stop.set()
+    with pytest.raises(ProviderError, match="cancelled while kind was making cluster dev; nothing of it is left"):
+        await asyncio.wait_for(work, 20)
+    assert bench.left() == []
+
+
+async def test_a_call_that_is_cancelled_leaves_nothing_either(bench: Bench) -> None:
+    bench.tools.answers("kind create", seconds=60)
+    work = asyncio.create_task(bench.create())
+    await bench.node_is_made()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert bench.left() == []
+
+
+async def test_what_a_killed_create_left_is_removed_by_the_next(bench: Bench) -> None:
+    killed = f"""
+import asyncio
+from unittest.mock import Mock
+from provider.runtimes.base import Wanted
+from provider.runtimes.kind import creating
+from provider.runtimes.kind.runtime import KindRuntime
+creating.executable = lambda: {bench.tools.kind!r}
+wanted = Wanted("dev", {ME!r}, {str(bench.home)!r}, "", {{}})
+asyncio.run(KindRuntime().create(wanted, Mock(), asyncio.Event()))
+"""
+    bench.tools.answers("kind create", seconds=60)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", killed)
+    await bench.node_is_made()
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    assert bench.note()["state"] == "creating"
+    assert KindRuntime().removed(str(bench.directory)) is False
+    bench.tools.answers("kind create", code=0)
+    seen = await bench.create()
+    assert seen.health == "running"
+    assert [node["id"] for node in bench.tools.nodes.values()] == ["101"]
+    assert len([call for call in bench.tools.asked() if call.startswith("kind delete")]) == 1
+
+
+async def test_a_removal_that_was_begun_is_seen_without_asking_anybody_and_gone_on_with(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.tools.answers("kind delete", "ERROR: failed to delete cluster: no space left")
+    with pytest.raises(ProviderError, match=r"kind could not delete cluster dev: .*no space left"):
+        await bench.delete(seen)
+    assert KindRuntime().removed(seen.directory)
+    bench.tools.answers("kind delete", code=0)
+    await bench.delete(seen)
+    assert KindRuntime().removed(seen.directory)
+    assert bench.left() == []
+    await bench.delete(seen)
