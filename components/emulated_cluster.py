@@ -76,7 +76,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             kubernetes_version=spec.kubernetesVersion,
             options=_options(loaded),
             contents=_contents(loaded),
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, aliases=_other_runtimes(spec.runtime)),
         )
         self.groups = [
             KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self))
@@ -205,6 +205,11 @@ class EmulatedCluster(pulumi.ComponentResource):
 
 
 _CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster)}
+
+
+def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
+    """What the cluster was called with another runtime: it is replaced, the old one first, as they share a place."""
+    return [pulumi.Alias(type_=each.token) for each in _CLUSTERS.values() if each.runtime != runtime]
 
 
 def _options(loaded: Loaded) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class Registered:
     provider: str
     delete_before_replace: bool
     frames: int
+    formerly: set[str]
 
 
 @dataclass
@@ -113,6 +114,7 @@ class Monitor(mocks.MockMonitor):
                     provider=short(request.provider),
                     delete_before_replace=request.deleteBeforeReplace,
                     frames=len(request.stackTrace.frames),
+                    formerly={each.spec.type for each in request.aliases},
                 )
             )
         return answer
@@ -298,6 +300,12 @@ def test_options_of_the_component_are_not_handed_down_to_its_children() -> None:
 def test_a_runtime_that_is_not_there_yet_is_refused_and_not_silently_another() -> None:
     with pytest.raises(pulumi.RunError, match=r"runtime: existing is not supported .* write runtime: kwok or kind"):
         run(emulated(spec(runtime="existing")))
+
+
+def test_a_cluster_of_another_runtime_is_the_same_resource_and_so_replaced() -> None:
+    tokens = {"kwok": "kumulus:index:KwokCluster", "kind": "kumulus:index:KindCluster"}
+    for runtime, token in tokens.items():
+        assert run(emulated(spec(runtime=runtime))).only(token).formerly >= set(tokens.values()) - {token}
 
 
 def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
