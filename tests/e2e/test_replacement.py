@@ -63,3 +63,14 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
         assert project.api().get("/version")["gitVersion"] == f"v{value}"
     assert len(project.processes()) == 5
     project.preview("--refresh", "--expect-no-changes")
+
+
+def test_another_runtime_is_previewed_as_a_replacement_of_the_same_cluster(fleet: Fleet) -> None:
+    as_up, fleet.cluster["runtime"] = fleet.cluster.get("runtime", "kwok"), "kind"
+    fleet.write()
+    steps = fleet.project.foresee().by_name
+    fleet.cluster["runtime"] = as_up
+    fleet.write()
+    assert {name for name, step in steps.items() if step.op != "replace"} == set()
+    assert len(steps) == 11, "the cluster, its lifetime and its nine pools"
+    assert steps["quickstart-control-plane"].kinds["runtime"] == "update-replace"
