@@ -28,17 +28,20 @@ def running(directory: Path) -> dict[str, list[int]]:
     return found
 
 
-def naming(argument: str) -> list[int]:
-    """Return the pids of the processes that were started with this argument, such as a path of ours.
+def naming(program: str, argument: str) -> list[int]:
+    """Return the pids of a program's processes that were started with this argument, such as a path of ours.
 
     Args:
+        program: the executable's file name; that of a script counts as well.
         argument: one whole argument of the command line.
     """
-    return [
-        process.pid
-        for process in psutil.process_iter(["cmdline", "status"])
-        if argument in (process.info["cmdline"] or [])[1:] and process.info["status"] != psutil.STATUS_ZOMBIE
-    ]
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = process.info["cmdline"] or []
+        called = {Path(each).name for each in command[:2]}
+        if program in called and argument in command[1:] and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
 
 
 def end(pids: list[int], timeout: float = 10.0) -> None:

@@ -68,6 +68,10 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
+    kind = raw.get("kind")
+    if runtime == "kind" and isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
+        message = "has no effect beside kind.nodeImage, which is of one version"
+        yield problem(("kubernetesVersion",), message, "leave one of the two out")
 
 
 def _ports(raw: Mapping[str, object]) -> Found:

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from aiohttp import web
 
+from host import processes
 from provider.errors import ProviderError
 from provider.runtimes.base import Observed, Recorded, Wanted
 from provider.runtimes.kind import containers, creating
@@ -428,6 +430,18 @@ async def test_cancelling_ends_kind_and_leaves_nothing(bench: Bench) -> None:
     assert bench.left() == []
 
 
+async def test_what_could_not_be_removed_is_told_and_removed_by_the_next(bench: Bench) -> None:
+    bench.tools.answers("kind create", "ERROR: failed to create cluster: out of luck")
+    bench.tools.answers("kind delete", "ERROR: failed to delete nodes: the engine ended")
+    said = await bench.refused()
+    assert said.startswith("kind could not make the cluster: out of luck\n  What there is of it stays until the next")
+    assert bench.note()["state"] == "creating"
+    for command in ("kind create", "kind delete"):
+        bench.tools.answers(command, code=0)
+    await bench.create()
+    assert len(bench.tools.nodes) == 1
+
+
 async def test_a_call_that_is_cancelled_leaves_nothing_either(bench: Bench) -> None:
     bench.tools.answers("kind create", seconds=60)
     work = asyncio.create_task(bench.create())
@@ -454,10 +468,16 @@ asyncio.run(KindRuntime().create(wanted, Mock(), asyncio.Event()))
     await bench.node_is_made()
     process.send_signal(signal.SIGKILL)
     await process.wait()
+    (orphan,) = processes.naming("kind", f"{bench.directory}/kubeconfig.yaml")
+    user = await asyncio.create_subprocess_exec("sh", "-c", "sleep 60; true", f"{bench.directory}/kubeconfig.yaml")
     assert bench.note()["state"] == "creating"
     assert KindRuntime().removed(str(bench.directory)) is False
     bench.tools.answers("kind create", code=0)
     seen = await bench.create()
+    assert not psutil.pid_exists(orphan) or psutil.Process(orphan).status() == psutil.STATUS_ZOMBIE
+    assert user.returncode is None, "what somebody does with the kubeconfig is not ours to end"
+    user.kill()
+    await user.wait()
     assert seen.health == "running"
     assert [node["id"] for node in bench.tools.nodes.values()] == ["101"]
     assert len([call for call in bench.tools.asked() if call.startswith("kind delete")]) == 1

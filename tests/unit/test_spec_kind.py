@@ -93,6 +93,13 @@ def test_mistakes_in_the_section_are_told(section: dict[str, Any], path: str, sa
     assert [each.path for each in options_problems(section)] == [path]
 
 
+def test_a_version_beside_an_image_is_told_to_have_no_effect() -> None:
+    found = told(kubernetesVersion="1.35.4", kind={"nodeImage": "example.com/node:v1"})
+    assert found == {
+        "kubernetesVersion": "has no effect beside kind.nodeImage, which is of one version; leave one of the two out"
+    }
+
+
 def test_what_is_set_becomes_the_clusters_options() -> None:
     settings = {"nodeImage": "localhost:5000/node@sha256:ab", "provider": "podman", "wait": "90s", "adopt": True}
     assert ClusterSpec.checked({"runtime": "kind", "kind": settings}).kind.options() == settings

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 _LINES_KEPT = 60
+_ENDING = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,10 @@ async def run(
     finally:
         if stopping:
             stopping.cancel()
-        saying.cancel()
-        _end(process)
+        if not saying.done():
+            _end(process)
+            await asyncio.wait({saying}, timeout=_ENDING)
+            saying.cancel()
 
 
 async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], None] | None) -> Ended:

@@ -81,6 +81,13 @@ class Engine:
         Raises:
             ProviderError: the engine could not be asked.
         """
+        try:
+            return await self._nodes(cluster)
+        except ProviderError:
+            # Of those that were listed one may be gone when it is looked at.
+            return await self._nodes(cluster)
+
+    async def _nodes(self, cluster: str) -> list[Node]:
         label = f"label={CLUSTER_LABEL}={cluster}"
         listed = (await self._run("ps", "--all", "--quiet", "--no-trunc", "--filter", label)).split()
         if not listed:

@@ -27,6 +27,7 @@ from toolchain.kind.environment import environment
 
 # Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
 _LONGEST = 1800.0
+_DELETING = 45.0
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
 _NODES = "/api/v1/nodes"
@@ -169,15 +170,21 @@ def discard(engine: Engine, place: KindPlace) -> None:
     Raises:
         ProviderError: kind could not.
     """
-    answer = subprocess.run(
-        [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)],
-        env=_environment(engine),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        start_new_session=True,
-    )
+    command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
+    try:
+        answer = subprocess.run(
+            command,
+            env=_environment(engine),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_DELETING,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise ProviderError(f"kind did not delete cluster {place.name} within {_DELETING:.0f} s") from None
     if answer.returncode:
         ended = commands.Ended(answer.returncode, answer.stdout, answer.stderr)
         raise ProviderError(f"kind could not delete cluster {place.name}: {failures.brief(ended)}")

@@ -85,13 +85,8 @@ class KindRuntime(Runtime):
             identity = await creating.ready(place, wanted.options, report, stop)
             nodes = await engine.nodes(place.name)
             place.complete(wanted.owner, engine, nodes)
-        except BaseException:
-            # Cancelled or failed: nothing half-made may stay, and the record knows nothing of it.
-            creating.discard(engine, place)
-            # What kind was ended in the midst of may have been created since.
-            time.sleep(_SETTLED)  # noqa: ASYNC251 - see `discard`
-            creating.discard(engine, place)
-            directories.remove(place)
+        except BaseException as error:
+            self._undo(place, engine, error)
             raise
         report.status(f"cluster of {len(nodes)} nodes ready after {time.monotonic() - started:.1f} s", last=True)
         return self._observed(place, nodes, identity, "running")
@@ -255,9 +250,20 @@ class KindRuntime(Runtime):
             creating.discard(engine, place)
         directories.remove(place)
 
+    def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
+        """A creation was cancelled or has failed: nothing half-made may stay, and the record knows nothing of it."""
+        try:
+            creating.discard(engine, place)
+            # What kind was ended in the midst of may have been created since.
+            time.sleep(_SETTLED)
+            creating.discard(engine, place)
+        except ProviderError as left:
+            raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
+        directories.remove(place)
+
     def _end_kind(self, place: KindPlace) -> None:
         """End a run of kind for this cluster that outlived the plugin that began it."""
-        processes.end(processes.naming(str(place.kubeconfig)))
+        processes.end(processes.naming("kind", str(place.kubeconfig)))
 
     def _observed(self, place: KindPlace, nodes: Sequence[Node], identity: str, api: str) -> Observed:
         states = components(nodes, place.containers())
