@@ -18,31 +18,38 @@ from kube.watch import watch
 
 FLEET = 2550
 LARGE = 10_000
+_REST_S = 5.0
 
 
-async def against_kwokctl() -> list[Row]:
-    """2,550 nodes until all are Ready: ours, and ``kwokctl scale node`` on our control plane and on its own."""
-    async with control_plane() as plane:
-        ours = await _created(plane, FLEET)
-    async with control_plane() as plane:
-        theirs = await _scaled(plane, FLEET)
+async def against_kwokctl(rounds: int = 3) -> list[Row]:
+    """2,550 nodes until all are Ready: ours and ``kwokctl scale node`` in turn, and once on kwokctl's own plane."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(rounds):
+        async with control_plane() as plane:
+            ours.append(await _created(plane, FLEET))
+        async with control_plane() as plane:
+            theirs.append(await _scaled(plane, FLEET))
     async with stock_control_plane() as plane:
         stock = await _scaled(plane, FLEET)
-    ratio = theirs / ours
+    ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
+    mine, other = statistics.median(ours), statistics.median(theirs)
+    figures = {f"ours_{turn}_s": seconds for turn, seconds in enumerate(ours)}
+    figures |= {f"kwokctl_{turn}_s": seconds for turn, seconds in enumerate(theirs)}
     return [
         Row(
             "2,550 nodes until all are Ready, against `kwokctl scale node` on our control plane",
             "8 times faster",
-            f"{ratio:.1f} times ({ours:.1f} s against {theirs:.1f} s)",
+            f"{ratio:.1f} times ({mine:.1f} s against {other:.1f} s, median of {rounds})",
             ratio >= 8,
-            {"ours_s": ours, "kwokctl_s": theirs},
+            figures,
         ),
         Row(
             "2,550 nodes until all are Ready, against `kwokctl create cluster` and `kwokctl scale node`",
             "",
-            f"{stock / ours:.1f} times faster ({ours:.1f} s against {stock:.1f} s)",
+            f"{stock / mine:.1f} times faster ({mine:.1f} s against {stock:.1f} s)",
             None,
-            {"ours_s": ours, "kwokctl_stock_s": stock},
+            {"ours_s": mine, "kwokctl_stock_s": stock},
         ),
     ]
 
@@ -88,6 +95,7 @@ async def large() -> list[Row]:
         await fleet.become(LARGE)
         await fleet.until_ready(LARGE)
         created = time.monotonic() - started
+        await _until_leased(plane, LARGE)
         labelled = await fleet.become(LARGE, {"example.com/benchmark": "yes"})
         shrunk = await fleet.become(FLEET, {"example.com/benchmark": "yes"})
         await fleet.close()
@@ -165,6 +173,18 @@ async def with_pods() -> list[Row]:
             {"emptied_s": emptied, "nodes_created_s": created, "pods_running_s": filled, "pods_left": len(bound)},
         )
     ]
+
+
+async def _until_leased(plane: ControlPlane, nodes: int) -> None:
+    """Wait until the controllers, which stood back while nodes came, have caught up: each node has its lease."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    for _ in range(300):
+        listed = await plane.client.get(path, {"limit": "1"})
+        if len(listed["items"]) + int(listed["metadata"].get("remainingItemCount", 0)) == nodes:
+            await asyncio.sleep(_REST_S)
+            return
+        await asyncio.sleep(1)
+    raise RuntimeError("not every node has a lease after 300 s")
 
 
 async def _until_running(plane: ControlPlane) -> None:

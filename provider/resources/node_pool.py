@@ -115,7 +115,9 @@ class NodePool(Placed):
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
-                result = await remove_nodes(client, await _labelled(client, outputs), stop, op.report)
+                labelled = await _labelled(client, outputs)
+                with self._way(outputs, len(labelled)):
+                    result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
                     strayed = await _strayed(client, outputs, _formerly(op, outputs))
                     result = await remove_nodes(client, strayed, stop, op.report)
@@ -151,8 +153,7 @@ class NodePool(Placed):
             async with limited(op) as stop:
                 pool = await recorded(client, pool)
                 seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
-                many = len(seen.missing) + len(seen.altered) >= _MANY
-                with self._clear_way(str(inputs["kubeconfig"])) if many else nullcontext():
+                with self._way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
                     result = await converge(client, pool, seen, stop, op.report)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
@@ -169,6 +170,10 @@ class NodePool(Placed):
                 result = result.recounted(seen, after)
             raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
+
+    def _way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
+        """Clear the way for requests about this many nodes."""
+        return self._clear_way(str(properties["kubeconfig"])) if nodes >= _MANY else nullcontext()
 
     async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
