@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pulumi
-from pulumi.runtime.config import get_config_env
+from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from components.emulated_cluster import EmulatedCluster
 from components.engine import end_with_engine, told
 from spec.errors import SpecError
 from spec.load import load
+from spec.secrets import read_secrets
 
 if __name__ == "__main__":
     end_with_engine()
@@ -16,8 +17,10 @@ if __name__ == "__main__":
 BASE = Path(__file__).resolve().parent
 # Every key of the namespace, so that a misspelt one is told instead of ignored.
 config = {key: value for key, value in get_config_env().items() if key.startswith("kumulus:")}
+stack, key = pulumi.get_stack(), "kumulus:cluster"
+secrets = read_secrets(BASE / "stacks" / f"Pulumi.{stack}.yaml", key) if key in get_config_secret_keys_env() else None
 try:
-    loaded = load(config, stack=pulumi.get_stack(), base=BASE)
+    loaded = load(config, stack=stack, base=BASE, secrets=secrets)
 except SpecError as error:
     raise told(str(error)) from None
 for notice in loaded.notices:

@@ -43,11 +43,12 @@ def require_stack(stack: str) -> str:
 
 def optional_tools(stack: str) -> list[str]:
     """The optional tools that a stack's file asks for; none where it has no file."""
-    try:
-        text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
-    except OSError:
-        return []
-    return [tools for pattern, tools in _ASKED_FOR.items() if re.search(pattern, text, re.MULTILINE)]
+    return [tools for pattern, tools in _ASKED_FOR.items() if _has(stack, pattern)]
+
+
+def runs_host_commands(stack: str) -> bool:
+    """Whether a stack's file has something that pulumi-command's plugin runs."""
+    return _has(stack, r"^[ \t]+(hostCommands|loadImages):")
 
 
 def clusters_directory() -> Path:
@@ -92,3 +93,11 @@ def _field(pattern: str) -> str | None:
         return None
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else None
+
+
+def _has(stack: str, pattern: str) -> bool:
+    try:
+        text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+    except OSError:
+        return False
+    return re.search(pattern, text, re.MULTILINE) is not None

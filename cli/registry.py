@@ -48,6 +48,7 @@ COMMANDS: dict[str, Command] = {
     "ui": Command("cli.ui", "show a stack's fleet as a live map, on a page of this machine", venv=True),
     "fault": Command("cli.fault", "inject a fault into a live cluster, clear it, list those that hold", venv=True),
     "experiment": Command("cli.experiment", "run workloads against a scheduler, measure and report", venv=True),
+    "convert": Command("cli.convert", "print a KEMU ClusterConfig as a stack file", venv=True),
     "doctor": Command("cli.doctor", "say what is there, what is missing and how to get it"),
     "plan": Command("cli.plan", "say what a fleet of a size costs its control plane", venv=True),
     "env": Command("cli.env", 'print what `eval "$(./kumulus env)"` needs for plain pulumi and kubectl'),

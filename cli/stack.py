@@ -33,6 +33,8 @@ def make_ready(to_run: str | None = None) -> None:
     venv.ensure(project.ROOT)
     supply.ensure(extra=project.optional_tools(to_run) if to_run else [])
     plugins.install(pulumi_home())
+    if to_run and project.runs_host_commands(to_run):
+        plugins.install_command(pulumi_home())
     backend = project.local_backend()
     if backend is not None:
         backend.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -19,6 +19,7 @@ def load(stack: str) -> Loaded:
     """
     from spec import load as reader
     from spec.errors import SpecError
+    from spec.secrets import without_secrets
     from spec.yamltext import read_yaml
 
     name = project.require_stack(stack)
@@ -28,7 +29,9 @@ def load(stack: str) -> Loaded:
         config = document.get("config") if isinstance(document, dict) else None
         values = config if isinstance(config, dict) else {}
         return reader.load(
-            {key: value for key, value in values.items() if str(key).startswith("kumulus:")}, name, project.ROOT
+            {key: without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")},
+            name,
+            project.ROOT,
         )
     except SpecError as error:
         raise UserError(str(error)) from None

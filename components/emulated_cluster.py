@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,7 @@ from components.resources import Fault, HyperNodes
 from lives.options import cluster_options
 from spec.contents import contents
 from spec.group_topology import VOLCANO
+from spec.host_commands import When
 from spec.hypernodes import Fabric
 from spec.load import Loaded
 from spec.pools import Pool
@@ -26,6 +28,7 @@ from spec.totals import totals
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
+    from pulumi_command.local import Command
 
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
@@ -78,13 +81,17 @@ class EmulatedCluster(pulumi.ComponentResource):
             contents=_contents(loaded),
             opts=pulumi.ResourceOptions(parent=self, aliases=_other_runtimes(spec.runtime)),
         )
+        first = self._host_commands(loaded, "beforeAddons")
+        first += self._images(loaded, first)
+        self.addons = self._addons(loaded, first) if spec.clusterAddons else {}
+        second = self._host_commands(loaded, "beforeNodes", [*first, *self.addons.values()])
         self.groups = [
-            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self))
+            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), second)
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
         self.faults = self._faults(loaded)
-        self.addons = self._addons(loaded) if spec.clusterAddons else {}
+        self._host_commands(loaded, "last", [*first, *second, *self.addons.values(), *self.groups, *self.faults])
         self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
             self._live(resource_name, loaded)
@@ -176,11 +183,27 @@ class EmulatedCluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _addons(self, loaded: Loaded) -> dict[str, HelmAddon]:
+    def _host_commands(self, loaded: Loaded, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
+        if all(command.when != when for command in loaded.spec.hostCommands):
+            return []
+        # Imported here: no other stack needs pulumi-command.
+        from components.host_commands import host_commands
+
+        return host_commands(loaded, when, cluster=self.cluster, after=after, parent=self)
+
+    def _images(self, loaded: Loaded, after: Sequence[Command]) -> list[Command]:
+        if not loaded.spec.loadImages:
+            return []
+        from components.host_commands import image_loads
+
+        return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
+
+    def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
         from components.helm_addon import HelmAddon
 
-        system = self._system(loaded.system_pool) if loaded.system_pool else None
+        system = [self._system(loaded.system_pool)] if loaded.system_pool else []
+        places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
         made: dict[str, HelmAddon] = {}
         for addon in loaded.addons_in_order():
             made[addon.name] = HelmAddon(
@@ -189,7 +212,8 @@ class EmulatedCluster(pulumi.ComponentResource):
                 cluster=self.cluster,
                 provider=self._kubernetes,
                 base=self._base,
-                depends_on=[*([system] if system else []), *(made[name] for name in addon.dependsOn)],
+                secrets=loaded.secrets.within("clusterAddons", places[addon.name]),
+                depends_on=[*system, *after, *(made[name] for name in addon.dependsOn)],
                 opts=pulumi.ResourceOptions(parent=self),
             )
         return made

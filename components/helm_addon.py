@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from components.resources import ClusterLike
+from components.secrets import marked
 from spec.addons import Addon
+from spec.errors import Where
+from spec.secrets import Secrets
+
+_SNAKE = re.compile(r"([A-Z])")
 
 
 class HelmAddon(pulumi.ComponentResource):
@@ -22,6 +29,7 @@ class HelmAddon(pulumi.ComponentResource):
         cluster: the cluster component it is installed in.
         provider: the Kubernetes provider of that cluster.
         base: directory that a local chart's path refers to.
+        secrets: places in ``addon`` that are secret, such as ``("valuesObject", "adminPassword")``.
         depends_on: what has to be there first.
         opts: Pulumi's resource options.
     """
@@ -34,25 +42,30 @@ class HelmAddon(pulumi.ComponentResource):
         cluster: ClusterLike,
         provider: kubernetes.Provider,
         base: Path,
+        secrets: Sequence[Where] = (),
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
         chart, repository = chart_source(addon, base)
+        kept = Secrets(tuple(secrets))
+        access = repository_access(addon, base)
         self.release = Release(
             f"{resource_name}-release",
             name=addon.name,
             namespace=addon.namespace,
             chart=chart,
             version=addon.version,
-            repository_opts=RepositoryOptsArgs(repo=repository) if repository else None,
-            values=addon.values(),
+            repository_opts=_repository_opts(repository, marked(access, kept.within("repositoryOpts"))),
+            values=marked(addon.values(), kept.within("valuesObject")),
             # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
             reset_values=True,
             create_namespace=addon.createNamespace,
             timeout=addon.timeout,
             atomic=addon.atomic,
             skip_await=addon.skipAwait,
+            skip_crds=addon.crds == "Skip",
+            **{_SNAKE.sub(r"_\1", key).lower(): value for key, value in addon.further().items()},
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=provider,
@@ -62,6 +75,30 @@ class HelmAddon(pulumi.ComponentResource):
             ),
         )
         self.register_outputs({"status": self.release.status})
+
+
+def repository_access(addon: Addon, base: Path) -> dict[str, str]:
+    """What a private repository asks for, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
+    given = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
+    return {key: str(base / value) if key.endswith("File") else value for key, value in given.items() if value}
+
+
+def _repository_opts(repository: str | None, access: Any) -> RepositoryOptsArgs | None:
+    if not repository and not access:
+        return None
+    return RepositoryOptsArgs(
+        repo=repository,
+        username=_of(access, "username"),
+        password=_of(access, "password"),
+        ca_file=_of(access, "caFile"),
+        cert_file=_of(access, "certFile"),
+        key_file=_of(access, "keyFile"),
+    )
+
+
+def _of(access: Any, key: str) -> Any:
+    # All of it is one output when all of it is secret.
+    return access.apply(lambda known: known.get(key)) if isinstance(access, pulumi.Output) else access.get(key)
 
 
 def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:

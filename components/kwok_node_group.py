@@ -80,15 +80,25 @@ class KwokNodeGroup(pulumi.ComponentResource):
 
     @classmethod
     def of_pools(
-        cls, resource_name: str, cluster: ClusterLike, pools: Sequence[Pool], opts: pulumi.ResourceOptions
+        cls,
+        resource_name: str,
+        cluster: ClusterLike,
+        pools: Sequence[Pool],
+        opts: pulumi.ResourceOptions,
+        depends_on: Sequence[pulumi.Resource] = (),
     ) -> KwokNodeGroup:
         """Declare a group of pools that are already expanded, as a loaded stack file has them."""
         group = cls.__new__(cls)
-        group._declare(resource_name, cluster, pools, opts)
+        group._declare(resource_name, cluster, pools, opts, depends_on)
         return group
 
     def _declare(
-        self, resource_name: str, cluster: ClusterLike, pools: Sequence[Pool], opts: pulumi.ResourceOptions | None
+        self,
+        resource_name: str,
+        cluster: ClusterLike,
+        pools: Sequence[Pool],
+        opts: pulumi.ResourceOptions | None,
+        depends_on: Sequence[pulumi.Resource] = (),
     ) -> None:
         super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
         self.pools = [
@@ -97,7 +107,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
                 pool=pool,
                 cluster=cluster,
                 # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
-                opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.resource),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.resource),
             )
             for pool in pools
         ]

@@ -17,6 +17,9 @@ from spec.names import Fault
 from spec.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]
+Crds = Literal["Create", "Skip"]
+"""What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made unless they are there, or not."""
+
 _RELEASE_NAME_LENGTH = 53
 _DAY = 86_400
 
@@ -87,7 +90,61 @@ def in_order(addons: Sequence[Addon]) -> list[Addon]:
     return [by_name[name] for name in order]
 
 
-class Addon(Section):
+class RepositoryOpts(Section):
+    """How to be let into a private chart repository or registry, as `helm.v3.Release` has it.
+
+    Args:
+        username: with `password`.
+        password: better a secret, `pulumi config set --secret --path`.
+        caFile: path of the certificate authority that the server's certificate is of.
+        certFile: path of a client's certificate, with `keyFile`.
+        keyFile: path of its key.
+    """
+
+    username: str = Field(default="", examples=["reader"])
+    password: str = Field(default="", examples=['"…"'])
+    caFile: str = Field(default="", examples=["./ca.pem"])
+    certFile: str = Field(default="", examples=["./client.pem"])
+    keyFile: str = Field(default="", examples=["./client-key.pem"])
+
+
+class ReleaseOptions(Section):
+    """What `helm.v3.Release` knows besides, under its names; each does what Helm's option of that name does.
+
+    Args:
+        cleanupOnFail: delete what a failed upgrade has made.
+        dependencyUpdate: fetch the chart's dependencies first, for a chart from a path.
+        devel: without a version, take one of development too.
+        disableOpenapiValidation: do not check the objects against the cluster's OpenAPI schema.
+        disableWebhooks: run no hooks.
+        forceUpdate: delete and make anew what cannot be updated.
+        keyring: path of the public keys for `verify`.
+        lint: lint the chart before an upgrade.
+        maxHistory: how many revisions are kept; 0 means all of them.
+        verify: the chart has to be signed.
+        waitForJobs: wait for Jobs to complete, too.
+    """
+
+    cleanupOnFail: bool = Field(default=False, examples=["true"])
+    dependencyUpdate: bool = Field(default=False, examples=["true"])
+    devel: bool = Field(default=False, examples=["true"])
+    disableOpenapiValidation: bool = Field(default=False, examples=["true"])
+    disableWebhooks: bool = Field(default=False, examples=["true"])
+    forceUpdate: bool = Field(default=False, examples=["true"])
+    keyring: str = Field(default="", examples=["./pubring.gpg"])
+    lint: bool = Field(default=False, examples=["true"])
+    maxHistory: Annotated[int, whole(0, 1000)] = Field(default=0, examples=["10"])
+    verify: bool = Field(default=False, examples=["true"])
+    waitForJobs: bool = Field(default=False, examples=["true"])
+
+    def further(self) -> dict[str, Any]:
+        """Those of them that are set, by the file's names."""
+        return {
+            key: value for key in ReleaseOptions.model_fields if (value := getattr(self, key)) not in (False, "", 0)
+        }
+
+
+class Addon(ReleaseOptions):
     """A Helm release to install.
 
     Args:
@@ -103,6 +160,8 @@ class Addon(Section):
         atomic: take the release back when it fails.
         skipAwait: do not wait.
         dependsOn: names of add-ons to install before.
+        crds: what becomes of the CRDs in the chart's `crds` directories.
+        repositoryOpts: for a private repository or registry.
     """
 
     name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(examples=["prometheus"])
@@ -119,6 +178,8 @@ class Addon(Section):
     atomic: bool = Field(default=False, examples=["true"])
     skipAwait: bool = Field(default=False, examples=["true"])
     dependsOn: list[str] = Field(default_factory=list, examples=["[cert-manager]"])
+    crds: Crds = Field(default="Create", examples=["Skip"])
+    repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
 
     @property
     def chart_kind(self) -> ChartKind:

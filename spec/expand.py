@@ -28,6 +28,8 @@ Flavour = Literal["kumulus", "kemu"]
 """Whose labels nodes carry: ours, or KEMU's beside ours, so that workloads written for KEMU still fit."""
 
 ROLE_LABEL = "kubernetes.io/role"
+# What KEMU's nodes carry where ours say otherwise or nothing.
+KEMU_LABELS = {OS_LABEL: "kemu", ARCH_LABEL: "arm64", "kemu.datastrophic.io/managed": "true"}
 SYSTEM_NODES = 2
 _SYSTEM_CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110"}
 
@@ -115,17 +117,16 @@ def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Fl
 
 def _labels(group: NodeGroup, placement: Placement, flavour: Flavour) -> dict[str, str]:
     info = group.nodeTemplate.nodeInfo
-    kemu = flavour == "kemu"
     region = placement.region or region_of(placement.availabilityZone)
     return {
-        OS_LABEL: info.get("operatingSystem") or ("kemu" if kemu else "linux"),
-        ARCH_LABEL: info.get("architecture") or ("arm64" if kemu else "amd64"),
+        OS_LABEL: info.get("operatingSystem") or "linux",
+        ARCH_LABEL: info.get("architecture") or "amd64",
         ROLE_LABEL: "agent",
         INSTANCE_TYPE_LABEL: group.name,
         ZONE_LABEL: placement.availabilityZone,
         **({REGION_LABEL: region} if region else {}),
         "type": "kwok",
-        **({"kemu.datastrophic.io/managed": "true"} if kemu else {}),
+        **(KEMU_LABELS if flavour == "kemu" else {}),
     }
 
 

@@ -42,11 +42,13 @@ class KemuFile:
         spec: the cluster; its pools are expanded with the flavour `kemu`.
         notices: what was corrected or passed over.
         source: the path or URL.
+        plain: the same cluster as a mapping of our format, without KEMU's labels; texts of YAML are as they were.
     """
 
     spec: ClusterSpec
     notices: tuple[Notice, ...]
     source: str
+    plain: Mapping[str, object]
 
 
 def read_kemu(
@@ -76,14 +78,15 @@ def convert(text: str, source: str, runtime: str = "kwok", skip_addons: bool = F
         raw.pop("clusterAddons", None)
     if runtime != "kind" and raw.pop("kindConfig", None) is not None:
         conversion.notice(("spec", "kindConfig"), f"is for the runtime kind, so it is not used with {runtime}")
+    plain = {"runtime": runtime, **raw}
     try:
-        spec = ClusterSpec.checked({**raw, "runtime": runtime})
+        spec = ClusterSpec.checked(plain)
     except SpecError as error:
         problems = [*conversion.problems, *map(conversion.as_in_file, error.problems)]
         raise SpecError(in_file_order(problems), source) from None
     if conversion.problems:
         raise SpecError(conversion.problems, source)
-    return KemuFile(spec, tuple(conversion.notices), source)
+    return KemuFile(spec, tuple(conversion.notices), source, plain)
 
 
 def _spec_of(raw: object, source: str) -> Mapping[str, object]:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from spec import host_commands
 from spec.addons import Addon, in_order
 from spec.checks import unknown_key_problems
-from spec.errors import Notice, Problem, SpecError, path_text, shown, shown_path
+from spec.errors import Notice, Problem, SpecError, Where, path_text, shown, shown_path
 from spec.expand import Flavour, pools, system_pool
 from spec.kind_network import node_ranges, real_nodes, with_room
 from spec.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
 from spec.names import dns_safe, suggest
 from spec.pools import Pool
+from spec.secrets import Secrets, hidden
 
 if TYPE_CHECKING:
     from spec.fault_targets import ResolvedFault
 
 CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
-_ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kind": "kind", "kwok": "kwok"}
+_ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kind": "kind", "loadImages": "kind", "kwok": "kwok"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Loaded:
         faults: with the nodes they hold on, in the order of the file.
         notices: what was corrected or has no effect.
         source: the file or URL the spec was read from.
+        secrets: what of the spec the stack's configuration keeps secret.
     """
 
     spec: ClusterSpec
@@ -46,6 +49,7 @@ class Loaded:
     faults: tuple[ResolvedFault, ...]
     notices: tuple[Notice, ...]
     source: str
+    secrets: Secrets = field(default_factory=Secrets)
 
     def addons_in_order(self) -> list[Addon]:
         """The add-ons, each after those it depends on."""
@@ -65,6 +69,7 @@ def load(
     *,
     runtime: str | None = None,
     skip_addons: bool | None = None,
+    secrets: Secrets | None = None,
 ) -> Loaded:
     """Read and check a stack.
 
@@ -75,6 +80,7 @@ def load(
         base: the project's directory; paths in the configuration start there.
         runtime: used instead of the configuration's.
         skip_addons: likewise.
+        secrets: the places in `cluster` that the configuration keeps secret.
 
     Keys without a value count as absent.
 
@@ -92,6 +98,7 @@ def load(
 
         file = read_kemu(location, base, settings.runtime or "kwok", settings.skip_addons, source)
         return _loaded(file.spec, stack, base, "kemu", file.notices, file.source)
+    kept = secrets or Secrets()
     notices: list[Notice] = []
     problems = list(settings.problems)
     spec = ClusterSpec()
@@ -99,10 +106,11 @@ def load(
         try:
             spec = ClusterSpec.checked(_overridden(settings, notices))
         except SpecError as error:
-            problems += [replace(each, path=each.path or "cluster") for each in error.problems]
+            found = hidden(error.problems, kept)
+            problems += [replace(each, path=each.path or "cluster") for each in found]
     if problems:
         raise SpecError(problems, source)
-    return _loaded(spec, stack, base, "kumulus", tuple(notices), source)
+    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept)
 
 
 def default_cluster_name(stack: str) -> str:
@@ -172,13 +180,8 @@ def _overridden(settings: _Settings, notices: list[Notice]) -> object:
 def _loaded(
     spec: ClusterSpec, stack: str, base: Path, flavour: Flavour, notices: tuple[Notice, ...], source: str
 ) -> Loaded:
-    prefix = ("spec",) if flavour == "kemu" else ()
-    problems = [
-        Problem(path_text((*prefix, "clusterAddons", index, "chart")), *missing)
-        for index, addon in enumerate(spec.clusterAddons)
-        if addon.chart_kind == "path" and (missing := _missing_chart(base / addon.chart))
-    ]
-    if problems:
+    prefix: Where = ("spec",) if flavour == "kemu" else ()
+    if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
     expanded = tuple(pools(spec, name, flavour))
@@ -190,7 +193,7 @@ def _loaded(
     return Loaded(spec, name, flavour, expanded, faults, notices, source)
 
 
-def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: tuple[str, ...]) -> Notice | None:
+def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
     """Nodes for which a kind cluster's pod subnet has no room, as far as the stack says how large that is."""
     if spec.runtime != "kind" or not spec.kindConfig:
         return None
@@ -214,6 +217,24 @@ def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[Resolve
 
     found, problems = resolve(spec.faults, expanded)
     return tuple(found), problems
+
+
+def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem]:
+    """What the spec names on this machine and is not there."""
+    charts = [
+        ((*prefix, "clusterAddons", index, "chart"), _missing_chart(base / addon.chart))
+        for index, addon in enumerate(spec.clusterAddons)
+        if addon.chart_kind == "path"
+    ]
+    directories = [
+        (("hostCommands", index, "dir"), host_commands.missing(command, base))
+        for index, command in enumerate(spec.hostCommands)
+    ]
+    archives = [
+        (("loadImages", index), host_commands.missing_archive(image, base))
+        for index, image in enumerate(spec.loadImages)
+    ]
+    return [Problem(path_text(where), *wrong) for where, wrong in (*charts, *directories, *archives) if wrong]
 
 
 def _missing_chart(path: Path) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ from spec.errors import Problem, Where, shown
 from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
+from spec.host_commands import HostCommand, Image
 from spec.kind import Kind, KindConfig
 from spec.lifecycles import PodLifecycles
 from spec.observability import Observability, observability_from, observability_problems
@@ -90,6 +91,8 @@ class ClusterSpec(Section):
         kubernetesVersion: with a leading v; None means the runtime's own.
         kindConfig: kind's own configuration, from a mapping or a YAML text; only with the runtime kind.
         clusterAddons: Helm releases.
+        hostCommands: commands of the user's own on this machine.
+        loadImages: images that are loaded into the nodes; only with the runtime kind.
         nodeGroups: emulated nodes.
         faults: what goes wrong, on which nodes.
         podLifecycles: how pods live; for each pod the first that selects it.
@@ -106,6 +109,10 @@ class ClusterSpec(Section):
         default=None, examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"]
     )
     clusterAddons: list[Addon] = Field(default_factory=list, examples=["[{name: prometheus, chart: …, repoURL: …}]"])
+    hostCommands: list[HostCommand] = Field(
+        default_factory=list, examples=["[{name: build, create: docker build -t my-app:dev .}]"]
+    )
+    loadImages: list[Image] = Field(default_factory=list, examples=["[my-app:dev]"])
     nodeGroups: list[NodeGroup] = Field(
         default_factory=list, examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"]
     )

@@ -44,6 +44,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_ports(raw),
         *_room(raw),
         *_addons(raw),
+        *_duplicates(_items(raw, "hostCommands"), ("hostCommands",), "name", "name"),
         *_groups(raw),
         *_pools(raw),
         *device_problems(raw),
@@ -64,7 +65,7 @@ def _text(raw: Mapping[str, object], key: str) -> str:
 
 def _runtime(raw: Mapping[str, object]) -> Found:
     runtime = raw.get("runtime") or "kwok"
-    for key, owner in (("kindConfig", "kind"), ("kind", "kind"), ("kwok", "kwok")):
+    for key, owner in (("kindConfig", "kind"), ("kind", "kind"), ("loadImages", "kind"), ("kwok", "kwok")):
         if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")

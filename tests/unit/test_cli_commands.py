@@ -15,6 +15,7 @@ import pytest
 from cli import project
 from cli.registry import COMMANDS
 from tests.unit.toolchain_sample import ROOT
+from toolchain import plugins
 
 PULUMI_YAML = """\
 name: sample
@@ -263,3 +264,30 @@ def test_a_stack_brings_the_optional_tools_that_its_file_asks_for(
     (tmp_path / "stacks" / "Pulumi.x.yaml").write_text(f"config:\n  kumulus:cluster:\n    {section}\n")
     monkeypatch.setattr(project, "ROOT", tmp_path)
     assert project.optional_tools("x") == tools
+
+
+def test_a_stack_with_commands_brings_the_plugin_that_runs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    monkeypatch.setattr(project, "ROOT", tmp_path)
+    for section, runs in {"hostCommands: []": True, "loadImages: [a]": True, "clusterAddons: []": False}.items():
+        (tmp_path / "stacks" / "Pulumi.x.yaml").write_text(f"config:\n  kumulus:cluster:\n    {section}\n")
+        assert project.runs_host_commands("x") is runs
+
+
+def test_the_plugin_for_commands_has_its_sdks_version() -> None:
+    assert f"pulumi-command=={plugins.COMMAND_VERSION}\n" in (ROOT / "requirements.txt").read_text()
+
+
+def test_a_kemu_file_is_converted_and_a_file_that_is_none_refused(tmp_path: Path) -> None:
+    file = tmp_path / "kemu.yaml"
+    file.write_text("kind: ClusterConfig\nspec: {colour: red}\n")
+    command = [sys.executable, ROOT / "kumulus", "convert", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-3:] == ["config:", "  kumulus:cluster:", "    runtime: kwok"]
+    assert "#   spec.colour: is not a key of KEMU's format" in done.stdout
+    file.write_text("kind: Cluster\n")
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f'error: 1 problem in {file}\n  kind: is "Cluster", not KEMU\'s ClusterConfig')

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import json
-import logging
 import runpy
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
-from pulumi.runtime import mocks, rpc, set_mocks
-from pulumi.runtime import stack as pulumi_stack
-from pulumi.runtime.settings import set_root_resource
 
 from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup, PrometheusStack
 from components.helm_addon import chart_source
@@ -29,124 +22,11 @@ from spec.addons import Addon
 from spec.load import Loaded, load
 from spec.observability import Observability
 from spec.pools import pool_to_properties
+from tests.support.program import KUBECONFIG, Program, run
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER, POOL, LIFETIME = "kumulus:index:Cluster", "kumulus:index:NodePool", "kumulus:index:Lifetime"
 RELEASE, PROVIDER = "kubernetes:helm.sh/v3:Release", "pulumi:providers:kubernetes"
-KUBECONFIG = "/home/me/.kumulus/clusters/dev/kubeconfig.yaml"
-
-
-@dataclass
-class Registered:
-    """One resource as the program registered it; other resources are named by their type and name."""
-
-    type: str
-    name: str
-    inputs: dict[str, Any]
-    parent: str
-    deleted_with: str
-    depends_on: set[str]
-    provider: str
-    delete_before_replace: bool
-    frames: int
-    formerly: set[str]
-
-
-@dataclass
-class Program:
-    """What a program did."""
-
-    resources: list[Registered] = field(default_factory=list)
-    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
-
-    def of_type(self, token: str) -> dict[str, Registered]:
-        return {resource.name: resource for resource in self.resources if resource.type == token}
-
-    def only(self, token: str) -> Registered:
-        (found,) = self.of_type(token).values()
-        return found
-
-
-def short(urn: str) -> str:
-    """``<type>::<name>`` of a URN; "" stays."""
-    _, _, rest = urn.partition("::")
-    token, _, name = rest.partition("::")[2].partition("::")
-    return f"{token.rsplit('$', 1)[-1]}::{name}" if name else ""
-
-
-class Outputs(mocks.Mocks):
-    """Gives each resource the outputs that the plugin would; in a preview only those it would know."""
-
-    def __init__(self, preview: bool) -> None:
-        self._preview = preview
-
-    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        state = dict(args.inputs)
-        if args.typ == CLUSTER:
-            state["kubeconfig"] = KUBECONFIG
-            if not self._preview:
-                state |= {"identity": "uid-1", "server": "https://127.0.0.1:1"}
-        return None if self._preview else f"{args.name}-id", state
-
-    def call(self, args: mocks.MockCallArgs) -> Any:
-        raise AssertionError(f"unexpected call of {args.token}")
-
-
-class Monitor(mocks.MockMonitor):
-    """Records registrations with their options, which Pulumi's own mocks drop."""
-
-    def __init__(self, preview: bool) -> None:
-        super().__init__(Outputs(preview))
-        self.program = Program()
-
-    def RegisterResource(self, request: Any) -> Any:
-        answer = super().RegisterResource(request)
-        if request.type != "pulumi:pulumi:Stack":
-            self.program.resources.append(
-                Registered(
-                    type=request.type,
-                    name=request.name,
-                    inputs=rpc.deserialize_properties(request.object, keep_unknowns=True),
-                    parent=short(request.parent),
-                    deleted_with=short(request.deletedWith),
-                    depends_on={short(urn) for urn in request.dependencies},
-                    provider=short(request.provider),
-                    delete_before_replace=request.deleteBeforeReplace,
-                    frames=len(request.stackTrace.frames),
-                    formerly={each.spec.type for each in request.aliases},
-                )
-            )
-        return answer
-
-    def RegisterResourceOutputs(self, request: Any) -> Any:
-        outputs = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
-        self.program.outputs[short(request.urn)] = outputs
-        return super().RegisterResourceOutputs(request)
-
-
-def run(program: Callable[[], object], *, preview: bool = False) -> Program:
-    """Run a Pulumi program against the mocks, in a context and an event loop of its own."""
-
-    def alone() -> Program:
-        loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(loop)
-        monitor = Monitor(preview)
-        logger = logging.Logger("pulumi")
-        handler = logging.Handler()
-        handler.emit = lambda record: monitor.program.said.append(record.getMessage())  # type: ignore[method-assign]
-        logger.addHandler(handler)
-        try:
-            set_mocks(monitor.mocks, "kumulus", "dev", preview, logger, monitor)
-            # The one that the mocks made has no program, and so would not register the program's exports.
-            set_root_resource(None)
-            loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
-        finally:
-            asyncio.set_event_loop(None)
-            loop.close()
-        return monitor.program
-
-    return contextvars.Context().run(alone)
 
 
 GROUPS: list[dict[str, Any]] = [

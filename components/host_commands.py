@@ -1,0 +1,166 @@
+"""The stack's `hostCommands` and `loadImages`, as pulumi-command's ``local.Command``.
+
+Imported only by stacks that have some: no other stack needs pulumi-command's plugin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pulumi
+from pulumi_command.local import Command
+
+from components.resources import ClusterLike
+from components.secrets import marked
+from spec.errors import Where
+from spec.host_commands import HostCommand, When, digest_of_file, is_archive
+from spec.load import Loaded
+from spec.secrets import Secrets
+
+_PATIENCE = 20.0
+# It knows which kind is meant, and how to run that on this machine.
+_KUMULUS = Path(__file__).resolve().parent.parent / "kumulus"
+
+
+def host_commands(
+    loaded: Loaded, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
+) -> list[Command]:
+    """Declare those of a stack's commands that are run at one time.
+
+    Args:
+        loaded: the stack.
+        when: that time.
+        cluster: the cluster component.
+        after: what has to be there first.
+        parent: the component they belong to.
+    """
+    return [
+        host_command(
+            command,
+            cluster=cluster,
+            secrets=loaded.secrets.within("hostCommands", number),
+            depends_on=after,
+            parent=parent,
+        )
+        for number, command in enumerate(loaded.spec.hostCommands)
+        if command.when == when
+    ]
+
+
+def image_loads(
+    loaded: Loaded, *, cluster: ClusterLike, base: Path, after: Sequence[Command], parent: pulumi.Resource
+) -> list[Command]:
+    """Declare that a stack's images are loaded; the arguments are those of :func:`image_load`."""
+    return [
+        image_load(image, f"loadImages[{number}]", cluster=cluster, base=base, after=after, parent=parent)
+        for number, image in enumerate(loaded.spec.loadImages)
+    ]
+
+
+def host_command(
+    command: HostCommand,
+    *,
+    cluster: ClusterLike,
+    secrets: Sequence[Where] = (),
+    depends_on: Sequence[pulumi.Resource] = (),
+    parent: pulumi.Resource | None = None,
+) -> Command:
+    """Declare a command of the user's own.
+
+    Args:
+        command: as in the stack file's ``hostCommands``.
+        cluster: the cluster component; the command finds its kubeconfig and runs again for another cluster.
+        secrets: places in it that are secret; its output is then secret too.
+        depends_on: what has to be there first.
+        parent: the component it belongs to.
+    """
+    kept = Secrets(tuple(secrets))
+    given = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
+    plain = {key: marked(value, kept.within(key)) for key, value in given.items()}
+    environment = {"KUBECONFIG": cluster.kubeconfig, "KUMULUS_CLUSTER": cluster.cluster_name}
+    return Command(
+        command.name,
+        create=plain["create"],
+        update=plain["update"],
+        delete=plain["delete"],
+        triggers=pulumi.Output.all(plain["triggers"], cluster.identity).apply(lambda both: [*both[0], both[1]]),
+        environment=pulumi.Output.all(environment, plain["environment"]).apply(lambda both: {**both[0], **both[1]}),
+        # As it is written: the plugin runs in the project's directory, wherever a colleague has that.
+        dir=command.dir if command.dir != "." else None,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            depends_on=[cluster.resource, *depends_on],
+            # Otherwise the old one's `delete` would take away what the new one's `create` has made.
+            delete_before_replace=True,
+            additional_secret_outputs=["stdout", "stderr"] if secrets else None,
+        ),
+    )
+
+
+def image_load(
+    image: str,
+    place: str,
+    *,
+    cluster: ClusterLike,
+    base: Path,
+    after: Sequence[Command] = (),
+    parent: pulumi.Resource | None = None,
+) -> Command:
+    """Declare that an image is loaded into the nodes of a kind cluster, and again when its content has changed.
+
+    Args:
+        image: a name that Docker knows, or the path of an archive.
+        place: where the stack file has it, for errors.
+        cluster: the kind cluster's component.
+        base: directory that a relative path refers to.
+        after: commands that may build it; its content is looked at when they are done.
+        parent: the component it belongs to.
+    """
+    archive = is_archive(image)
+    digest: pulumi.Output[str] = pulumi.Output.all(*(command.stdout for command in after)).apply(
+        lambda _: asyncio.to_thread(digest_of_file, base / image) if archive else digest_of_image(image, place)
+    )
+    kind = "image-archive" if archive else "docker-image"
+    return Command(
+        f"load-{_as_name(image)}",
+        # No shell: the image is the command's last argument.
+        interpreter=[str(_KUMULUS), "kind", "load", kind, "--name", cluster.cluster_name],
+        create=str((base / image).resolve()) if archive else image,
+        triggers=[digest, cluster.identity],
+        opts=pulumi.ResourceOptions(
+            parent=parent, depends_on=[cluster.resource, *after], deleted_with=cluster.lifetime
+        ),
+    )
+
+
+async def digest_of_image(image: str, place: str) -> str:
+    """The identity of an image's content in the container engine that kind uses.
+
+    Raises:
+        pulumi.RunError: the engine cannot be asked, or has no such image.
+    """
+    engine = os.environ.get("KIND_EXPERIMENTAL_PROVIDER") or "docker"
+    command = [engine, "image", "inspect", "--format", "{{.Id}}", image]
+    run = partial(subprocess.run, command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    try:
+        answer = await asyncio.to_thread(run)
+    except FileNotFoundError:
+        raise pulumi.RunError(f"{place}: {engine} is not on PATH, which has the images to load; install it") from None
+    except subprocess.TimeoutExpired:
+        raise pulumi.RunError(f"{place}: {engine} did not answer within {_PATIENCE:g} s; is its daemon well?") from None
+    if answer.returncode == 0:
+        return answer.stdout.strip()
+    said = " ".join(answer.stderr.split())
+    if "no such image" in said.lower() or "image not known" in said.lower():
+        remedy = f"run {engine} pull {image}, or build it by one of hostCommands"
+        raise pulumi.RunError(f"{place}: {engine} has no image {image}; {remedy}")
+    raise pulumi.RunError(f"{place}: {engine} could not be asked for {image}: {said}")
+
+
+def _as_name(image: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in image.removeprefix("./"))

@@ -1,0 +1,87 @@
+"""Add-ons under Pulumi's mocks: what Helm is told, and what is kept secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components import EmulatedCluster
+from spec.addons import ReleaseOptions
+from spec.errors import SpecError
+from spec.load import load
+from spec.secrets import Secrets
+from tests.support.program import Registered, run
+from tests.support.project import ROOT
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+ADDON = {"name": "queue", "chart": "queue", "repoURL": "https://charts.example.com"}
+
+
+def release(addon: dict[str, Any], *secrets: tuple[str | int, ...]) -> Registered:
+    places = Secrets(tuple(("clusterAddons", 0, *place) for place in secrets))
+    loaded = load({"cluster": {"clusterAddons": [{**ADDON, **addon}]}}, "dev", ROOT, secrets=places)
+    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT)).only(RELEASE)
+
+
+def test_whatever_else_a_release_knows_is_handed_on() -> None:
+    given: dict[str, Any] = dict.fromkeys(ReleaseOptions.model_fields, True)
+    given |= {"keyring": "./keys", "maxHistory": 5}
+    inputs = release(given).inputs
+    assert {key: inputs.get(key) for key in given} == given
+    # And nothing that the stack file does not say: it would be a change of every release that is there.
+    assert not set(given) & set(release({}).inputs)
+
+
+def test_a_private_repository_is_entered_with_what_the_file_says() -> None:
+    access = {"username": "reader", "password": "hunter2", "caFile": "./ca.pem", "certFile": "/c", "keyFile": "/k"}
+    made = release({"repositoryOpts": access}, ("repositoryOpts", "password"))
+    # All of a mapping that has a secret in it is one for Pulumi's SDK.
+    assert made.inputs["repositoryOpts"]["value"] == {
+        "repo": "https://charts.example.com",
+        "username": "reader",
+        "password": "hunter2",
+        "caFile": str(ROOT / "ca.pem"),
+        "certFile": "/c",
+        "keyFile": "/k",
+    }
+    assert made.secret_inputs == {"repositoryOpts"}
+
+
+@pytest.mark.parametrize(
+    "place", [("valuesObject", "auth", "words", 1), ("valuesObject", "auth"), ("valuesObject",), ()]
+)
+def test_values_that_are_secret_are_marked(place: tuple[str | int, ...]) -> None:
+    values = {"auth": {"words": ["open", "hunter2"]}, "replicas": 1}
+    made = release({"valuesObject": values}, place)
+    assert "values" in made.secret_inputs
+    assert "values" not in release({"valuesObject": values}).secret_inputs
+
+
+def test_a_secret_beside_the_values_leaves_them_open() -> None:
+    made = release({"valuesObject": {"replicas": 1}, "repositoryOpts": {"password": "x"}}, ("repositoryOpts",))
+    assert made.secret_inputs == {"repositoryOpts"}
+    assert made.inputs["values"] == {"replicas": 1}
+
+
+@pytest.mark.parametrize(("crds", "skipped"), [("Create", False), ("Skip", True)])
+def test_crds_can_be_left_out(crds: str, skipped: bool) -> None:
+    assert release({"crds": crds}).inputs["skipCrds"] is skipped
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"crds": "skip"}, "crds", "write Skip"),
+        ({"maxHistory": -1}, "maxHistory", "less than 0"),
+        ({"waitForJobs": 1}, "waitForJobs", "not true or false"),
+        ({"repositoryOpts": {"token": "x"}}, "repositoryOpts.token", "username, password, caFile"),
+        ({"repositoryOpts": "reader:x"}, "repositoryOpts", "not a mapping"),
+    ],
+)
+def test_mistakes_are_told(change: dict[str, Any], path: str, words: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        release(change)
+    (problem,) = raised.value.problems
+    assert problem.path == f"clusterAddons[0].{path}"
+    assert words in f"{problem.message}; {problem.remedy}"

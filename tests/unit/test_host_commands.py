@@ -1,0 +1,158 @@
+"""Host commands and images under Pulumi's mocks: what is declared, in which order, and what is kept secret."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import EmulatedCluster
+from components.host_commands import digest_of_image, image_load
+from components.kwok_cluster import KwokCluster
+from spec.load import load
+from spec.secrets import Secrets
+from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, run
+from tests.support.project import ROOT
+
+POOL, RELEASE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release"
+GROUPS = [
+    {
+        "name": "a100",
+        "placement": [{"availabilityZone": "use1", "replicas": 1}],
+        "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+    }
+]
+ADDON = {"name": "queue", "chart": "oci://example.com/queue"}
+
+
+def declared(*commands: dict[str, Any], secrets: Secrets | None = None, **cluster: Any) -> Program:
+    spec = {"nodeGroups": GROUPS, "clusterAddons": [ADDON], "hostCommands": list(commands), **cluster}
+    loaded = load({"cluster": spec}, "dev", ROOT, secrets=secrets)
+    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+
+
+def command(program: Program, name: str) -> Registered:
+    return program.of_type(COMMAND)[name]
+
+
+def test_a_command_is_declared_as_it_is_written() -> None:
+    made = command(
+        declared(
+            {"name": "a", "create": "c", "update": "u", "delete": "d", "triggers": [1], "environment": {"T": "x"}}
+        ),
+        "a",
+    )
+    assert made.inputs == {
+        "create": "c",
+        "update": "u",
+        "delete": "d",
+        # Another cluster means that it runs anew.
+        "triggers": [1, "uid-1"],
+        "environment": {"KUBECONFIG": KUBECONFIG, "KUMULUS_CLUSTER": "dev", "T": "x"},
+    }
+    assert made.delete_before_replace
+    assert made.replace_on_changes == ["triggers[*]"]
+    # Its `delete` undoes what it did on this machine, which does not go with the cluster.
+    assert made.deleted_with == ""
+
+
+def test_commands_run_when_they_are_to() -> None:
+    program = declared(
+        *({"name": when.lower(), "create": "c", "when": when} for when in ("beforeAddons", "beforeNodes", "last"))
+    )
+    first, second, last = (command(program, name) for name in ("beforeaddons", "beforenodes", "last"))
+    control_plane = f"{CLUSTER}::dev-control-plane"
+    release, pool = program.only(RELEASE), program.of_type(POOL)["a100-use1"]
+    assert all(control_plane in each.depends_on for each in (first, second, last))
+    assert f"{COMMAND}::beforeaddons" in release.depends_on
+    assert f"{RELEASE}::queue-release" in second.depends_on
+    assert f"{COMMAND}::beforenodes" in pool.depends_on
+    assert f"{COMMAND}::beforenodes" not in program.of_type(POOL)["system"].depends_on
+    assert f"{POOL}::a100-use1" in last.depends_on
+    assert f"{RELEASE}::queue-release" in last.depends_on
+
+
+def test_what_is_secret_in_a_command_is_marked_and_its_output_too() -> None:
+    secrets = Secrets((("hostCommands", 0, "environment", "TOKEN"),))
+    made = command(
+        declared({"name": "a", "create": "c", "environment": {"TOKEN": "hunter2", "X": "y"}}, secrets=secrets), "a"
+    )
+    assert "hunter2" not in str({**made.inputs, "environment": ""})
+    assert made.secret_inputs == {"environment"}
+    assert made.secret_outputs == {"stdout", "stderr"}
+    plain = command(declared({"name": "a", "create": "c", "environment": {"X": "y"}}), "a")
+    assert (plain.secret_inputs, plain.secret_outputs) == (set(), set())
+
+
+# --- images ----------------------------------------------------------------------------------------------------------
+
+
+def loading(image: str, base: Path) -> Registered:
+    def program() -> None:
+        image_load(image, "loadImages[0]", cluster=KwokCluster("dev"), base=base)
+
+    return run(program).only(COMMAND)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for docker: it knows what the file beside it says."""
+    script = tmp_path / "bin" / "docker"
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\ncat "${0%/*}/id" 2>/dev/null || { echo "Error: No such image: $5" >&2; exit 1; }\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    monkeypatch.delenv("KIND_EXPERIMENTAL_PROVIDER", raising=False)
+    return script.parent / "id"
+
+
+def test_an_image_is_loaded_without_a_shell_and_anew_when_it_is_another(engine: Path, tmp_path: Path) -> None:
+    engine.write_text("sha256:1\n")
+    made = loading("my-app:dev", tmp_path)
+    assert made.name == "load-my-app-dev"
+    assert made.inputs == {
+        "interpreter": [str(ROOT / "kumulus"), "kind", "load", "docker-image", "--name", "dev"],
+        "create": "my-app:dev",
+        "triggers": ["sha256:1", "uid-1"],
+    }
+    assert made.deleted_with == "kumulus:index:Lifetime::dev-lifetime"
+    engine.write_text("sha256:2\n")
+    assert loading("my-app:dev", tmp_path).inputs["triggers"] == ["sha256:2", "uid-1"]
+
+
+def test_an_archive_is_loaded_anew_when_its_content_is_another(tmp_path: Path) -> None:
+    (tmp_path / "app.tar").write_text("one")
+    made = loading("./app.tar", tmp_path)
+    assert made.inputs["interpreter"][2:4] == ["load", "image-archive"]
+    assert made.inputs["create"] == str(tmp_path / "app.tar")
+    (tmp_path / "app.tar").write_text("two")
+    assert loading("./app.tar", tmp_path).inputs["triggers"] != made.inputs["triggers"]
+
+
+@pytest.mark.usefixtures("engine")
+async def test_an_image_that_is_not_there_is_told_with_what_to_do() -> None:
+    with pytest.raises(pulumi.RunError, match=r"loadImages\[0\]: docker has no image my-app:dev; run docker pull"):
+        await digest_of_image("my-app:dev", "loadImages[0]")
+
+
+async def test_a_machine_without_docker_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pulumi.RunError, match=r"loadImages\[0\]: docker is not on PATH"):
+        await digest_of_image("my-app:dev", "loadImages[0]")
+
+
+def test_a_stack_without_commands_does_not_ask_for_pulumi_command() -> None:
+    program = run(
+        lambda: EmulatedCluster("dev", loaded=load({"cluster": {"nodeGroups": GROUPS}}, "dev", ROOT), base=ROOT)
+    )
+    assert program.of_type(COMMAND) == {}
+    script = (
+        "import sys, components.emulated_cluster, components.helm_addon; "
+        "print([name for name in sys.modules if name.startswith('pulumi_command')])"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""Commands on the user's machine and images for the nodes, as a stack file has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec.errors import SpecError
+from spec.host_commands import digest_of_file
+from spec.load import load
+
+COMMAND = {"name": "build", "create": "make image"}
+
+
+def told(base: Path, **cluster: Any) -> dict[str, str]:
+    try:
+        load({"cluster": cluster}, "dev", base)
+    except SpecError as error:
+        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in error.problems}
+    return {}
+
+
+def test_a_command_needs_a_name_and_what_to_run(tmp_path: Path) -> None:
+    loaded = load({"cluster": {"hostCommands": [COMMAND]}}, "dev", tmp_path)
+    command = loaded.spec.hostCommands[0]
+    assert (command.when, command.dir, command.update, command.delete) == ("beforeAddons", ".", None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"name": "Build"}, "name", "write build"),
+        ({"create": " "}, "create", "is empty"),
+        ({"create": None}, "create", "write create: docker build"),
+        ({"when": "afterAddons"}, "when", "write beforeAddons"),
+        ({"when": "first"}, "when", "write one of beforeAddons, beforeNodes, last"),
+        ({"environment": {"A-B": "x"}}, 'environment["A-B"]', "letters, digits and _"),
+        ({"environment": {"TAG": 1.0}}, "environment.TAG", 'in quotes: "1.0"'),
+        ({"dir": "./app"}, "dir", "is not there"),
+        ({"triggers": "v1"}, "triggers", 'is "v1", not a list; write triggers: [v1]'),
+        ({"command": "make"}, "command", "not a known key"),
+    ],
+)
+def test_mistakes_in_a_command_are_told(tmp_path: Path, change: dict[str, Any], path: str, words: str) -> None:
+    problems = told(tmp_path, hostCommands=[{**COMMAND, **change}])
+    assert list(problems) == [f"hostCommands[0].{path}"]
+    assert words in next(iter(problems.values()))
+
+
+def test_commands_have_names_of_their_own(tmp_path: Path) -> None:
+    assert "already hostCommands[0].name" in told(tmp_path, hostCommands=[COMMAND, COMMAND])["hostCommands[1].name"]
+
+
+def test_images_are_names_or_archives_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "app.tar").touch()
+    good = ["my-app:dev", "registry.example.com:5000/team/my_app:v1.2", "busybox", "./app.tar", "app.tar"]
+    assert told(tmp_path, runtime="kind", loadImages=good) == {}
+    bad = ["My-App:dev", "my app", "-rf", "./other.tar", 5]
+    problems = told(tmp_path, runtime="kind", loadImages=bad[:3])
+    assert [words.split("; ")[1] for words in problems.values()] == [
+        "write my-app:dev",
+        *["write a name with a tag, my-app:dev, or ./my-app.tar"] * 2,
+    ]
+    assert "is not there" in told(tmp_path, runtime="kind", loadImages=bad[3:4])["loadImages[0]"]
+    assert "not a text" in told(tmp_path, runtime="kind", loadImages=bad[4:])["loadImages[0]"]
+
+
+def test_images_are_for_kind_only(tmp_path: Path) -> None:
+    assert "leave it out or write runtime: kind" in told(tmp_path, loadImages=["a:b"])["loadImages"]
+    cluster = {"runtime": "kind", "loadImages": ["a:b"]}
+    loaded = load({"cluster": cluster, "runtime": "kwok"}, "dev", tmp_path)
+    assert loaded.spec.loadImages == []
+    assert [str(notice) for notice in loaded.notices] == [
+        "loadImages: is for the runtime kind, so it is not used with kwok"
+    ]
+
+
+def test_an_archives_digest_is_of_its_content(tmp_path: Path) -> None:
+    one, same, other = (tmp_path / name for name in "abc")
+    one.write_bytes(b"x")
+    same.write_bytes(b"x")
+    other.write_bytes(b"y")
+    assert digest_of_file(one) == digest_of_file(same) != digest_of_file(other)

@@ -1,0 +1,102 @@
+"""A KEMU file as a stack file: the same cluster, and what was corrected in comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from spec.errors import SpecError
+from spec.expand import pools
+from spec.kemu import KemuFile, convert, read_kemu
+from spec.kemu_stack import stack_file_of
+from spec.load import Loaded, load
+from spec.yamltext import read_yaml
+from tests.support.kemu import EXAMPLES, needs_examples
+
+FILE = """\
+kind: ClusterConfig
+spec:
+  colour: red
+  kindConfig: |
+    kind: Cluster
+    apiVersion: kind.x-k8s.io/v1alpha4
+    nodes: # three of them
+      - role: control-plane
+  clusterAddons:
+    - name: queue
+      repoURL: https://charts.example.com
+      namespace: queue-system
+      chart: queue
+      version: 1.10
+      valuesObject: |
+        # a comment stays
+        replicas: 0o17
+        at: "12:30"
+        word: "yes"
+  nodeGroups:
+    - name: gpu-8x
+      placement:
+        - {availabilityZone: z1, replicas: 3}
+        - {availabilityZone: us-east1-b, replicas: 0}
+      nodeTemplate:
+        metadata:
+          labels: {example.com/shared: true, example.com/nine: 0x9, kubernetes.io/os: linux}
+          annotations: {example.com/note: "a: b # c\\td"}
+        capacity: {cpu: 96, memory: 1360Gi, ephemeralStorage: 3Ti, nvidia.com/gpu: 8}
+    - name: empty
+      placement: [{availabilityZone: z1, replicas: 2}]
+"""
+
+
+def loaded(file: KemuFile) -> tuple[str, Loaded]:
+    text = stack_file_of(file)
+    for document in (yaml.safe_load(text), read_yaml(text)):
+        assert document == yaml.safe_load(text)
+    return text, load(yaml.safe_load(text)["config"], "dev", Path("/nonexistent"))
+
+
+def assert_same(file: KemuFile) -> str:
+    text, ours = loaded(file)
+    assert list(ours.pools) == pools(file.spec, "dev", "kemu")
+    assert ours.spec.clusterAddons == file.spec.clusterAddons
+    assert (ours.spec.kindConfig, ours.spec.runtime) == (file.spec.kindConfig, file.spec.runtime)
+    assert ours.notices == ()
+    return text
+
+
+@pytest.mark.parametrize("runtime", ["kwok", "kind"])
+def test_the_stack_file_gives_the_same_cluster(runtime: str) -> None:
+    text = assert_same(convert(FILE, "small.yaml", runtime))
+    assert ("# three of them" in text) == (runtime == "kind")
+    assert "# a comment stays" in text
+
+
+def test_what_was_corrected_stands_in_comments() -> None:
+    lines = stack_file_of(convert(FILE, "small.yaml")).splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    assert comments[0] == "# From KEMU's small.yaml, by ./kumulus convert."
+    assert "#   spec.colour: is not a key of KEMU's format; ignored, as KEMU does" in comments
+    assert any("ephemeralStorage" in line for line in comments)
+    assert lines[len(comments)] == "config:"
+
+
+def test_a_file_in_order_has_nothing_to_tell() -> None:
+    assert stack_file_of(convert("kind: ClusterConfig\nspec: {}\n", "x.yaml")).splitlines() == [
+        "# From KEMU's x.yaml, by ./kumulus convert.",
+        "config:",
+        "  kumulus:cluster:",
+        "    runtime: kwok",
+    ]
+
+
+@needs_examples
+@pytest.mark.parametrize("name", ["gcp-example.yaml", "gcp-small.yaml", "gcp-large.yaml"])
+def test_kemus_own_files_become_the_same_clusters(name: str) -> None:
+    assert_same(read_kemu(name, EXAMPLES, "kind"))
+
+
+def test_what_is_no_kemu_file_is_refused() -> None:
+    with pytest.raises(SpecError, match="not KEMU's ClusterConfig"):
+        convert("kind: Cluster\nspec: {}", "x.yaml")
