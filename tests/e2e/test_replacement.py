@@ -72,4 +72,4 @@ def test_another_runtime_is_previewed_as_a_replacement_of_the_same_cluster(fleet
     fleet.write()
     assert {name for name, step in steps.items() if step.op != "replace"} == set()
     assert len(steps) == 10, "the cluster and its nine pools"
-    assert steps["quickstart-control-plane"].kinds["runtime"] == "update-replace"
+    assert steps["quickstart-control-plane"].changed["runtime"] == "update-replace"
