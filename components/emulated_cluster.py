@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
+    from spec.observability import Observability
 
 
 class EmulatedCluster(pulumi.ComponentResource):
@@ -95,6 +96,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
             self._live(resource_name, loaded)
+        if spec.observability and spec.runtime != "kwok":
+            self._prometheus_stack(spec.observability)
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
         measured = spec.observability and spec.runtime == "kwok"
@@ -197,6 +200,20 @@ class EmulatedCluster(pulumi.ComponentResource):
         from components.host_commands import image_loads
 
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
+
+    def _prometheus_stack(self, asked: Observability) -> None:
+        """What is measured where nodes run containers; the kwok runtime has processes of its own for it."""
+        from components.prometheus_stack import PrometheusStack
+
+        PrometheusStack(
+            f"{self._name}-observability",
+            asked=asked,
+            cluster=self.cluster,
+            provider=self._kubernetes,
+            base=self._base,
+            depends_on=list(self.addons.values()),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
 
     def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.

@@ -69,6 +69,10 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
+    measured = raw.get("observability")
+    if runtime in ("kind", "existing") and isinstance(measured, Mapping) and measured.get("prometheusPort"):
+        message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
+        yield problem(("observability", "prometheusPort"), message, "leave it out")
     kind = raw.get("kind")
     if runtime == "kind" and isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
         message = "has no effect beside kind.nodeImage, which is of one version"

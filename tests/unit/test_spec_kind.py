@@ -93,6 +93,10 @@ def test_mistakes_in_the_section_are_told(section: dict[str, Any], path: str, sa
     assert [each.path for each in options_problems(section)] == [path]
 
 
+def test_a_port_of_this_machine_is_told_to_have_no_effect() -> None:
+    assert list(told(observability={"prometheusPort": 9090})) == ["observability.prometheusPort"]
+
+
 def test_a_version_beside_an_image_is_told_to_have_no_effect() -> None:
     found = told(kubernetesVersion="1.35.4", kind={"nodeImage": "example.com/node:v1"})
     assert found == {
