@@ -71,8 +71,7 @@ async def _measure(plane: ControlPlane, nodes: int) -> Size:
     fleet = Fleet(plane)
     before, own, started = usage(directory), psutil.Process().cpu_times(), time.monotonic()
     await fleet.become(nodes)
-    await fleet.until_ready(nodes)
-    ready = time.monotonic() - started
+    ready = await fleet.until_ready(nodes) - started
     spent = usage(directory).cpu_since(before)
     spent["plugin"] = sum(psutil.Process().cpu_times()[:2]) - sum(own[:2])
     await asyncio.sleep(_SETTLING_S)
