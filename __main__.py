@@ -36,3 +36,8 @@ pulumi.export("capacity", emulated.capacity)
 if emulated.gpu_products:
     pulumi.export("gpuProducts", emulated.gpu_products)
 pulumi.export("nodeGroups", emulated.node_groups)
+if emulated.tenants:
+    pulumi.export(
+        "tenants",
+        {name: {"namespace": it.namespace, "kubeconfig": it.kubeconfig} for name, it in emulated.tenants.items()},
+    )

@@ -3,6 +3,7 @@
 They meet the provider plugin at Pulumi type tokens only and import nothing of it.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from components.emulated_cluster import EmulatedCluster
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
     from components.prometheus_stack import PrometheusStack
+    from components.tenant import Tenant
 
 __all__ = [
     "DeviceClass",
@@ -23,21 +25,19 @@ __all__ = [
     "KwokCluster",
     "KwokNodeGroup",
     "PrometheusStack",
+    "Tenant",
 ]
+
+# Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
+_WHEN_ASKED_FOR = {
+    "DeviceClass": "components.device_class",
+    "HelmAddon": "components.helm_addon",
+    "PrometheusStack": "components.prometheus_stack",
+    "Tenant": "components.tenant",
+}
 
 
 def __getattr__(name: str) -> object:
-    # Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
-    if name == "HelmAddon":
-        from components.helm_addon import HelmAddon
-
-        return HelmAddon
-    if name == "DeviceClass":
-        from components.device_class import DeviceClass
-
-        return DeviceClass
-    if name == "PrometheusStack":
-        from components.prometheus_stack import PrometheusStack
-
-        return PrometheusStack
+    if name in _WHEN_ASKED_FOR:
+        return getattr(import_module(_WHEN_ASKED_FOR[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

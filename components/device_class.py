@@ -7,6 +7,7 @@ import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.resources import ClusterLike
+from spec.pools import CLUSTER_LABEL
 from spec.slices import RESOURCE_API, device_class_expression
 
 
@@ -35,7 +36,8 @@ class DeviceClass(pulumi.ComponentResource):
             f"{resource_name}-device-class",
             api_version=RESOURCE_API,
             kind="DeviceClass",
-            metadata={"name": resource_name},
+            # Another stack's class of this name is not taken over: its label is another one, which is a conflict.
+            metadata={"name": resource_name, "labels": {CLUSTER_LABEL: cluster.cluster_name}},
             spec={"selectors": [{"cel": {"expression": device_class_expression(driver)}}]},
             opts=pulumi.ResourceOptions(
                 parent=self,

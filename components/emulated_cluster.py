@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
+    from components.tenant import Tenant
     from spec.observability import Observability
 
 
@@ -51,6 +52,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         node_count: nodes of the declared groups.
         capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
         gpu_products: GPUs by product, of the groups that name one.
+        tenants: by name: who shares the cluster.
         node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
 
     Raises:
@@ -92,6 +94,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         ]
         self.device_classes = self._device_classes(loaded)
         self.faults = self._faults(loaded)
+        self.tenants = self._tenants(loaded) if spec.tenants else {}
         self._host_commands(loaded, "last", [*first, *second, *self.addons.values(), *self.groups, *self.faults])
         self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
@@ -172,6 +175,15 @@ class EmulatedCluster(pulumi.ComponentResource):
         return {
             name: DeviceClass(name, driver=driver, cluster=self.cluster, provider=self._kubernetes, opts=opts)
             for name, driver in classes.items()
+        }
+
+    def _tenants(self, loaded: Loaded) -> dict[str, Tenant]:
+        from components.tenant import Tenant
+
+        opts = pulumi.ResourceOptions(parent=self)
+        return {
+            tenant.name: Tenant(tenant.name, tenant=tenant, cluster=self.cluster, provider=self._kubernetes, opts=opts)
+            for tenant in loaded.spec.tenants
         }
 
     def _live(self, resource_name: str, loaded: Loaded) -> None:

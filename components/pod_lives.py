@@ -14,6 +14,7 @@ from lives import usage
 from lives.stages import stage_objects
 from spec.kwok_stages import API_VERSION
 from spec.lifecycles import PodLifecycle
+from spec.pools import CLUSTER_LABEL
 from spec.usage import PodUsage
 
 
@@ -46,7 +47,8 @@ class PodLives(pulumi.ComponentResource):
                 metadata["name"] if kind == "Stage" else f"{resource_name}-{metadata['name']}",
                 api_version=API_VERSION,
                 kind=kind,
-                metadata=dict(metadata),
+                # Another stack's object of this name is not taken over: its label is another one, which is a conflict.
+                metadata={**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name}},
                 spec=dict(spec),
                 opts=pulumi.ResourceOptions(
                     parent=self,

@@ -140,6 +140,37 @@ class HyperNodes(_InCluster):
         super().__init__("kumulus:index:HyperNodes", resource_name, cluster, {"pools": pools}, opts)
 
 
+class Namespace(_InCluster):
+    """``kumulus:index:Namespace``: a namespace that is this stack's own.
+
+    Args:
+        resource_name: its name in the stack.
+        name: the namespace's.
+        labels: those it is to have.
+        annotations: likewise.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        name: str,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str],
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "name": name,
+            "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
+            "labels": dict(labels),
+            "annotations": dict(annotations),
+        }
+        super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
+
+
 class Fault(_InCluster):
     """``kumulus:index:Fault``: something that goes wrong on nodes or with pods while it is declared.
 

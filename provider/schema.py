@@ -70,6 +70,13 @@ _FAULT_INPUTS = {
     "pods": _described(_ANY, "What it does to pods, and to which."),
     "lost": _described(_STRINGS, "What the fleet loses by it, quantities by resource."),
 }
+_NAMESPACE_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "name": _described(_STRING, "The namespace's name. Changing it replaces the namespace."),
+    "stack": _described(_STRING, "Whose it is: <organization>/<project>/<stack>; somebody else's is never touched."),
+    "labels": _described(_STRINGS, "Labels it is to have; others stay."),
+    "annotations": _described(_STRINGS, "Annotations it is to have; others stay."),
+}
 
 
 def schema_json() -> str:
@@ -106,6 +113,13 @@ def schema_json() -> str:
             "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "nodes", "node"],
             "properties": {**_FAULT_INPUTS, "drift": _described(_STRING, "What a refresh found not to be as wanted.")},
             "required": ["name", "nodes"],
+        },
+        "kumulus:index:Namespace": {
+            "description": "A namespace that is the stack's own: deleted with everything in it when the stack goes.",
+            "inputProperties": _NAMESPACE_INPUTS,
+            "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "stack"],
+            "properties": {**_NAMESPACE_INPUTS, "drift": _described(_STRINGS, "What is not as wanted, by its path.")},
+            "required": ["name", "stack"],
         },
         "kumulus:index:Lifetime": {
             "description": "The life of one cluster, for other resources to be deletedWith; nothing outside the state.",

@@ -22,6 +22,7 @@ from spec.lifecycles import PodLifecycles
 from spec.observability import Observability, observability_from, observability_problems
 from spec.rules import rule_problems
 from spec.shapes import with_shapes
+from spec.tenants import Tenant
 from spec.usage import PodUsages
 from spec.validation import in_file_order, problems_of, validated
 
@@ -98,6 +99,7 @@ class ClusterSpec(Section):
         podLifecycles: how pods live; for each pod the first that selects it.
         podUsage: what pods use while they run; likewise.
         observability: what is measured; None means nothing.
+        tenants: who shares the cluster, each in a namespace.
         kwok: settings of the kwok runtime.
         kind: settings of the kind runtime.
     """
@@ -126,6 +128,9 @@ class ClusterSpec(Section):
         default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
     )
     observability: Measured | None = Field(default=None, examples=["{}"])
+    tenants: list[Tenant] = Field(
+        default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
+    )
     kwok: Kwok = Field(default_factory=Kwok, examples=["{heartbeatFactor: 5}"])
     kind: Kind = Field(default_factory=Kind, examples=["{nodeImage: kindest/node:v1.35.4}"])
 

@@ -26,6 +26,7 @@ from spec.names import (
 from spec.observability import room_problems
 from spec.pools import allocatable_problems
 from spec.shapes import shape_problems
+from spec.tenants import tenant_problems
 
 Found = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
@@ -47,6 +48,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_duplicates(_items(raw, "hostCommands"), ("hostCommands",), "name", "name"),
         *_groups(raw),
         *_pools(raw),
+        *_tenants(raw),
         *device_problems(raw),
     ]
 
@@ -176,6 +178,12 @@ def _groups(raw: Mapping[str, object]) -> Found:
                 yield Problem(f"{inner}.{each.path}", each.message, each.remedy)
         if topology := well_formed(group.get("topology")):
             yield from template_problems(here, topology, _labels_of(template))
+
+
+def _tenants(raw: Mapping[str, object]) -> Found:
+    tenants = _items(raw, "tenants")
+    yield from _duplicates(tenants, ("tenants",), "name", "name")
+    yield from tenant_problems(tenants)
 
 
 def _pools(raw: Mapping[str, object]) -> Found:

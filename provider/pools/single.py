@@ -10,6 +10,7 @@ from provider.pools.bodies import MEDIA_TYPE, Bodies
 from provider.pools.compare import patches
 from provider.pools.live import NODES, LiveNode
 from provider.pools.observe import get_node
+from provider.pools.others import taken
 from spec.names import node_name
 from spec.pools import Pool
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NameTaken(Exception):
-    """A real node, with a kubelet behind it, has a name that the pool wants."""
+    """A real node, with a kubelet behind it, or another stack's node has a name that the pool wants."""
 
 
 async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:
@@ -28,7 +29,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         The node's UID, if the pool publishes devices, whose owner it is; otherwise nothing of the answer is looked at.
 
     Raises:
-        NameTaken: a real node has the name.
+        NameTaken: a real node has the name, or another stack's.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     name, uid = node_name(pool.name, ordinal), ""
@@ -48,6 +49,8 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         node = await get_node(client, name)
         if node is None:
             return False
+        if whose := taken(pool, name, node.labels):
+            raise NameTaken(whose)
         await change_node(client, pool, ordinal, node)
         uid = node.uid
         return True

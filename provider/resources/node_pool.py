@@ -15,6 +15,7 @@ from provider.pools.converge import converge
 from provider.pools.faulted import forgotten, looked_at, played, recorded
 from provider.pools.live import NODES, live_node
 from provider.pools.observe import Observation, observe
+from provider.pools.others import PoolTaken, refuse_taken
 from provider.pools.removal import remove_nodes, remove_slices
 from provider.pools.result import Result, explain
 from provider.pools.slices import NotServed
@@ -78,6 +79,8 @@ class NodePool(Placed):
         if op.preview:
             if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
                 op.report.info(consequences(None, _pool(inputs)).describe())
+            if not contains_unknown(inputs):
+                await self._foretell_taken(inputs)
             return resource_id, inputs
         return resource_id, await self._converge(op, resource_id, inputs, {})
 
@@ -151,6 +154,8 @@ class NodePool(Placed):
             raise ProviderError(_unreachable(inputs, error)) from None
         try:
             async with limited(op) as stop:
+                if not old_outputs:
+                    await refuse_taken(client, pool, WORK_PATIENCE)
                 pool = await recorded(client, pool)
                 seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
                 with self._way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
@@ -159,7 +164,7 @@ class NodePool(Placed):
                     await remove_slices(client, pool.name, stop, result)
                 if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):
                     op.report.warn(f"pool {pool.name}: {unplayed}")
-        except NotServed as error:
+        except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
             raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool)) from None
@@ -174,6 +179,16 @@ class NodePool(Placed):
     def _way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
         """Clear the way for requests about this many nodes."""
         return self._clear_way(str(properties["kubeconfig"])) if nodes >= _MANY else nullcontext()
+
+    async def _foretell_taken(self, inputs: Properties) -> None:
+        """Refuse, in a preview too, a pool that another stack has in the cluster."""
+        pool = _pool(inputs)
+        # What does not answer now is told by what needs it.
+        with suppress(ApiError, Unreachable, KubeconfigError, WrongCluster):
+            try:
+                await refuse_taken(await self.client(inputs, LOOK_PATIENCE), pool, LOOK_PATIENCE)
+            except PoolTaken as error:
+                raise ProviderError(f"pool {pool.name}: {error}") from None
 
     async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""

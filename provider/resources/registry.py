@@ -8,6 +8,7 @@ from provider.resources.cluster import Cluster
 from provider.resources.fault import Fault
 from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
+from provider.resources.namespace import Namespace
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
 from provider.runtimes.kind.runtime import KindRuntime
@@ -25,5 +26,6 @@ def resources() -> dict[str, Resource]:
         HyperNodes(connections),
         Lifetime(),
         Fault(connections),
+        Namespace(connections),
     ]
     return {resource.token: resource for resource in served}

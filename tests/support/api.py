@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import ssl
@@ -30,20 +31,24 @@ class Refused(Exception):
 
 
 class Api:
-    """The API server that a kubeconfig with files or data for its certificates names.
+    """The API server that a kubeconfig names, with files for its certificates, or with data and a token.
 
     Args:
-        kubeconfig: path of the kubeconfig.
+        kubeconfig: path of the kubeconfig, or its content.
     """
 
-    def __init__(self, kubeconfig: Path) -> None:
-        document = yaml.safe_load(kubeconfig.read_text())
+    def __init__(self, kubeconfig: Path | str) -> None:
+        document = yaml.safe_load(kubeconfig.read_text() if isinstance(kubeconfig, Path) else kubeconfig)
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self.server: str = cluster["server"]
-        self._tls = ssl.create_default_context(cafile=kubeconfig.parent / cluster["certificate-authority"])
-        self._tls.load_cert_chain(
-            kubeconfig.parent / user["client-certificate"], kubeconfig.parent / user["client-key"]
-        )
+        self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        if isinstance(kubeconfig, Path) and "certificate-authority" in cluster:
+            folder = kubeconfig.parent
+            self._tls = ssl.create_default_context(cafile=folder / cluster["certificate-authority"])
+            self._tls.load_cert_chain(folder / user["client-certificate"], folder / user["client-key"])
+        else:
+            authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+            self._tls = ssl.create_default_context(cadata=authority)
         self._connection: http.client.HTTPSConnection | None = None
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
@@ -59,7 +64,7 @@ class Api:
             Refused: the server said no.
         """
         accept = _METADATA_ONLY if content == _METADATA_ONLY else "application/json"
-        headers = {"Accept": accept, **({"Content-Type": content} if body is not None else {})}
+        headers = {**self._headers, "Accept": accept, **({"Content-Type": content} if body is not None else {})}
         data = None if body is None else json.dumps(body).encode()
         try:
             answer, raw = self._send(verb, path, data, headers)
@@ -163,7 +168,7 @@ class Api:
         connection = self._connect(seconds + 5)
         query = {**selectors, "resourceVersion": version, "watch": "1", "timeoutSeconds": str(seconds)}
         try:
-            connection.request("GET", _with(path, query), headers={"Accept": accept})
+            connection.request("GET", _with(path, query), headers={**self._headers, "Accept": accept})
             answer = connection.getresponse()
             if answer.status >= 300:
                 raise Refused(answer.status, answer.read().decode(errors="replace")[:500])

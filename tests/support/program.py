@@ -73,6 +73,9 @@ class Outputs(mocks.Mocks):
                 state |= {"identity": "uid-1", "server": "https://127.0.0.1:1"}
         if args.typ == COMMAND and not self._preview:
             state |= {"stdout": "", "stderr": ""}
+        # The cluster's controller writes what is in it.
+        if args.typ == "kubernetes:core/v1:Secret" and not self._preview:
+            state["data"] = {"token": "dDBrZW4=", "ca.crt": "Q0E="}
         return None if self._preview else f"{args.name}-id", state
 
     def call(self, args: mocks.MockCallArgs) -> Any:

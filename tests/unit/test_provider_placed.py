@@ -10,6 +10,7 @@ from provider.connections import Connections
 from provider.resources.base import Difference
 from provider.resources.fault import Fault
 from provider.resources.hyper_nodes import HyperNodes
+from provider.resources.namespace import Namespace
 from provider.resources.node_pool import NodePool
 from provider.resources.placed import PLACE_KEYS, Placed
 
@@ -17,6 +18,7 @@ PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 RESOURCES: list[tuple[type[Placed], dict[str, Any]]] = [
     (NodePool, {"name": "a-z", "replicas": 1}),
     (HyperNodes, {"pools": {}}),
+    (Namespace, {"name": "n", "stack": "organization/p/dev"}),
     (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}),
 ]
 

@@ -194,7 +194,7 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     assert error.details() == (
         "kumulus has no resource type 'kumulus:index:Nope'; it has: "
         "kumulus:index:Cluster, kumulus:index:Fault, kumulus:index:HyperNodes, kumulus:index:Lifetime, "
-        "kumulus:index:NodePool"
+        "kumulus:index:Namespace, kumulus:index:NodePool"
     )
 
 

@@ -39,6 +39,9 @@ WHOLE: dict[str, Any] = {
             },
         }
     ],
+    "tenants": [
+        {"name": "t", "quota": {"pods": 1}, "rules": [{"apiGroups": [""], "resources": ["a"], "verbs": ["b"]}]}
+    ],
     "kwok": {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"b": True}, "etcdQuota": "8Gi"},
 }
 

@@ -1,0 +1,122 @@
+"""Tenants under Pulumi's mocks: what each gets, in which order it comes and goes, and what its kubeconfig says."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components import EmulatedCluster
+from components.tenant import ACCOUNT, kubeconfig
+from spec.load import load
+from tests.support.program import CLUSTER, KUBECONFIG, Program, run
+from tests.support.project import ROOT
+
+LIFETIME, PROVIDER = "kumulus:index:Lifetime", "pulumi:providers:kubernetes"
+NAMESPACE = "kumulus:index:Namespace"
+CORE, RBAC = "kubernetes:core/v1", "kubernetes:rbac.authorization.k8s.io/v1"
+RULE = {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get", "create"]}
+RESEARCH: dict[str, Any] = {
+    "name": "research",
+    "namespace": "research-prod",
+    "quota": {"requests.nvidia.com/gpu": "16", "pods": 50},
+    "rules": [RULE],
+    "credential": 3,
+}
+
+
+def made(*tenants: dict[str, Any], preview: bool = False) -> Program:
+    loaded = load({"cluster": {"tenants": list(tenants)}}, "dev", ROOT)
+    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT), preview=preview)
+
+
+def test_a_tenant_has_a_namespace_of_the_stacks_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The mocks have none.
+    monkeypatch.setattr(pulumi, "get_organization", lambda: "acme")
+    namespace = made(RESEARCH).only(NAMESPACE)
+    assert namespace.inputs == {
+        "clusterName": "dev",
+        "kubeconfig": KUBECONFIG,
+        "clusterIdentity": "uid-1",
+        "name": "research-prod",
+        "stack": "acme/kumulus/dev",
+        "labels": {
+            "pod-security.kubernetes.io/enforce": "baseline",
+            "kumulus.io/cluster": "dev",
+            "kumulus.io/tenant": "research",
+        },
+        "annotations": {},
+    }
+    assert namespace.deleted_with == f"{CLUSTER}::dev-control-plane"
+
+
+def test_its_quota_and_its_rights_end_at_the_border_of_the_namespace() -> None:
+    program = made(RESEARCH)
+    quota = program.only(f"{CORE}:ResourceQuota")
+    assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "16", "pods": "50"}}
+    assert quota.inputs["metadata"]["namespace"] == "research-prod"
+    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": "research-prod"}]
+    bindings = program.of_type(f"{RBAC}:RoleBinding").values()
+    assert {each.inputs["roleRef"]["name"] for each in bindings} == {"edit", f"{ACCOUNT}-rules"}
+    for binding in bindings:
+        assert binding.inputs["metadata"]["namespace"] == "research-prod"
+        assert binding.inputs["subjects"] == subjects
+    assert program.only(f"{RBAC}:Role").inputs["rules"] == [RULE]
+    nodes = program.only(f"{RBAC}:ClusterRole").inputs["rules"]
+    assert nodes == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    assert program.only(f"{RBAC}:ClusterRoleBinding").inputs["subjects"] == subjects
+
+
+def test_what_a_tenant_does_not_ask_for_is_not_there() -> None:
+    program = made({"name": "a", "readNodes": False, "role": "view"})
+    for token in (f"{CORE}:ResourceQuota", f"{RBAC}:Role", f"{RBAC}:ClusterRole", f"{RBAC}:ClusterRoleBinding"):
+        assert program.of_type(token) == {}
+    assert program.only(f"{RBAC}:RoleBinding").inputs["roleRef"]["name"] == "view"
+    assert not [each for each in made().resources if "Tenant" in each.type]
+
+
+def test_everything_in_a_namespace_waits_for_it_and_goes_with_the_clusters_lifetime() -> None:
+    program = made(RESEARCH)
+    inside = [each for each in program.resources if each.parent == "kumulus:index:Tenant::research"]
+    inside = [each for each in inside if each.type != NAMESPACE]
+    assert len(inside) == 8
+    for each in inside:
+        assert f"{NAMESPACE}::research-tenant-namespace" in each.depends_on, each.type
+        assert each.deleted_with == f"{LIFETIME}::dev-lifetime"
+        assert each.provider.startswith(f"{PROVIDER}::dev-kubernetes")
+        assert not each.delete_before_replace
+
+
+def test_another_credential_or_role_is_another_object_as_neither_can_be_changed() -> None:
+    def names(token: str, tenant: dict[str, Any]) -> set[str]:
+        return {each.inputs["metadata"]["name"] for each in made(tenant).of_type(token).values()}
+
+    secret, binding = f"{CORE}:Secret", f"{RBAC}:RoleBinding"
+    assert names(secret, RESEARCH) == {f"{ACCOUNT}-3"}
+    assert names(secret, RESEARCH) != names(secret, {**RESEARCH, "credential": 4})
+    assert names(binding, RESEARCH) != names(binding, {**RESEARCH, "role": "view"})
+
+
+def test_the_token_is_the_service_accounts_and_a_preview_does_not_know_it() -> None:
+    secret = made(RESEARCH, preview=True).only(f"{CORE}:Secret")
+    assert secret.inputs["type"] == "kubernetes.io/service-account-token"
+    assert secret.inputs["metadata"]["annotations"] == {"kubernetes.io/service-account.name": ACCOUNT}
+
+
+def test_a_kubeconfig_is_whole_and_leads_to_the_tenants_namespace() -> None:
+    data = {"token": base64.b64encode(b"t0ken").decode(), "ca.crt": base64.b64encode(b"CA").decode()}
+    document = yaml.safe_load(kubeconfig("research@dev", "research-prod", "https://127.0.0.1:1", data))
+    assert document["current-context"] == "research@dev"
+    [context], [cluster], [user] = (document[key] for key in ("contexts", "clusters", "users"))
+    assert context["context"] == {"cluster": "research@dev", "user": "research@dev", "namespace": "research-prod"}
+    assert cluster["cluster"] == {"server": "https://127.0.0.1:1", "certificate-authority-data": data["ca.crt"]}
+    assert user["user"] == {"token": "t0ken"}
+
+
+@pytest.mark.parametrize("data", [None, {}, {"ca.crt": "Q0E="}])
+def test_a_secret_without_a_token_is_told_in_words(data: dict[str, str] | None) -> None:
+    with pytest.raises(pulumi.RunError, match="the cluster wrote no token into its Secret"):
+        kubeconfig("a@dev", "a", "https://127.0.0.1:1", data)

@@ -1,0 +1,117 @@
+"""Tenants in a stack file: what a quota can limit, whose a namespace may be, and what rights may not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spec.errors import SpecError
+from spec.model import ClusterSpec
+from spec.quotas import is_counted
+from spec.tenants import Tenant
+
+
+def read(*tenants: dict[str, Any]) -> list[Tenant]:
+    return ClusterSpec.checked({"tenants": list(tenants)}).tenants
+
+
+def told(*tenants: dict[str, Any]) -> dict[str, str]:
+    try:
+        read(*tenants)
+    except SpecError as error:
+        return {
+            problem.path.removeprefix("tenants"): f"{problem.message}; {problem.remedy}" for problem in error.problems
+        }
+    return {}
+
+
+def test_a_tenant_needs_a_name_and_nothing_else() -> None:
+    [tenant] = read({"name": "research"})
+    assert (tenant.home, tenant.role, tenant.podSecurity, tenant.readNodes) == ("research", "edit", "baseline", True)
+    assert (tenant.quota, tenant.rules, tenant.credential) == ({}, [], 1)
+    assert read({"name": "research", "namespace": "research-prod"})[0].home == "research-prod"
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [
+        ("requests.nvidia.com/gpu", True),
+        ("requests.cpu", False),
+        ("limits.memory", False),
+        ("cpu", False),
+        ("pods", True),
+        ("services.loadbalancers", True),
+        ("count/jobs.batch", True),
+        ("count/configmaps", True),
+        ("count/jobs.batch.volcano.sh", True),
+        ("requests.storage", False),
+        ("gold.storageclass.storage.k8s.io/requests.storage", False),
+        ("gold.storageclass.storage.k8s.io/persistentvolumeclaims", True),
+        ("gpu.nvidia.com.deviceclass.resource.k8s.io/devices", True),
+        ("hugepages-2Mi", False),
+        ("requests.hugepages-1Gi", False),
+    ],
+)
+def test_whatever_a_resource_quota_knows_can_be_limited(name: str, counted: bool) -> None:
+    assert read({"name": "a", "quota": {name: 3}})[0].quota == {name: "3"}
+    assert is_counted(name) is counted
+    assert bool(told({"name": "a", "quota": {name: "1.5"}})) is counted
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nvidia.com/gpu", "requests.nvidia.com/gpu"),
+        ("limits.nvidia.com/gpu", "requests.nvidia.com/gpu"),
+        ("GPUs", "requests.nvidia.com/gpu"),
+        ("jobs", "count/jobs.batch"),
+        ("Deployments", "count/deployments.apps"),
+        ("request.cpu", "requests.cpu"),
+        ("pod", "pods"),
+        ("count/Jobs", "pods"),
+    ],
+)
+def test_what_a_quota_does_not_know_would_limit_nothing_and_is_refused(name: str, meant: str) -> None:
+    [(path, text)] = told({"name": "a", "quota": {name: 1}}).items()
+    assert path.startswith("[0].quota")
+    assert "is nothing that a ResourceQuota limits" in text
+    assert f"write {meant}" in text or f"write such as {meant}" in text
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    found = told(
+        {"name": "a", "quota": {"requests.nvidia.com/gpu": "0.5", "memory": "1Gib"}, "credential": 0, "role": "edt"},
+        {"name": "kube-system"},
+        {"name": "b", "namespace": "a"},
+        {"name": "a"},
+        {"name": "c", "namespace": "default", "podSecurity": "strict"},
+        {"name": "d", "rules": [{"apiGroups": [], "resources": "jobs"}], "labels": {"kumulus.io/tenant": "x"}},
+    )
+    assert found['[0].quota["requests.nvidia.com/gpu"]'].startswith('"0.5" is not a whole number')
+    assert '"1Gib" has a B at its end' in found["[0].quota.memory"]
+    assert "less than 1" in found["[0].credential"]
+    assert found["[0].role"] == 'is "edt"; write edit'
+    assert found["[1].name"] == (
+        '"kube-system" is a namespace of Kubernetes\' own; write another name, or a namespace: beside it'
+    )
+    assert found["[2].namespace"].startswith('is the namespace "a", which tenants[0].name is already')
+    assert found["[3].name"] == '"a" is already tenants[0].name; write another name'
+    assert "Kubernetes' own" in found["[4].namespace"]
+    assert 'is "strict"; write restricted' in found["[4].podSecurity"]
+    assert found["[5].rules[0].apiGroups"] == "is empty, not a list of texts; write at least one in brackets"
+    assert "not a list of texts" in found["[5].rules[0].resources"]
+    assert "is missing" in found["[5].rules[0].verbs"]
+    assert "kumulus.io/" in found['[5].labels["kumulus.io/tenant"]']
+    assert len(found) == 13
+
+
+@pytest.mark.parametrize("group", ["", "*"])
+@pytest.mark.parametrize("resource", ["resourcequotas", "*"])
+@pytest.mark.parametrize(("verb", "refused"), [("update", True), ("*", True), ("get", False)])
+def test_no_right_lets_a_tenant_lift_its_own_quota(group: str, resource: str, verb: str, refused: bool) -> None:
+    rule = {"apiGroups": [group, "batch.volcano.sh"], "resources": [resource], "verbs": ["list", verb]}
+    found = told({"name": "a", "rules": [rule]})
+    assert bool(found) is refused
+    assert not refused or "would let the tenant change its own quota" in found["[0].rules[0]"]
+    assert not told({"name": "a", "rules": [{**rule, "apiGroups": ["batch.volcano.sh"]}]})
