@@ -8,7 +8,7 @@ SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
 MEASURING := --with observability --with kwok-charts
 
-PACKAGES := spec lives components provider kube cli toolchain faults fleet console dashboards lab host schedulers __main__.py
+PACKAGES := spec lives components policy provider kube cli toolchain faults fleet console dashboards lab host schedulers __main__.py
 BIN := .venv/bin
 KUMULUS := ./kumulus
 

@@ -8,7 +8,8 @@ import shutil
 from cli import project
 from cli.errors import UserError
 
-_REMOVED = (".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis", "build")
+_CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis")
+_REMOVED = (".venv", "policy/.venv", *_CACHES, "build")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from cli.project import ROOT
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--dev", action="store_true", help="with requirements-dev.txt: what tests and lint need")
+    parser.add_argument("--policy", action="store_true", help="also policy/.venv, for pulumi's --policy-pack policy")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -17,4 +18,6 @@ def run(args: argparse.Namespace) -> int:
     from toolchain import venv
 
     venv.ensure(ROOT, development=args.dev)
+    if args.policy:
+        venv.ensure_policies(ROOT)
     return 0

@@ -16,6 +16,7 @@ from toolchain.progress import say
 
 BASE = ("requirements.txt",)
 DEVELOPMENT = ("requirements.txt", "requirements-dev.txt")
+POLICY = "policy"
 _LINES_OF_LOG = 8
 
 
@@ -60,6 +61,26 @@ def ensure(project: Path, development: bool = False) -> None:
         _pip(project, ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."])
         stamps = {_stamp(project, False), _stamp(project, development)}
         _stamp_file(project).write_text("\n".join(sorted(stamps)) + "\n")
+
+
+def ensure_policies(project: Path) -> None:
+    """Make the policy pack's own environment, or install what changed in its requirements; at once when nothing did.
+
+    Raises:
+        ToolchainError: Python cannot make one, or pip failed; with what to do.
+    """
+    folder = project / POLICY
+    with lock.exclusive(project / ".venv.lock", "making .venv", say):
+        wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
+        stamp = _stamp_file(folder)
+        if stamp.exists() and stamp.read_text().strip() == wanted and os.access(python(folder), os.X_OK):
+            return
+        if not _works(folder):
+            _create(folder)
+        say(f"installing {POLICY}/requirements.txt into {POLICY}/.venv")
+        stamp.unlink(missing_ok=True)
+        _pip(folder, ["-r", "requirements.txt"])
+        stamp.write_text(f"{wanted}\n")
 
 
 def _stamp_file(project: Path) -> Path:

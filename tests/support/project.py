@@ -136,7 +136,7 @@ class Project:
         settings = yaml.safe_load((program / "Pulumi.yaml").read_text())
         settings["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
         settings["backend"] = {"url": f"file://{root / 'state'}"}
-        for plugin in settings["plugins"]["providers"]:
+        for plugin in settings.get("plugins", {}).get("providers", []):
             plugin["path"] = str((program / plugin["path"]).resolve())
         (self.directory / "Pulumi.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
         (self.directory / "__main__.py").write_text((program / "__main__.py").read_text())
@@ -183,6 +183,10 @@ class Project:
         return cluster
 
     # --- pulumi ----------------------------------------------------------------------------------------------------
+
+    def known(self, stack: str) -> None:
+        """Say that the backend has a stack already, which somebody else made."""
+        self._known.add(stack)
 
     def start(self, *arguments: str, stack: str | None = None, **variables: str) -> Running:
         """Start a pulumi command on a stack, which is made known to the backend first."""
