@@ -24,8 +24,10 @@ class ControlPlane(pulumi.ComponentResource):
     Attributes:
         runtime: how the cluster is had; a subclass's.
         token: its type; a subclass's.
-        resource: the ``kumulus:index:Cluster``; node pools name it in ``deleted_with``.
-        lifetime: what other providers' resources in the cluster name in ``deleted_with``.
+        outlives_stack: whether the cluster is not the stack's to remove; a subclass's.
+        resource: the ``kumulus:index:Cluster``.
+        end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
+        lifetime: likewise, what other providers' resources name there.
         cluster_name: the cluster's name, as given.
         kubeconfig: path of the kubeconfig file, known in previews.
         identity: UID of the kube-system namespace; another one means another cluster.
@@ -33,6 +35,7 @@ class ControlPlane(pulumi.ComponentResource):
 
     runtime: ClassVar[str]
     token: ClassVar[str]
+    outlives_stack: ClassVar[bool] = False
     kubeconfig: pulumi.Output[str]
     identity: pulumi.Output[str]
 
@@ -59,10 +62,13 @@ class ControlPlane(pulumi.ComponentResource):
         )
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
-        self.lifetime = Lifetime(
-            f"{resource_name}-lifetime", cluster_identity=self.identity, opts=pulumi.ResourceOptions(parent=self)
-        )
+        self.end = None if self.outlives_stack else self.resource
+        self.lifetime = None if self.outlives_stack else self._lifetime(resource_name)
         self.register_outputs({"kubeconfig": self.kubeconfig, "identity": self.identity})
+
+    def _lifetime(self, resource_name: str) -> Lifetime:
+        opts = pulumi.ResourceOptions(parent=self)
+        return Lifetime(f"{resource_name}-lifetime", cluster_identity=self.identity, opts=opts)
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""

@@ -12,9 +12,11 @@ import pulumi
 
 from components import stack_traces
 from components.control_plane import ControlPlane
+from components.existing_cluster import ExistingCluster, options_of
 from components.kind_cluster import KindCluster
 from components.kwok_cluster import KwokCluster
 from components.kwok_node_group import KwokNodeGroup
+from components.kwok_plan import KwokPlan
 from components.resources import Fault, HyperNodes
 from lives.options import cluster_options
 from spec.contents import contents
@@ -24,6 +26,7 @@ from spec.hypernodes import Fabric
 from spec.load import Loaded
 from spec.pools import Pool
 from spec.resource_slices import device_classes
+from spec.shards import shards_for
 from spec.totals import totals
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from components.device_class import DeviceClass
     from components.helm_addon import HelmAddon
+    from components.kwok_charts import KwokCharts
     from components.tenant import Tenant
     from spec.observability import Observability
 
@@ -54,17 +58,11 @@ class EmulatedCluster(pulumi.ComponentResource):
         gpu_products: GPUs by product, of the groups that name one.
         tenants: by name: who shares the cluster.
         node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
-
-    Raises:
-        pulumi.RunError: the spec asks for a runtime that this version does not have.
     """
 
     def __init__(
         self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        if (runtime := loaded.spec.runtime) not in _CLUSTERS:
-            known = " or ".join(_CLUSTERS)
-            raise pulumi.RunError(f"runtime: {runtime} is not supported by this version yet; write runtime: {known}")
         with stack_traces.short():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
@@ -76,20 +74,23 @@ class EmulatedCluster(pulumi.ComponentResource):
         spec = loaded.spec
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
+        plan = KwokPlan.of(loaded, base)
         self.cluster = _CLUSTERS[spec.runtime](
             resource_name,
             cluster_name=loaded.cluster_name,
             kubernetes_version=spec.kubernetesVersion,
-            options=_options(loaded),
+            options=_options(loaded, base, plan),
             contents=_contents(loaded),
             opts=pulumi.ResourceOptions(parent=self, aliases=_other_runtimes(spec.runtime)),
         )
         first = self._host_commands(loaded, "beforeAddons")
         first += self._images(loaded, first)
+        self.kwok = self._kwok(plan, loaded, first)
         self.addons = self._addons(loaded, first) if spec.clusterAddons else {}
         second = self._host_commands(loaded, "beforeNodes", [*first, *self.addons.values()])
+        needed = [*second, *([self.kwok] if self.kwok else [])]
         self.groups = [
-            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), second)
+            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), needed)
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
@@ -117,6 +118,28 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, tally in sums.by_group.items()
         }
 
+    def _kwok(self, plan: KwokPlan, loaded: Loaded, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
+        """KWOK in the cluster, where it does not run beside it; in another's, the stack's own stages."""
+        if plan.controller:
+            pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
+        if not plan.stages:
+            return None
+        # Imported here, as the provider's SDK is.
+        from components.kwok_charts import KwokCharts
+        from lives.in_cluster import Controllers
+
+        nodes = sum(pool.replicas for pool in loaded.pools)
+        charts, name = loaded.spec.kwokCharts, loaded.cluster_name
+        return KwokCharts(
+            f"{self._name}-kwok",
+            controllers=Controllers(charts, name, nodes, shards_for(nodes, charts.shards)) if plan.install else None,
+            cluster=self.cluster,
+            provider=self._kubernetes,
+            base=self._base,
+            depends_on=after,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
     def _faults(self, loaded: Loaded) -> list[Fault]:
         pools = {pool.name: resource for group in self.groups for pool, resource in group.by_pool}
         return [
@@ -127,7 +150,7 @@ class EmulatedCluster(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     depends_on=[pools[name] for name in fault.nodes],
-                    deleted_with=self.cluster.resource,
+                    deleted_with=self.cluster.end,
                 ),
             )
             for fault in loaded.faults
@@ -146,7 +169,7 @@ class EmulatedCluster(pulumi.ComponentResource):
                 parent=self,
                 # An add-on may bring the CRD.
                 depends_on=list(self.addons.values()),
-                deleted_with=self.cluster.resource,
+                deleted_with=self.cluster.end,
             ),
         )
 
@@ -195,6 +218,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
             provider=self._kubernetes,
+            depends_on=[self.kwok] if self.kwok else [],
             opts=pulumi.ResourceOptions(parent=self),
         )
 
@@ -257,7 +281,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster)}
+_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}
 
 
 def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
@@ -265,8 +289,10 @@ def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
     return [pulumi.Alias(type_=each.token) for each in _CLUSTERS.values() if each.runtime != runtime]
 
 
-def _options(loaded: Loaded) -> dict[str, Any]:
+def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     """The runtime's options."""
+    if loaded.spec.runtime == ExistingCluster.runtime:
+        return options_of(loaded, base, kwok)
     if loaded.spec.runtime == "kind":
         config = loaded.spec.kindConfig
         return {**loaded.spec.kind.options(), **({"kindConfig": config} if config else {})}

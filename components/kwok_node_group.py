@@ -87,7 +87,15 @@ class KwokNodeGroup(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions,
         depends_on: Sequence[pulumi.Resource] = (),
     ) -> KwokNodeGroup:
-        """Declare a group of pools that are already expanded, as a loaded stack file has them."""
+        """Declare a group of pools that are already expanded, as a loaded stack file has them.
+
+        Args:
+            resource_name: as for the class.
+            cluster: likewise.
+            pools: its pools.
+            opts: as for the class.
+            depends_on: what the nodes need, such as KWOK where it is installed in the cluster.
+        """
         group = cls.__new__(cls)
         group._declare(resource_name, cluster, pools, opts, depends_on)
         return group
@@ -107,7 +115,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
                 pool=pool,
                 cluster=cluster,
                 # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
-                opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.resource),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
             )
             for pool in pools
         ]

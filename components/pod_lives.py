@@ -27,6 +27,7 @@ class PodLives(pulumi.ComponentResource):
         usages: as in its ``podUsage``.
         cluster: the cluster component they are for, with the options of :func:`lives.options.cluster_options`.
         provider: the Kubernetes provider of that cluster.
+        depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
         opts: Pulumi's resource options.
     """
 
@@ -38,6 +39,7 @@ class PodLives(pulumi.ComponentResource):
         usages: Sequence[PodUsage],
         cluster: ClusterLike,
         provider: kubernetes.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:PodLives", resource_name, None, opts)
@@ -53,7 +55,7 @@ class PodLives(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     provider=provider,
-                    depends_on=[cluster.resource],
+                    depends_on=[cluster.resource, *depends_on],
                     # Not the cluster: see docs/decisions/deleted-with.md.
                     deleted_with=cluster.lifetime,
                 ),

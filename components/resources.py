@@ -67,7 +67,10 @@ class ClusterLike(Protocol):
     kubeconfig: pulumi.Output[str]
     identity: pulumi.Output[str]
     resource: Cluster
-    lifetime: Lifetime
+    end: Cluster | None
+    """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
+    lifetime: Lifetime | None
+    """Likewise, what other providers' resources are deleted with."""
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
@@ -116,6 +119,27 @@ class NodePool(_InCluster):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:NodePool", resource_name, cluster, pool_to_properties(pool), opts)
+
+
+class Definitions(_InCluster):
+    """``kumulus:index:Definitions``: the kinds that a chart brings, which Helm would leave behind.
+
+    Args:
+        resource_name: its name in the stack.
+        group: the kinds' API group.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        group: str,
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:Definitions", resource_name, cluster, {"group": group}, opts)
 
 
 class HyperNodes(_InCluster):

@@ -61,7 +61,7 @@ class Tenant(pulumi.ComponentResource):
             labels={POD_SECURITY_LABEL: tenant.podSecurity, **tenant.labels, **self._labels},
             annotations=tenant.annotations,
             cluster=cluster,
-            opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.resource),
+            opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.end),
         )
         if tenant.quota:
             quota = f"{self._prefix}-quota"

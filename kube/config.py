@@ -53,23 +53,59 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
             cannot be used.
     """
     path = Path(source)
+    return connection(read_kubeconfig(path), path, context)
+
+
+def read_kubeconfig(path: Path) -> dict[str, Any]:
+    """The document of a kubeconfig file.
+
+    Raises:
+        KubeconfigError: the file is missing, or is not a YAML mapping.
+    """
     try:
-        document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
+        text = path.read_text()
     except FileNotFoundError:
         raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None
     except (OSError, UnicodeDecodeError) as error:
         raise KubeconfigError(f"kubeconfig {path} cannot be read: {error}") from None
+    return parse_kubeconfig(text, path)
+
+
+def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
+    """The document of a kubeconfig's text; no error repeats any of it, since it holds keys.
+
+    Args:
+        text: YAML.
+        path: what to call it in errors.
+
+    Raises:
+        KubeconfigError: it is not a YAML mapping.
+    """
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
     except yaml.YAMLError as error:
-        raise KubeconfigError(f"kubeconfig {path} is not YAML: {error}") from None
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise KubeconfigError(f"kubeconfig {path} is not YAML: {reason}{where}") from None
     if not isinstance(document, dict):
         raise KubeconfigError(f"kubeconfig {path} is not a kubeconfig: expected a mapping")
+    return document
 
-    name = context or str(document.get("current-context") or "")
-    if not name:
-        raise KubeconfigError(f"kubeconfig {path} has no current-context; name one")
-    chosen = _named(document, "contexts", name, "context", path)
-    cluster = _named(document, "clusters", str(chosen.get("cluster") or ""), "cluster", path)
-    user = _named(document, "users", str(chosen.get("user") or ""), "user", path) if chosen.get("user") else {}
+
+def connection(document: dict[str, Any], path: Path, context: str | None = None) -> Connection:
+    """The connection of one of a kubeconfig's contexts.
+
+    Args:
+        document: the kubeconfig.
+        path: where it is from: what relative paths in it start at, and what to call it in errors.
+        context: name of the context; the document's ``current-context`` when None.
+
+    Raises:
+        KubeconfigError: it lacks the context, cluster or user, or names files that cannot be used.
+    """
+    chosen = entries(document, path, context)
+    name, cluster, user = chosen.context, chosen.cluster, chosen.user
 
     server = str(cluster.get("server") or "").rstrip("/")
     if not server.startswith(("https://", "http://")):
@@ -93,15 +129,48 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
     return Connection(server=server, context=name, headers=headers, tls=tls, credentials=credentials)
 
 
+@dataclass(frozen=True)
+class Entries:
+    """What one context of a kubeconfig is made of.
+
+    Attributes:
+        context: its name.
+        settings: the context's own, such as its namespace.
+        cluster: the cluster it names.
+        user: the user it names; empty for none.
+    """
+
+    context: str
+    settings: dict[str, Any]
+    cluster: dict[str, Any]
+    user: dict[str, Any]
+
+
+def entries(document: dict[str, Any], path: Path, context: str | None = None) -> Entries:
+    """What a context is made of; arguments and errors as for :func:`connection`."""
+    name = context or str(document.get("current-context") or "")
+    if not name:
+        known = ", ".join(str(each.get("name")) for each in _listed(document, "contexts")) or "none"
+        raise KubeconfigError(f"kubeconfig {path} has no current-context; name one of its contexts: {known}")
+    chosen = _named(document, "contexts", name, "context", path)
+    cluster = _named(document, "clusters", str(chosen.get("cluster") or ""), "cluster", path)
+    user = _named(document, "users", str(chosen.get("user") or ""), "user", path) if chosen.get("user") else {}
+    return Entries(name, chosen, cluster, user)
+
+
+def _listed(document: dict[str, Any], section: str) -> list[dict[str, Any]]:
+    listed = document.get(section)
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
 def _named(document: dict[str, Any], section: str, name: str, kind: str, path: Path) -> dict[str, Any]:
     """Return the entry of that name in one of the kubeconfig's lists."""
-    listed = document.get(section)
-    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    for entry in entries:
+    listed = _listed(document, section)
+    for entry in listed:
         if entry.get("name") == name:
             found = entry.get(kind) or {}
             return found if isinstance(found, dict) else {}
-    known = ", ".join(str(entry.get("name")) for entry in entries) or "none"
+    known = ", ".join(str(entry.get("name")) for entry in listed) or "none"
     raise KubeconfigError(f"kubeconfig {path} has no {kind} {name!r}; it has: {known}")
 
 

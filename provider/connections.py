@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kube import ApiError, KubeconfigError, Unreachable
+from provider.runtimes.existing.copy import refresh
 
 if TYPE_CHECKING:
     from kube import Client
@@ -57,6 +58,7 @@ class Connections:
 
         asked = time.monotonic()
         async with self._lock:
+            refresh(kubeconfig)
             try:
                 stamp = os.stat(kubeconfig).st_mtime
             except OSError:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import grpc
@@ -26,6 +26,7 @@ from provider.resources.diffing import covers
 from provider.values import from_struct, to_struct
 
 T = TypeVar("T")
+Function = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 _KINDS = {
     "add": provider_pb2.PropertyDiff.ADD,
     "add-replace": provider_pb2.PropertyDiff.ADD_REPLACE,
@@ -45,11 +46,19 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         engine: the engine to report to.
         resources: the resources by type token.
         program: directory of the user's Pulumi program, which relative paths and defaults refer to.
+        functions: what a program can ask, by token.
     """
 
-    def __init__(self, engine: Engine, resources: dict[str, Resource], program: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        resources: dict[str, Resource],
+        program: str,
+        functions: Mapping[str, Function] | None = None,
+    ) -> None:
         self._engine = engine
         self._resources = resources
+        self._functions = functions or {}
         self._program = program
         self._stop = asyncio.Event()
 
@@ -118,6 +127,18 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Cancel(self, request: Any, context: Any) -> Any:
         self.stop()
         return empty_pb2.Empty()
+
+    async def Invoke(self, request: Any, context: Any) -> Any:
+        async def work() -> Any:
+            if request.tok not in self._functions:
+                raise ProviderError(f"kumulus has no function {request.tok!r}; it has: {', '.join(self._functions)}")
+            response = provider_pb2.InvokeResponse()
+            answer = await self._functions[request.tok](from_struct(request.args))
+            # A field of that name is out of Python's reach otherwise.
+            getattr(response, "return").CopyFrom(to_struct(answer))
+            return response
+
+        return await self._guard(context, work())
 
     # --- resources -------------------------------------------------------------------------------------------------
 
@@ -223,12 +244,12 @@ async def serve(arguments: list[str]) -> None:
     Args:
         arguments: the engine's address is the last one; none when the plugin is started by hand.
     """
-    from provider.resources.registry import resources
+    from provider.resources.registry import FUNCTIONS, resources
 
     plain = [argument for argument in arguments if not argument.startswith("-")]
     engine = Engine(plain[-1] if plain else None)
     server = grpc.aio.server(options=_OPTIONS)
-    servicer = Servicer(engine, resources(), os.getcwd())
+    servicer = Servicer(engine, resources(), os.getcwd(), FUNCTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

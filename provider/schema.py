@@ -52,6 +52,7 @@ _POOL_INPUTS = {
         _ANY,
         "Devices of a node, one ResourceSlice each: driver, count, attributes, capacity, pcieRoots, numaNodes.",
     ),
+    "shards": _described({"type": "integer"}, "How many kwok-controllers share the nodes, each by its label."),
 }
 _POOL_OUTPUTS = {
     **_POOL_INPUTS,
@@ -60,6 +61,10 @@ _POOL_OUTPUTS = {
 _HYPERNODES_INPUTS = {
     **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
     "pools": _described(_ANY, "By pool name: its zone, replicas and topology."),
+}
+_DEFINITIONS_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "group": _described(_STRING, "The kinds' API group."),
 }
 _FAULT_INPUTS = {
     **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
@@ -120,6 +125,16 @@ def schema_json() -> str:
             "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "stack"],
             "properties": {**_NAMESPACE_INPUTS, "drift": _described(_STRINGS, "What is not as wanted, by its path.")},
             "required": ["name", "stack"],
+        },
+        "kumulus:index:Definitions": {
+            "description": "The kinds of an API group that a chart brings, which Helm would leave behind.",
+            "inputProperties": _DEFINITIONS_INPUTS,
+            "requiredInputs": list(_DEFINITIONS_INPUTS),
+            "properties": {
+                **_DEFINITIONS_INPUTS,
+                "before": _described({"type": "array", "items": _STRING}, "Those that were there first, which stay."),
+            },
+            "required": list(_DEFINITIONS_INPUTS),
         },
         "kumulus:index:Lifetime": {
             "description": "The life of one cluster, for other resources to be deletedWith; nothing outside the state.",

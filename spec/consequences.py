@@ -136,6 +136,7 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     # An allocatable that follows the capacity is told with it.
     own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
+    found.append("shard" if old.shards != new.shards else "")
     found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Literal
 
 from spec.gfd import SIMULATED_POOL_LABEL
@@ -23,6 +24,7 @@ from spec.pools import (
     node_info_from,
 )
 from spec.resource_slices import devices_of, without_extended
+from spec.shards import shards_for
 
 Flavour = Literal["kumulus", "kemu"]
 """Whose labels nodes carry: ours, or KEMU's beside ours, so that workloads written for KEMU still fit."""
@@ -47,9 +49,13 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") ->
         cluster_name: the value of the label kumulus.io/cluster.
         flavour: `kemu` adds KEMU's own labels and values.
     """
-    return [
+    made = [
         _pool(group, placement, cluster_name, flavour) for group in spec.nodeGroups for placement in group.placement
     ]
+    if spec.runtime == "kwok":
+        return made
+    shards = shards_for(sum(pool.replicas for pool in made), spec.kwokCharts.shards)
+    return [replace(pool, shards=shards) for pool in made]
 
 
 def system_pool(cluster_name: str) -> Pool:

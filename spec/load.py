@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from spec.fault_targets import ResolvedFault
 
 CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
-_ONLY_WITH: Mapping[str, Runtime] = {"kindConfig": "kind", "kind": "kind", "loadImages": "kind", "kwok": "kwok"}
+_ONLY_WITH: Mapping[str, Runtime] = {
+    "kindConfig": "kind",
+    "kind": "kind",
+    "loadImages": "kind",
+    "kwok": "kwok",
+    "existing": "existing",
+}
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_va
 from spec.addons import Addon
 from spec.checks import mapping_problems, problem
 from spec.errors import Problem, Where, shown
+from spec.existing import Existing
 from spec.faults import Fault
 from spec.fields import QuantityText, Section, checked, found, short_label, whole
 from spec.groups import NodeGroup
 from spec.host_commands import HostCommand, Image
 from spec.kind import Kind, KindConfig
+from spec.kwok_charts import KwokCharts
 from spec.lifecycles import PodLifecycles
 from spec.observability import Observability, observability_from, observability_problems
 from spec.rules import rule_problems
@@ -102,6 +104,8 @@ class ClusterSpec(Section):
         tenants: who shares the cluster, each in a namespace.
         kwok: settings of the kwok runtime.
         kind: settings of the kind runtime.
+        existing: which cluster the existing runtime uses.
+        kwokCharts: how KWOK is installed where nodes run containers: with the runtimes kind and existing.
     """
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(default="", examples=["my-cluster"])
@@ -133,6 +137,8 @@ class ClusterSpec(Section):
     )
     kwok: Kwok = Field(default_factory=Kwok, examples=["{heartbeatFactor: 5}"])
     kind: Kind = Field(default_factory=Kind, examples=["{nodeImage: kindest/node:v1.35.4}"])
+    existing: Existing = Field(default_factory=Existing, examples=["{context: my-cluster}"])
+    kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
 
     @model_validator(mode="wrap")
     @classmethod

@@ -14,6 +14,7 @@ from spec.active_faults import with_faults
 from spec.names import node_name
 from spec.node_effects import Condition
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
+from spec.shards import shard_labels
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 KWOK_ANNOTATION = "kwok.x-k8s.io/node"
@@ -77,8 +78,9 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     name = node_name(pool.name, ordinal)
     identity = {CLUSTER_LABEL: cluster} if cluster else {}
     places = pool.topology.labels(pool.name, ordinal) if pool.topology else {}
+    shard = shard_labels(pool.name, ordinal, pool.shards)
     ours = OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **identity, POOL_LABEL: pool.name},
+        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **shard, **identity, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,

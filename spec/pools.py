@@ -18,6 +18,7 @@ from spec.checks import (
     resource_problems,
     taint_problems,
     unknown_key_problems,
+    whole_problems,
 )
 from spec.device_checks import devices_problems
 from spec.devices import Devices, devices_from
@@ -25,6 +26,7 @@ from spec.errors import Problem, SpecError, shown
 from spec.gfd import GPU_PRODUCT_LABEL, compacted, expanded, gpu_problems
 from spec.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name, node_name
 from spec.quantity import QuantityError, canonical, parse
+from spec.shards import MOST_SHARDS
 from spec.topology import Topology, topology_from, topology_problems
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ POOL_KEYS = (
     "nodeInfo",
     "topology",
     "resourceSlices",
+    "shards",
 )
 """The keys of the plain form, in its order."""
 
@@ -115,6 +118,7 @@ class Pool:
         node_info: architecture, operating system and kubelet version.
         topology: where its nodes stand in the network; None for nowhere in particular.
         devices: what each node publishes for Dynamic Resource Allocation; None for nothing.
+        shards: how many kwok-controllers share the cluster's nodes; of more than one, each node has its shard's label.
         faults: those that hold on its nodes at the moment; not part of what the stack says of the pool.
     """
 
@@ -131,6 +135,7 @@ class Pool:
     node_info: NodeInfo = NodeInfo()
     topology: Topology | None = None
     devices: Devices | None = None
+    shards: int = 1
     faults: PoolFaults | None = field(default=None, compare=False)
 
     @property
@@ -205,6 +210,8 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
         found += topology_problems(("topology",), raw["topology"])
     if raw.get("resourceSlices") is not None:
         found += devices_problems(("resourceSlices",), raw["resourceSlices"])
+    if raw.get("shards") is not None:
+        found += whole_problems(("shards",), raw["shards"], 1, MOST_SHARDS)
     return found
 
 
@@ -235,14 +242,15 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         node_info=node_info_from(raw.get("nodeInfo"), labels),
         topology=topology_from(raw.get("topology")),
         devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
+        shards=int(cast(float, raw.get("shards") or 1)),
     )
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
 
-    A pool without GPU labels, a topology or devices has no such key, so that nothing differs from states written
-    before there were any.
+    A pool without GPU labels, a topology, devices or shards has no such key, so that nothing differs from states
+    written before there were any.
     """
     labels, gpu = compacted(pool.labels)
     return {
@@ -257,6 +265,7 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
         "nodeInfo": pool.node_info.to_plain(),
         **({"topology": pool.topology.to_plain()} if pool.topology else {}),
         **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
+        **({"shards": pool.shards} if pool.shards > 1 else {}),
     }
 
 

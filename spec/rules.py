@@ -28,6 +28,13 @@ from spec.pools import allocatable_problems
 from spec.shapes import shape_problems
 from spec.tenants import tenant_problems
 
+_ONLY_WITH = (
+    ("kindConfig", "kind"),
+    ("kind", "kind"),
+    ("loadImages", "kind"),
+    ("kwok", "kwok"),
+    ("existing", "existing"),
+)
 Found = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
 
@@ -67,7 +74,7 @@ def _text(raw: Mapping[str, object], key: str) -> str:
 
 def _runtime(raw: Mapping[str, object]) -> Found:
     runtime = raw.get("runtime") or "kwok"
-    for key, owner in (("kindConfig", "kind"), ("kind", "kind"), ("loadImages", "kind"), ("kwok", "kwok")):
+    for key, owner in _ONLY_WITH:
         if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
@@ -79,6 +86,11 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if runtime == "kind" and isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
         message = "has no effect beside kind.nodeImage, which is of one version"
         yield problem(("kubernetesVersion",), message, "leave one of the two out")
+    if runtime == "kwok" and raw.get("kwokCharts") is not None:
+        message = "has no effect with the runtime kwok, where KWOK runs beside the cluster"
+        yield problem(("kwokCharts",), message, "leave it out, or write runtime: kind or existing")
+    if runtime == "existing" and raw.get("kubernetesVersion") is not None:
+        yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
 
 
 def _ports(raw: Mapping[str, object]) -> Found:

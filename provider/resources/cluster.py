@@ -85,6 +85,10 @@ class Cluster(Resource):
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
         """See :meth:`Resource.foretell`: what goes from the cluster with what is declared no more."""
+        runtime = self._runtimes.get(str(inputs.get("runtime")))
+        if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
+            wanted = self._wanted(inputs, str(old[1].get("owner")))
+            await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
         await removals.foretell(self._connections, reporters, urn, old, inputs)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -113,7 +117,11 @@ class Cluster(Resource):
         """See :meth:`Resource.create`."""
         inputs = _own(inputs)
         if op.preview:
-            path = UNKNOWN if contains_unknown(inputs) else self._runtime(inputs).kubeconfig_path(self._wanted(inputs))
+            path: Any = UNKNOWN
+            if not contains_unknown(inputs):
+                runtime, wanted = self._runtime(inputs), self._wanted(inputs)
+                await runtime.examine(wanted, None, op.report)
+                path = runtime.kubeconfig_path(wanted)
             unknown = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner"), UNKNOWN)
             return "", {**inputs, "kubeconfig": path, **unknown}
         wanted = self._wanted(inputs, _owner(op))

@@ -11,7 +11,7 @@ from kube import ApiError, KubeconfigError, Unreachable, objects
 from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed
+from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed, when_down
 from provider.values import contains_unknown
 from spec.fault_consequences import described
 from spec.names import node_name
@@ -91,7 +91,7 @@ class Fault(Placed):
         except (KubeconfigError, WrongCluster):
             return
         except (ApiError, Unreachable) as error:
-            raise ProviderError(_failed(name, error)) from None
+            raise ProviderError(_failed(outputs, error)) from None
         if turned.problems or turned.undone:
             raise ProviderError(f"fault {name}: {_undone(turned)}")
 
@@ -107,7 +107,7 @@ class Fault(Placed):
                 f"fault {record.name}: this cluster takes no faults of pods; its option stageObjects has to be true"
             ) from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(_failed(record.name, error)) from None
+            raise ProviderError(_failed(inputs, error)) from None
         if turned.problems or turned.undone:
             outputs = {**inputs, "drift": _undone(turned)}
             raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
@@ -162,5 +162,5 @@ def _undone(turned: Turned) -> str:
     return f"{turned.undone:,} nodes left to do: {reason}"
 
 
-def _failed(name: str, error: Exception) -> str:
-    return f"fault {name}: {error}; `pulumi up --refresh` brings a cluster back that is down"
+def _failed(properties: Properties, error: Exception) -> str:
+    return f"fault {properties.get('name')}: {error}; {when_down(properties)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kube import ApiError, KubeconfigError, Unreachable
 from provider.connections import Connections, WrongCluster
 from provider.errors import PartialFailure, ProviderError
-from provider.pools import drift, pods
+from provider.pools import drift, pods, real
 from provider.pools.converge import converge
 from provider.pools.faulted import forgotten, looked_at, played, recorded
 from provider.pools.live import NODES, live_node
@@ -21,7 +21,8 @@ from provider.pools.result import Result, explain
 from provider.pools.slices import NotServed
 from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
 from provider.resources.limit import limited, why
-from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed
+from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed, when_down
+from provider.runtimes.existing.copy import is_copy
 from provider.values import contains_unknown
 from spec.checks import MOST_REPLICAS
 from spec.consequences import consequences
@@ -81,6 +82,7 @@ class NodePool(Placed):
                 op.report.info(consequences(None, _pool(inputs)).describe())
             if not contains_unknown(inputs):
                 await self._foretell_taken(inputs)
+            await self._refuse_real(inputs, LOOK_PATIENCE)
             return resource_id, inputs
         return resource_id, await self._converge(op, resource_id, inputs, {})
 
@@ -110,6 +112,7 @@ class NodePool(Placed):
         if op.preview:
             if not contains_unknown(inputs):
                 await self._foretell(op, old_outputs, inputs)
+            await self._refuse_real(inputs, LOOK_PATIENCE)
             return inputs
         return await self._converge(op, resource_id, inputs, old_outputs)
 
@@ -148,6 +151,7 @@ class NodePool(Placed):
         try:
             async with limited(op):
                 client = await self.client(inputs, WORK_PATIENCE)
+                await self._refuse_real(inputs, WORK_PATIENCE)
         except TimeoutError:
             raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
@@ -189,6 +193,19 @@ class NodePool(Placed):
                 await refuse_taken(await self.client(inputs, LOOK_PATIENCE), pool, LOOK_PATIENCE)
             except PoolTaken as error:
                 raise ProviderError(f"pool {pool.name}: {error}") from None
+
+    async def _refuse_real(self, inputs: Properties, patience: float) -> None:
+        """Do nothing at all where real nodes carry a pool's names, in a cluster that is not the stack's own.
+
+        Raises:
+            ProviderError: there are such nodes.
+            ApiError, Unreachable, KubeconfigError, WrongCluster: it could not be looked.
+        """
+        if contains_unknown(inputs) or not is_copy(str(inputs["kubeconfig"])):
+            return
+        client = await self.client(inputs, patience)
+        if taken := await real.in_the_way(client, pool := _pool(inputs), patience):
+            raise ProviderError(real.refusal(pool, taken))
 
     async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
@@ -285,7 +302,7 @@ def _told(result: Result, op: Operation) -> str:
 
 
 def _unreachable(properties: Properties, error: Exception) -> str:
-    return f"pool {properties.get('name')}: {explain(error)}; `pulumi up --refresh` brings a cluster back that is down"
+    return f"pool {properties.get('name')}: {explain(error)}; {when_down(properties)}"
 
 
 __all__ = ["NodePool", "Observation"]

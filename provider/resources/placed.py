@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from provider.connections import Connections
+from kube import KubeconfigError
+from provider.connections import Connections, WrongCluster
+from provider.errors import ProviderError
 from provider.resources.base import Difference, Failure, Properties, Resource, known
 from provider.resources.diffing import differences
+from provider.runtimes.existing.copy import is_copy
+from provider.runtimes.existing.refusals import GONE_FOR_GOOD
 from provider.values import UNKNOWN
 
 if TYPE_CHECKING:
@@ -73,10 +77,26 @@ class Placed(Resource):
             patience: seconds to keep trying while the server does not answer.
 
         Raises:
-            KubeconfigError: the kubeconfig is missing or cannot be used.
-            WrongCluster: another cluster answers there.
+            KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster has gone with it.
+            WrongCluster: another cluster answers there, in place of one that is gone.
             ApiError, Unreachable: the server could not be asked.
+            ProviderError: the cluster outlives its stacks: that it is not found does not mean that it is gone.
         """
-        return await self._connections.client(
-            str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity")), patience
-        )
+        kubeconfig, identity = str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity"))
+        try:
+            return await self._connections.client(kubeconfig, identity, patience)
+        except KubeconfigError as error:
+            if not is_copy(kubeconfig):
+                raise
+            raise ProviderError(f"{error}; `pulumi refresh` writes this machine's copy of it") from None
+        except WrongCluster as error:
+            if not is_copy(kubeconfig):
+                raise
+            raise ProviderError(f"{error}; nothing was changed; {GONE_FOR_GOOD}") from None
+
+
+def when_down(properties: Properties) -> str:
+    """What can be done about a cluster that does not answer."""
+    if is_copy(str(properties.get("kubeconfig"))):
+        return f"when it answers, run this again; {GONE_FOR_GOOD}"
+    return "`pulumi up --refresh` brings a cluster back that is down"

@@ -5,21 +5,29 @@ from __future__ import annotations
 from provider.connections import Connections
 from provider.resources.base import Resource
 from provider.resources.cluster import Cluster
+from provider.resources.definitions import Definitions
 from provider.resources.fault import Fault
 from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
 from provider.resources.namespace import Namespace
 from provider.resources.node_pool import NodePool
 from provider.runtimes.base import Runtime
+from provider.runtimes.existing.kwok import FIND_KWOK, find_kwok
+from provider.runtimes.existing.runtime import ExistingRuntime
 from provider.runtimes.kind.runtime import KindRuntime
 from provider.runtimes.kwok.priority import Way
 from provider.runtimes.kwok.runtime import KwokRuntime
+
+FUNCTIONS = {FIND_KWOK: find_kwok}
+"""What a program can ask the plugin, by token."""
 
 
 def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     connections = Connections()
-    runtimes: dict[str, Runtime] = {runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime())}
+    runtimes: dict[str, Runtime] = {
+        runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
+    }
     served: list[Resource] = [
         Cluster(runtimes, connections),
         NodePool(connections, Way().cleared),
@@ -27,5 +35,6 @@ def resources() -> dict[str, Resource]:
         Lifetime(),
         Fault(connections),
         Namespace(connections),
+        Definitions(connections),
     ]
     return {resource.token: resource for resource in served}

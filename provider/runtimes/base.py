@@ -124,6 +124,20 @@ class Runtime(ABC):
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """What a change of the options from the old ones means, a line for each part that needs words."""
 
+    async def examine(  # noqa: B027 - most clusters are what the stack has made of them
+        self, wanted: Wanted, identity: str | None, report: Reporter
+    ) -> None:
+        """Say at each preview and update, before anything is changed, what the cluster itself has to do with it.
+
+        Args:
+            wanted: the control plane.
+            identity: of the one that was recorded; None before there is one.
+            report: takes what is to be said.
+
+        Raises:
+            ProviderError: the stack must not go on with it.
+        """
+
     @abstractmethod
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """Make the control plane and wait until it answers.

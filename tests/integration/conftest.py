@@ -24,6 +24,7 @@ from spec.fault_catalog import kinds
 from spec.pools import POOL_LABEL
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
+from tests.support.said import Said
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
@@ -31,26 +32,6 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kwokctl")
 KWOK_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
-
-
-@dataclass
-class Said:
-    """What a resource reported; ``on_status`` is called with every status."""
-
-    statuses: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    on_status: Callable[[str], object] | None = None
-
-    def status(self, message: str, *, last: bool = False) -> None:
-        self.statuses.append(message)
-        if self.on_status is not None:
-            self.on_status(message)
-
-    def info(self, message: str) -> None:
-        self.messages.append(message)
-
-    def warn(self, message: str) -> None:
-        self.messages.append(message)
 
 
 @dataclass

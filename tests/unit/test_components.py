@@ -177,20 +177,15 @@ def test_options_of_the_component_are_not_handed_down_to_its_children() -> None:
     assert depending == {"kumulus:index:EmulatedCluster"}
 
 
-def test_a_runtime_that_is_not_there_yet_is_refused_and_not_silently_another() -> None:
-    with pytest.raises(pulumi.RunError, match=r"runtime: existing is not supported .* write runtime: kwok or kind"):
-        run(emulated(spec(runtime="existing")))
-
-
 def test_a_cluster_of_another_runtime_is_the_same_resource_and_so_replaced() -> None:
-    tokens = {"kwok": "kumulus:index:KwokCluster", "kind": "kumulus:index:KindCluster"}
+    tokens = {each: f"kumulus:index:{each.capitalize()}Cluster" for each in ("kwok", "kind", "existing")}
     for runtime, token in tokens.items():
         assert run(emulated(spec(runtime=runtime))).only(token).formerly >= set(tokens.values()) - {token}
 
 
 def test_on_real_nodes_observability_is_a_chart_and_no_option_of_the_cluster() -> None:
     program = run(emulated(spec(runtime="kind", observability={})))
-    assert program.only(RELEASE).inputs["chart"] == "kube-prometheus-stack"
+    assert program.of_type(RELEASE)["dev-observability-release"].inputs["chart"] == "kube-prometheus-stack"
     assert program.only(CLUSTER).inputs["options"] == {}
 
 
@@ -204,6 +199,20 @@ def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
     # Real nodes run the add-ons: no pool stands in for them, and nobody says that they are emulated.
     assert "system" not in {pool.inputs["name"] for pool in program.of_type(POOL).values()}
     assert not any("emulated" in line for line in program.said)
+
+
+def test_what_is_put_into_an_existing_cluster_has_to_be_removed_from_it() -> None:
+    content = "clusters: []\nusers: []\n"
+    program = run(emulated(spec(runtime="existing", existing={"kubeconfig": content, "context": "prod"})))
+    cluster = program.only(CLUSTER)
+    assert cluster.inputs["runtime"] == "existing"
+    assert cluster.secret_inputs == {"options"}
+    # What has a secret in it comes back as one.
+    options = {"kubeconfig": content, "context": "prod", "needs": ["nodes", "stages", "kwok"]}
+    assert cluster.inputs["options"]["value"] == options
+    assert program.of_type(POOL)
+    assert {pool.deleted_with for pool in program.of_type(POOL).values()} == {""}
+    assert not program.of_type(LIFETIME)
 
 
 def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:

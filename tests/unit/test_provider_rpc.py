@@ -193,8 +193,8 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     error = await fails(getattr(plugin.stub, method)(request))
     assert error.details() == (
         "kumulus has no resource type 'kumulus:index:Nope'; it has: "
-        "kumulus:index:Cluster, kumulus:index:Fault, kumulus:index:HyperNodes, kumulus:index:Lifetime, "
-        "kumulus:index:Namespace, kumulus:index:NodePool"
+        "kumulus:index:Cluster, kumulus:index:Definitions, kumulus:index:Fault, kumulus:index:HyperNodes, "
+        "kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool"
     )
 
 
@@ -217,8 +217,8 @@ async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plug
         ({}, "name", "a cluster needs a name"),
         ({"name": 5}, "name", "a cluster needs a name"),
         ({"name": "Team_A"}, "name", "write team-a"),
-        ({"name": "x", "runtime": "docker"}, "runtime", "'docker' is not a runtime; write one of kind, kwok"),
-        ({"name": "x", "runtime": ["kwok"]}, "runtime", "write one of kind, kwok"),
+        ({"name": "x", "runtime": "docker"}, "runtime", "'docker' is not a runtime; write one of existing, kind, kwok"),
+        ({"name": "x", "runtime": ["kwok"]}, "runtime", "write one of existing, kind, kwok"),
         ({"name": "x", "kubernetesVersion": "1.35"}, "kubernetesVersion", "write it like v1.35.4"),
         ({"name": "x", "kubernetesVersion": 1.35}, "kubernetesVersion", "write it like v1.35.4"),
         ({"name": "x", "kubernetesVersion": "v9.9.9"}, "kubernetesVersion", "write one of v"),

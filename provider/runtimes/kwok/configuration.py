@@ -11,7 +11,7 @@ from typing import Any
 import toolchain
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok import monitoring, usage
-from provider.runtimes.kwok.stages import stages
+from spec.base_stages import stages
 from spec.errors import path_text
 from spec.observability import observability_problems
 from spec.quantity import QuantityError, parse

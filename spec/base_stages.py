@@ -9,6 +9,9 @@ differences:
 - no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
 - a node on which a fault holds is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
+
+In a cluster that has KWOK from its charts, stage-fast has brought KWOK's own; :func:`stages_above` are those of ours
+that have to come before them: KWOK passes over stages without a weight where one with a weight matches.
 """
 
 from __future__ import annotations
@@ -182,6 +185,27 @@ phase: Succeeded
 """
 
 
+_FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
+_REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
+_COMPLETES = [
+    absent(".metadata.deletionTimestamp"),
+    is_in(".status.phase", "Running"),
+    is_in(".metadata.ownerReferences.[].kind", "Job"),
+]
+# It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
+_NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
+_REBOOT: dict[str, Any] = {
+    "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
+    "next": {"statusTemplate": _NODE_REBOOTED},
+}
+_COMPLETE: dict[str, Any] = {
+    "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
+    "next": {"statusTemplate": _POD_COMPLETE},
+}
+_ABOVE = "kumulus-"
+_HEAVY = {"weight": 1_000}
+
+
 def stages() -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents."""
     return [
@@ -200,41 +224,15 @@ def stages() -> list[dict[str, Any]]:
                 "next": {"statusTemplate": _NODE_HEARTBEAT},
             },
         ),
-        stage(
-            # It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
-            "node-faulted",
-            "Node",
-            [exists(_FAULTS), absent(_BOOT_ID)],
-            {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}},
-        ),
-        stage(
-            "node-rebooted",
-            "Node",
-            [exists(_BOOT_ID), not_in(_READY, "True")],
-            {
-                "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
-                "next": {"statusTemplate": _NODE_REBOOTED},
-            },
-        ),
+        stage("node-faulted", "Node", _FAULTED, _NOTHING),
+        stage("node-rebooted", "Node", _REBOOTED, _REBOOT),
         stage(
             "pod-ready",
             "Pod",
             [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
             {"next": {"statusTemplate": _POD_READY}},
         ),
-        stage(
-            "pod-complete",
-            "Pod",
-            [
-                absent(".metadata.deletionTimestamp"),
-                is_in(".status.phase", "Running"),
-                is_in(".metadata.ownerReferences.[].kind", "Job"),
-            ],
-            {
-                "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
-                "next": {"statusTemplate": _POD_COMPLETE},
-            },
-        ),
+        stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
         stage(
             "pod-delete",
             "Pod",
@@ -242,3 +240,27 @@ def stages() -> list[dict[str, Any]]:
             {"next": {"delete": True}},
         ),
     ]
+
+
+def node_stages_above() -> list[dict[str, Any]]:
+    """The stages of nodes for a cluster that has those of the chart stage-fast.
+
+    They are of nodes on which a fault holds, and so of a stack's own alone, whoever has installed KWOK.
+    """
+    # KWOK's heartbeat would give a node back the conditions that a fault has changed.
+    ready = [exists(_FAULTS), is_in(_READY, "True")]
+    return [
+        stage(f"{_ABOVE}node-faulted", "Node", _FAULTED, {**_HEAVY, **_NOTHING}),
+        stage(f"{_ABOVE}node-rebooted", "Node", _REBOOTED, {**_HEAVY, **_REBOOT}),
+        stage(f"{_ABOVE}node-faulted-ready", "Node", ready, {**_HEAVY, **_NOTHING}),
+    ]
+
+
+def pod_stage_above(elsewhere: str) -> dict[str, Any]:
+    """The stage that completes the pods of Jobs, for a cluster that has those of the chart stage-fast.
+
+    Args:
+        elsewhere: a condition of pods that other stages complete.
+    """
+    other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
+    return stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE})

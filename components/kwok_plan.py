@@ -1,0 +1,45 @@
+"""Whether a stack installs KWOK in its cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+
+from lives.in_cluster import release_name
+from spec.load import Loaded
+
+
+@dataclass(frozen=True)
+class KwokPlan:
+    """What becomes of KWOK in a cluster.
+
+    Attributes:
+        install: whether the stack installs it.
+        stages: whether the cluster takes KWOK's stages as objects, or will.
+        controller: where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere.
+    """
+
+    install: bool = False
+    stages: bool = False
+    controller: str = ""
+
+    @classmethod
+    def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
+        """The plan for a loaded stack; an existing cluster is looked at, and one that cannot be asked has nothing.
+
+        Args:
+            loaded: the stack's spec.
+            base: the project's directory.
+        """
+        asked = loaded.spec.kwokCharts.install
+        if loaded.spec.runtime == "kwok":
+            return cls()
+        if asked or loaded.spec.runtime != "existing":
+            return cls(install=asked is not False, stages=asked is not False)
+        where = {**loaded.spec.existing.options(base), "release": release_name(loaded.cluster_name)}
+        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where).value or {}
+        controller = str(answer.get("controller") or "")
+        install = asked is None and not controller
+        return cls(install, install or bool(answer.get("stages")), controller)

@@ -1,0 +1,1 @@
+"""The existing runtime: a cluster that is there already, by its kubeconfig."""

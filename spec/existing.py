@@ -1,0 +1,49 @@
+"""Which cluster a stack of the runtime existing uses, and what it needs to be allowed there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from spec.checks import problem
+from spec.errors import Problem, Where
+from spec.fields import Section, checked
+from spec.needs import is_content
+
+
+def _text_problems(where: Where, raw: object) -> list[Problem]:
+    # Never with the value itself: a kubeconfig's content holds keys.
+    if isinstance(raw, str) and raw.strip():
+        return []
+    return [problem(where, "is not a path or a kubeconfig's text", "write a path such as ~/.kube/config")]
+
+
+class Existing(Section):
+    """A cluster that is there already, of which nothing but what the stack puts into it is made or removed.
+
+    Args:
+        kubeconfig: a path, from the project's directory or with ``~``; or a kubeconfig's whole text, which belongs in
+            an encrypted value. Empty means ``$KUBECONFIG``, or else ``~/.kube/config``.
+        context: of that kubeconfig; empty means its current one.
+    """
+
+    kubeconfig: Annotated[str, checked(_text_problems, str)] = Field(default="", examples=["~/.kube/config"])
+    context: str = Field(default="", examples=["my-cluster"])
+
+    def options(self, base: Path, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+        """Where the cluster is, as options of the resource Cluster.
+
+        Args:
+            base: the project's directory.
+            environment: with the user's ``KUBECONFIG``.
+        """
+        context = {"context": self.context} if self.context else {}
+        if is_content(self.kubeconfig):
+            return {"kubeconfig": self.kubeconfig, **context}
+        # Several files, as kubectl merges them, are told of when the first is looked for.
+        path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
+        return {"kubeconfig": str(base / Path(path).expanduser()), **context}

@@ -1,0 +1,191 @@
+"""The runtime existing, on a control plane that is another's: with RBAC, and a user whom docs/rbac is applied to.
+
+The tests go through the life of one stack, in their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolchain
+from tests.integration.conftest import JOBS, LEASES, Plane, plane_at
+from tests.support import processes
+from tests.support.elsewhere import HOST, Elsewhere, StandIn, settled, standing_in
+from tests.support.project import NODES, ROOT, Project
+
+pytestmark = pytest.mark.e2e
+
+MINE = "kumulus.io/pool=a100-use1"
+RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml")]
+GROUP = {
+    "name": "a100",
+    "placement": [{"availabilityZone": "use1", "replicas": 6}],
+    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
+}
+
+
+def kwok_charts() -> dict[str, Any]:
+    """KWOK's charts from its Go module, where their repository is out of reach."""
+    folder = toolchain.kept("kwok-charts")
+    return {
+        "chart": str(folder / "kwok"),
+        "stageFastChart": str(folder / "stage-fast"),
+        "image": f"example.com/kwok:v{toolchain.version('kwok')}",
+    }
+
+
+def seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()
+
+
+@dataclass
+class Shared:
+    """Another's cluster, and a project of a user there."""
+
+    plane: Plane
+    elsewhere: Elsewhere
+    project: Project
+    stand_in: StandIn
+    config: Path
+    cluster: dict[str, Any]
+    before: dict[str, str]
+
+    def write(self, **changes: Any) -> None:
+        self.cluster |= changes
+        self.project.write_stack(self.cluster, stack="shared")
+
+    def login(self, **changes: Any) -> None:
+        user = self.elsewhere.user(self.elsewhere.token("kumulus", "stack"))
+        self.config.write_text(json.dumps({**user, **changes}))
+
+    def ready(self, count: int) -> None:
+        def all_ready(nodes: Any) -> bool:
+            mine = [node for name, node in nodes.items() if name.startswith("a100-")]
+            states = [c["status"] for node in mine for c in node["status"]["conditions"] if c["type"] == "Ready"]
+            return len(mine) == count and states == ["True"] * count
+
+        self.elsewhere.api.until(NODES, all_ready, 60)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    root = tmp_path_factory.mktemp("shared")
+    with plane_at(root / "plane") as plane:
+        # From here on it is a cluster without KWOK.
+        processes.kill(plane.processes()["kwok-controller"])
+        elsewhere = Elsewhere(Path(plane.observed.kubeconfig))
+        elsewhere.apply(*RBAC)
+        elsewhere.add_node(HOST)
+        project = Project(tmp_path_factory.mktemp("project"))
+        toolchain.install_plugins(project.pulumi_home)
+        config = root / "config"
+        cluster = {
+            "runtime": "existing",
+            "existing": {"kubeconfig": str(config), "context": "team"},
+            "kwokCharts": {**kwok_charts(), "shards": 2},
+            "nodeGroups": [GROUP],
+        }
+        with standing_in(elsewhere, root / "stand-in") as stand_in:
+            made = Shared(plane, elsewhere, project, stand_in, config, cluster, elsewhere.objects())
+            made.login()
+            made.write()
+            yield made
+        project.close()
+        elsewhere.close()
+
+
+def test_a_preview_says_which_cluster_is_used_and_leaves_it_alone(shared: Shared) -> None:
+    seen = shared.project.foresee()
+    assert "uses the cluster of context 'team'" in seen.messages["shared-control-plane"]
+    assert seen.by_name["a100-use1"].op == "create"
+    assert settled(shared.elsewhere, shared.before, 0) == (set(), set())
+
+
+def test_up_brings_kwok_and_nodes_with_the_permissions_of_the_docs_alone(shared: Shared) -> None:
+    result = shared.project.pulumi("up", "--yes", "--skip-preview", timeout=100)
+    assert result.code == 0, f"{result.text}\n{shared.stand_in.logs()}"
+    shared.ready(6)
+    shards = {
+        node["metadata"]["name"]: node["metadata"]["labels"]["kumulus.io/shard"]
+        for node in shared.elsewhere.api.list(NODES, labelSelector=MINE)
+    }
+    assert sorted(shards.values()) == ["0", "0", "0", "1", "1", "1"]
+    # Each is held by the controller of its shard, for as long as the stack says.
+    leases = shared.elsewhere.api.until(LEASES, lambda found: set(shards) <= set(found), 30)
+    holders = {shards[name]: leases[name]["spec"]["holderIdentity"] for name in shards}
+    assert all(leases[name]["spec"]["holderIdentity"] == holders[shard] for name, shard in shards.items())
+    assert len(set(holders.values())) == 2
+    assert {leases[name]["spec"]["leaseDurationSeconds"] for name in shards} == {40}
+
+
+def test_nothing_is_left_to_do_after_it(shared: Shared) -> None:
+    assert shared.project.foresee("--refresh").steps == ()
+
+
+def test_a_resize_moves_no_node_to_another_shard(shared: Shared) -> None:
+    def placed() -> dict[str, tuple[str, str]]:
+        nodes = [node["metadata"] for node in shared.elsewhere.api.list(NODES, labelSelector=MINE)]
+        return {node["name"]: (node["uid"], node["labels"]["kumulus.io/shard"]) for node in nodes}
+
+    before = placed()
+    shared.write(nodeGroups=[{**GROUP, "placement": [{"availabilityZone": "use1", "replicas": 9}]}])
+    shared.project.up()
+    after = placed()
+    assert len(after) == 9
+    assert {name: after[name] for name in before} == before
+    shared.write(nodeGroups=[GROUP])
+    shared.project.up()
+    assert placed() == before
+
+
+def test_kumulus_own_stages_come_before_those_of_the_chart(shared: Shared) -> None:
+    shared.write(faults=[{"name": "down", "kind": "not-ready", "target": {"count": 1}}])
+    shared.project.up()
+    pod = {
+        "metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "3s"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}],
+            "nodeSelector": {"kumulus.io/pool": "a100-use1"},
+            "containers": [{"name": "main", "image": "none"}],
+        },
+    }
+    shared.elsewhere.api.create(JOBS, {"metadata": {"name": "one"}, "spec": {"template": pod}})
+    done = shared.elsewhere.api.until(JOBS, lambda jobs: bool(jobs["one"]["status"].get("succeeded")), 60)
+    status = done["one"]["status"]
+    assert seconds(status["completionTime"]) - seconds(status["startTime"]) >= 2
+    nodes = shared.elsewhere.api.list(NODES, labelSelector=MINE)
+    states = [c["status"] for node in nodes for c in node["status"]["conditions"] if c["type"] == "Ready"]
+    assert sorted(states) == ["False", *["True"] * 5]
+    shared.elsewhere.api.request("DELETE", f"{JOBS}/one", {"propagationPolicy": "Foreground"})
+    shared.write(faults=[])
+    shared.project.up()
+    shared.ready(6)
+
+
+def test_another_stack_finds_kwok_and_leaves_it_as_it_is(shared: Shared) -> None:
+    found = {**shared.cluster, "name": "second", "nodeGroups": [{**GROUP, "name": "b"}]}
+    shared.project.write_stack(found, stack="second")
+    before = shared.elsewhere.objects()
+    result = shared.project.up(stack="second")
+    assert "KWOK is in the cluster already (kube-system/kwok-controller): it is used and left as it is" in result.text
+    more, less = settled(shared.elsewhere, before, 0)
+    assert less == set()
+    assert {path.rpartition("/")[2] for path in more if "/v1/nodes/" in path} == {f"b-use1-{n}" for n in range(6)}
+    assert not [path for path in more if "deployments" in path or "secrets" in path]
+    shared.project.destroy(stack="second")
+    assert settled(shared.elsewhere, before) == (set(), set())
+    shared.write()
+
+
+def test_destroy_leaves_the_cluster_as_it_was(shared: Shared) -> None:
+    result = shared.project.destroy(stack="shared")
+    assert settled(shared.elsewhere, shared.before) == (set(), set()), result.text
+    assert not shared.project.cluster("shared").exists()

@@ -1,0 +1,54 @@
+"""The manifests of docs/rbac grant what a stack is asked for, and nothing that nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from provider.runtimes.existing.permissions import Access, needed
+from spec import needs
+
+RBAC = Path(__file__).resolve().parents[2] / "docs" / "rbac"
+ON_NODES = [needs.NODES, needs.FAULTS, needs.STAGES, needs.USAGE, needs.DEVICES, needs.HYPERNODES]
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((RBAC / name).read_text()))
+
+
+def granted(name: str) -> Iterator[Access]:
+    for role in documents(name):
+        for rule in role.get("rules", []):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        for only in rule.get("resourceNames", [""]):
+                            yield Access(role["metadata"].get("namespace", ""), group, resource, verb, only)
+
+
+def covers(rules: set[Access], wanted: Access) -> bool:
+    everywhere = Access("", wanted.group, wanted.resource, wanted.verb, wanted.name)
+    return wanted in rules or everywhere in rules
+
+
+@pytest.mark.parametrize(
+    ("manifests", "wanted"), [(["nodes.yaml"], ON_NODES), (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK])]
+)
+def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[str]) -> None:
+    rules = {access for name in manifests for access in granted(name)}
+    assert [access for access in needed(wanted) if not covers(rules, access)] == []
+
+
+def test_what_nodes_need_is_all_that_their_manifest_grants() -> None:
+    assert set(granted("nodes.yaml")) <= set(needed(ON_NODES))
+
+
+def test_both_manifests_bind_the_same_account() -> None:
+    subjects = [doc["subjects"] for name in ("nodes.yaml", "kwok.yaml") for doc in documents(name) if "subjects" in doc]
+    assert {str(each) for each in subjects} == {
+        str([{"kind": "ServiceAccount", "name": "stack", "namespace": "kumulus"}])
+    }

@@ -1,0 +1,298 @@
+"""The existing runtime: where a cluster is, whose it is, and what is refused before anything is done there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kube import KubeconfigError
+from provider.errors import ProviderError
+from provider.runtimes.base import Observed, Recorded, Wanted
+from provider.runtimes.existing import copy
+from provider.runtimes.existing.copy import CopyPlace
+from provider.runtimes.existing.permissions import needed
+from provider.runtimes.existing.runtime import ExistingRuntime
+from provider.runtimes.existing.source import Source
+from spec.needs import FAULTS, NEEDS, NODES
+from tests.support.apiserver import listening
+from tests.support.said import Said
+
+SECRET = "c2VjcmV0LXRva2Vu"
+
+
+def document(server: str = "https://one.example:6443", token: str = SECRET) -> dict[str, Any]:
+    return {
+        "current-context": "dev",
+        "contexts": [
+            {"name": "dev", "context": {"cluster": "one", "user": "me"}},
+            {"name": "prod", "context": {"cluster": "two", "user": "me", "namespace": "team"}},
+        ],
+        "clusters": [
+            {"name": "one", "cluster": {"server": server}},
+            {"name": "two", "cluster": {"server": "https://two.example:6443", "certificate-authority": "pki/ca.crt"}},
+        ],
+        "users": [{"name": "me", "user": {"token": token}}],
+    }
+
+
+def written(folder: Path, content: Mapping[str, Any]) -> Path:
+    file = folder / "config"
+    file.write_text(json.dumps(content))
+    return file
+
+
+class Cluster:
+    """An API server that knows who it is, what its user may do, and nothing else."""
+
+    def __init__(self) -> None:
+        self.identity = "uid-1"
+        self.refused: set[tuple[str, str]] = set()
+        self.status = 200
+        self.asked = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        if self.status != 200:
+            return web.json_response({"kind": "Status", "message": "no", "reason": "No"}, status=self.status)
+        if request.path == "/api/v1/namespaces/kube-system":
+            return web.json_response({"metadata": {"uid": self.identity}})
+        asked = (await request.json())["spec"]["resourceAttributes"]
+        what = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        return web.json_response({"status": {"allowed": (asked["verb"], what) not in self.refused}})
+
+
+def text_of(file: str) -> str:
+    return Path(file).read_text()
+
+
+class Existing:
+    """The runtime on a fake cluster, with a kubeconfig of the user's and a home of its own."""
+
+    def __init__(self, folder: Path, cluster: Cluster, server: str) -> None:
+        self.runtime, self.cluster, self.home = ExistingRuntime(), cluster, folder / "home"
+        self.config = written(folder, document(server))
+        self.messages = Said()
+        self.server = server
+
+    def wanted(self, owner: str = "me", **options: Any) -> Wanted:
+        return Wanted("demo", owner, str(self.home), "", {"kubeconfig": str(self.config), **options})
+
+    async def create(self, **options: Any) -> Observed:
+        return await self.runtime.create(self.wanted(**options), self.messages, asyncio.Event())
+
+    def recorded(self, seen: Observed, **options: Any) -> Recorded:
+        return Recorded.of(self.wanted(**options), seen)
+
+
+@pytest.fixture
+async def existing(tmp_path: Path) -> AsyncIterator[Existing]:
+    cluster = Cluster()
+    async with listening(cluster.handle) as server:
+        yield Existing(tmp_path, cluster, server)
+
+
+# --- the copy --------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_has_one_context_alone_and_absolute_paths(tmp_path: Path) -> None:
+    given = document()
+    given["users"].append({"name": "other", "user": {"token": "of-nobody-else's-business"}})
+    source = Source.of({"kubeconfig": str(written(tmp_path, given)), "context": "prod"})
+    place = CopyPlace.of(str(tmp_path / "home"), "demo")
+    copy.write(place, source, "me")
+    found = json.loads(place.kubeconfig.read_text())
+    assert found["current-context"] == "prod"
+    assert found["contexts"] == [{"name": "prod", "context": {"cluster": "two", "user": "me", "namespace": "team"}}]
+    assert found["clusters"][0]["cluster"]["certificate-authority"] == str(tmp_path / "pki/ca.crt")
+    assert "nobody" not in place.kubeconfig.read_text()
+    assert stat.S_IMODE(place.kubeconfig.stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
+
+
+def test_a_copy_takes_over_new_credentials_but_no_other_cluster(tmp_path: Path) -> None:
+    config = written(tmp_path, document())
+    place = CopyPlace.of(str(tmp_path / "home"), "demo")
+    copy.write(place, Source.of({"kubeconfig": str(config)}), "me")
+    written(tmp_path, document(token="renewed"))
+    copy.refresh(str(place.kubeconfig))
+    assert "renewed" in place.kubeconfig.read_text()
+    written(tmp_path, document(server="https://elsewhere.example:6443", token="another"))
+    copy.refresh(str(place.kubeconfig))
+    assert "elsewhere" not in place.kubeconfig.read_text()
+    assert "renewed" in place.kubeconfig.read_text()
+    config.unlink()
+    copy.refresh(str(place.kubeconfig))
+    assert "renewed" in place.kubeconfig.read_text()
+
+
+def test_a_kubeconfig_that_is_no_copy_is_left_alone(tmp_path: Path) -> None:
+    config = written(tmp_path, document())
+    before = config.read_text()
+    copy.refresh(str(config))
+    assert config.read_text() == before
+    assert not copy.is_copy(str(config))
+
+
+MISTAKES: dict[str, tuple[Callable[[Path], dict[str, Any]], str, list[str]]] = {
+    "wrong context": (
+        lambda folder: {"kubeconfig": str(written(folder, document())), "context": "produ"},
+        "context",
+        ["/config has no context 'produ'", "it has: dev, prod"],
+    ),
+    "missing file": (
+        lambda folder: {"kubeconfig": str(folder / "nowhere")},
+        "kubeconfig",
+        ["/nowhere does not exist", "check its path"],
+    ),
+    "several files": (
+        lambda folder: {"kubeconfig": f"{folder}/a:{folder}/b"},
+        "kubeconfig",
+        ["names several files", "write the one"],
+    ),
+    "content that is no YAML": (
+        lambda folder: {"kubeconfig": f"users: []\ntoken: [{SECRET}"},
+        "kubeconfig",
+        ["content (existing.kubeconfig) is not YAML", "in line 3"],
+    ),
+    "content that is no kubeconfig": (
+        lambda folder: {"kubeconfig": f"- token\n- {SECRET}\n"},
+        "kubeconfig",
+        ["content (existing.kubeconfig) is not a kubeconfig"],
+    ),
+    "content without the context": (
+        lambda folder: {"kubeconfig": json.dumps(document(), indent=1), "context": "x"},
+        "context",
+        ["content (existing.kubeconfig) has no context 'x'", "it has: dev, prod"],
+    ),
+    "nothing": (lambda folder: {}, "kubeconfig", ["is required"]),
+    "an unknown need": (
+        lambda folder: {"kubeconfig": str(written(folder, document())), "needs": ["gold"]},
+        "needs",
+        ["is not a list of: nodes, "],
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_with_its_place_and_remedy_and_without_keys(tmp_path: Path, mistake: str) -> None:
+    make, key, words = MISTAKES[mistake]
+    found = ExistingRuntime().problems(make(tmp_path))
+    assert list(found) == [key]
+    for word in words:
+        assert word in found[key]
+    assert SECRET not in found[key]
+
+
+def test_content_with_an_unusable_entry_does_not_repeat_it() -> None:
+    given = document()
+    given["clusters"][0]["cluster"] = {"server": "https://x", "certificate-authority-data": SECRET}
+    source = Source.of({"kubeconfig": json.dumps(given, indent=1)})
+    with pytest.raises(KubeconfigError) as raised:
+        source.connection()
+    assert SECRET not in str(raised.value)
+
+
+# --- the cluster -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_cluster_is_looked_at_and_left_as_it_is(existing: Existing) -> None:
+    seen = await existing.create(needs=[NODES])
+    assert (seen.identity, seen.server, seen.health) == ("uid-1", existing.server, "running")
+    assert await existing.runtime.read(existing.recorded(seen), existing.messages) == seen
+    await existing.runtime.delete(existing.recorded(seen), existing.messages)
+    assert not existing.home.exists()
+    assert existing.config.exists()
+
+
+async def test_another_cluster_behind_the_context_is_refused(existing: Existing) -> None:
+    seen = await existing.create()
+    existing.cluster.identity = "uid-2"
+    words = r"leads to another cluster: .* is uid-2, and was uid-1 at the last update; nothing was changed"
+    with pytest.raises(ProviderError, match=words):
+        await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
+    with pytest.raises(ProviderError, match=words):
+        await existing.runtime.read(existing.recorded(seen), existing.messages)
+    with pytest.raises(ProviderError, match=words):
+        await existing.runtime.repair(existing.wanted(), seen.identity, existing.messages)
+
+
+async def test_a_context_that_leads_elsewhere_does_not_change_the_copy(existing: Existing, tmp_path: Path) -> None:
+    seen = await existing.create()
+    before = text_of(seen.kubeconfig)
+    other = Cluster()
+    other.identity = "uid-2"
+    async with listening(other.handle) as server:
+        written(tmp_path, document(server))
+        with pytest.raises(ProviderError, match="leads to another cluster"):
+            await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
+    assert text_of(seen.kubeconfig) == before
+
+
+async def test_another_way_to_the_same_cluster_is_taken(existing: Existing, tmp_path: Path) -> None:
+    seen = await existing.create()
+    async with listening(existing.cluster.handle) as server:
+        written(tmp_path, document(server))
+        await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
+        assert server in text_of(seen.kubeconfig)
+
+
+async def test_missing_permissions_are_told_all_at_once(existing: Existing) -> None:
+    existing.cluster.refused = {("create", "nodes"), ("patch", "nodes/status"), ("delete", "nodes"), ("get", "leases")}
+    with pytest.raises(ProviderError) as raised:
+        await existing.create(needs=[NODES, FAULTS])
+    assert (
+        "the user 'me' lacks permissions that this stack needs: nodes: create, delete; nodes/status: patch; "
+        "leases.coordination.k8s.io in kube-node-lease: get. docs/existing.md" in str(raised.value)
+    )
+    assert not existing.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "does not accept the credentials of the user 'me' .401 Unauthorized.: they may have expired; renew them"),
+        (403, "the user 'me' lacks permissions that this stack needs: namespaces: get"),
+        (404, "404 .*; nothing was changed"),
+    ],
+)
+async def test_a_server_that_refuses_is_told_with_a_remedy(existing: Existing, status: int, words: str) -> None:
+    existing.cluster.status = status
+    with pytest.raises(ProviderError, match=words) as raised:
+        await existing.create()
+    assert SECRET not in str(raised.value)
+    assert not existing.home.exists()
+
+
+async def test_an_unreachable_server_is_told_soon(existing: Existing, tmp_path: Path) -> None:
+    written(tmp_path, document("http://127.0.0.1:1"))
+    with pytest.raises(ProviderError, match=r"is not reachable: .*refused; nothing was changed\. When it answers"):
+        await asyncio.wait_for(existing.create(), 20)
+
+
+async def test_another_stacks_cluster_of_that_name_is_left_alone(existing: Existing) -> None:
+    await existing.create()
+    with pytest.raises(ProviderError, match="that this stack did not make"):
+        await existing.runtime.create(existing.wanted(owner="you"), existing.messages, asyncio.Event())
+
+
+async def test_content_is_written_where_it_is_missing(existing: Existing) -> None:
+    content = json.dumps(document(existing.server), indent=1)
+    seen = await existing.create(kubeconfig=content)
+    recorded = existing.recorded(seen, kubeconfig=content)
+    os.unlink(seen.kubeconfig)
+    await existing.runtime.read(recorded, existing.messages)
+    assert SECRET in text_of(seen.kubeconfig)
+
+
+def test_every_need_has_permissions() -> None:
+    for need in NEEDS:
+        assert needed([need])
+    assert len(needed(NEEDS)) == len(set(needed(NEEDS)))
