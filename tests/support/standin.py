@@ -112,6 +112,12 @@ class StandIn:
         state["answers"][command] = {"says": says, "code": code, "seconds": seconds}
         self._write(state)
 
+    def forget(self, command: str) -> None:
+        """Let a command do its work again."""
+        state = self._read()
+        state["answers"].pop(command, None)
+        self._write(state)
+
     def add(self, cluster: str, container: str, role: str = "control-plane", state: str = "running") -> None:
         """Add a container that somebody else made."""
         found = self._read()
@@ -145,4 +151,6 @@ class StandIn:
         return found
 
     def _write(self, state: dict[str, Any]) -> None:
-        self._file.write_text(json.dumps(state))
+        new = self._file.with_suffix(".written")
+        new.write_text(json.dumps(state))
+        new.replace(self._file)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -118,6 +119,8 @@ async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     made = Bench(tools, tmp_path / "home")
     monkeypatch.setenv("PATH", f"{tools.directory}:{os.environ['PATH']}")
     monkeypatch.delenv("KIND_EXPERIMENTAL_PROVIDER", raising=False)
+    # The machine's own engine, if it has one, is not asked for anything.
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     monkeypatch.setattr(creating, "executable", lambda: tools.kind)
     async with listening(made.handle) as address:
         tools.serves(address)
@@ -163,11 +166,10 @@ async def test_an_engine_that_cannot_be_used_is_told_with_what_to_do(bench: Benc
     assert not [call for call in bench.tools.asked() if call.startswith("kind")]
 
 
-async def test_the_engine_s_end_is_told_by_the_real_docker(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_engine_s_end_is_told_by_the_real_docker(bench: Bench) -> None:
     (bench.tools.directory / "docker").unlink()
     if shutil.which("docker") is None:
         pytest.skip("docker is not installed")
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     assert (await bench.refused()).startswith("Docker's engine does not run: ")
 
 
@@ -391,7 +393,7 @@ async def test_nodes_that_do_not_run_are_started(bench: Bench, state: str, compo
 async def test_a_server_that_is_silent_is_restarted_and_given_up_on_in_time(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert kind._ANSWERING + kind._RESTARTED < 45
+    assert kind._LOOKING + kind._ANSWERING + kind._RESTARTED <= 40
     assert kind._STARTING <= 45
     seen = await bench.create()
     bench.answers = False
@@ -428,6 +430,22 @@ async def test_cancelling_ends_kind_and_leaves_nothing(bench: Bench) -> None:
     with pytest.raises(ProviderError, match="cancelled while kind was making cluster dev; nothing of it is left"):
         await asyncio.wait_for(work, 20)
     assert bench.left() == []
+
+
+async def test_a_container_that_is_still_being_made_is_waited_for_and_then_removed(bench: Bench) -> None:
+    # Listed by its name, and not there yet: as seen of Docker 20.10 on a busy machine when kind was killed.
+    bench.tools.answers("kind create", "ERROR: failed to create cluster: out of luck")
+    bench.tools.answers("kind delete", "ERROR: failed to delete nodes: Error: No such container: dev-control-plane")
+    threading.Timer(3.0, bench.tools.forget, ["kind delete"]).start()
+    assert (await bench.refused()).startswith("kind could not make the cluster: out of luck")
+    assert bench.left() == []
+
+
+async def test_a_container_that_cannot_be_looked_at_yet_is_looked_at_again(bench: Bench) -> None:
+    seen = await bench.create()
+    bench.tools.answers("docker inspect", "Error: No such object: 100")
+    asyncio.get_running_loop().call_later(1.0, bench.tools.forget, "docker inspect")
+    assert await bench.read(seen) == seen
 
 
 async def test_what_could_not_be_removed_is_told_and_removed_by_the_next(bench: Bench) -> None:

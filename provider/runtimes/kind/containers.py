@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +21,13 @@ ROLE_LABEL = "io.x-k8s.kind.role"
 _ENVIRONMENT = "KIND_EXPERIMENTAL_PROVIDER"
 # A preview or a refresh does not wait long for an engine that hangs.
 _PATIENCE = 15.0
+# A busy engine takes its time from a container's name to the container.
+_HALF_MADE = 30.0
 _NAMES = {"docker": "Docker", "podman": "Podman", "nerdctl": "containerd (nerdctl)"}
+
+
+class _NotThere(ProviderError):
+    """A container that was listed is not there."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +89,15 @@ class Engine:
         Raises:
             ProviderError: the engine could not be asked.
         """
-        try:
-            return await self._nodes(cluster)
-        except ProviderError:
-            # Of those that were listed one may be gone when it is looked at.
-            return await self._nodes(cluster)
+        deadline = time.monotonic() + _HALF_MADE
+        while True:
+            try:
+                return await self._nodes(cluster)
+            except _NotThere:
+                # It is listed and cannot be looked at while it is being made, or when it has just been removed.
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.3)
 
     async def _nodes(self, cluster: str) -> list[Node]:
         label = f"label={CLUSTER_LABEL}={cluster}"
@@ -127,7 +139,8 @@ class Engine:
                 "restart its engine"
             ) from None
         if ended.code:
-            raise ProviderError(self._explained(arguments[0], ended.stderr))
+            kind = _NotThere if "no such" in ended.stderr.lower() else ProviderError
+            raise kind(self._explained(arguments[0], ended.stderr))
         return ended.stdout
 
     @property

@@ -28,6 +28,7 @@ from toolchain.kind.environment import environment
 # Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
 _LONGEST = 1800.0
 _DELETING = 45.0
+_AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
 _NODES = "/api/v1/nodes"
@@ -170,6 +171,16 @@ def discard(engine: Engine, place: KindPlace) -> None:
     Raises:
         ProviderError: kind could not.
     """
+    deadline = time.monotonic() + _DELETING
+    while said := _delete(engine, place, deadline):
+        # A container that is still being made has a name and cannot be removed yet.
+        if "no such" not in said.lower() or time.monotonic() > deadline:
+            raise ProviderError(f"kind could not delete cluster {place.name}: {said}")
+        time.sleep(_AGAIN)
+
+
+def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
+    """Have kind delete a cluster; returns what keeps it from that, or ""."""
     command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
     try:
         answer = subprocess.run(
@@ -179,12 +190,10 @@ def discard(engine: Engine, place: KindPlace) -> None:
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
-            timeout=_DELETING,
+            timeout=max(1.0, deadline - time.monotonic()),
             check=False,
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        raise ProviderError(f"kind did not delete cluster {place.name} within {_DELETING:.0f} s") from None
-    if answer.returncode:
-        ended = commands.Ended(answer.returncode, answer.stdout, answer.stderr)
-        raise ProviderError(f"kind could not delete cluster {place.name}: {failures.brief(ended)}")
+        return f"it did not end within {_DELETING:.0f} s"
+    return failures.brief(commands.Ended(answer.returncode, "", answer.stderr)) if answer.returncode else ""

@@ -26,7 +26,7 @@ _API = "kube-apiserver"
 _LOST = "lost"
 _SETTLED = 0.5
 # A node that is started anew has everything to start; one that was restarted since it did not answer will hardly ever.
-_STARTING, _ANSWERING, _RESTARTED = 45.0, 5.0, 30.0
+_STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
 
 
 class KindRuntime(Runtime):
@@ -150,7 +150,7 @@ class KindRuntime(Runtime):
         if not place.kubeconfig.exists():
             return self._observed(place, nodes, recorded.identity, _LOST)
         try:
-            actual = await apiserver.identity(place.kubeconfig, patience=2.0)
+            actual = await apiserver.identity(place.kubeconfig, patience=_LOOKING)
         except (ApiError, Unreachable, KubeconfigError):
             return self._observed(place, nodes, recorded.identity, "unhealthy")
         return self._observed(place, nodes, actual, "running") if actual == recorded.identity else None
@@ -296,6 +296,6 @@ async def _identity_by_kind(place: KindPlace, engine: Engine) -> str | None:
         file = Path(folder) / "kubeconfig.yaml"
         try:
             await creating.kubeconfig(engine, place, file)
-            return await apiserver.identity(file, patience=2.0)
+            return await apiserver.identity(file, patience=_LOOKING)
         except (ProviderError, ApiError, Unreachable, KubeconfigError):
             return None
