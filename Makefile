@@ -13,7 +13,7 @@ BIN := .venv/bin
 KUMULUS := ./kumulus
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview down test soak lint bench clean clean-tools
+.PHONY: help setup kind-image up preview down test soak lint bench clean clean-tools
 
 help: ## this list
 	@echo "usage: make TARGET [STACK=quickstart] [ARGS=...]"
@@ -23,6 +23,9 @@ help: ## this list
 setup: ## make .venv and the tools, and nothing else
 	@$(KUMULUS) venv
 	@$(KUMULUS) tools
+
+kind-image: ## make and load a node image for the runtime kind, where no image registry is in reach
+	@$(KUMULUS) kind-image $(ARGS)
 
 up: ## set everything up, then bring the stack up
 	@$(KUMULUS) up "$(STACK)" $(ARGS)

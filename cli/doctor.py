@@ -15,10 +15,13 @@ from pathlib import Path
 
 from cli.project import ROOT
 from toolchain import cache, golang, pins, plugins, venv
+from toolchain.kind.node import image
 from toolchain.locate import Location, is_installed, locate, plugin_directory, pulumi_home
 from toolchain.pins import Pins, Tool
 
 _MEMORY_GIGABYTES = 2.0
+# The set of what a node image is made of: of interest as a whole only.
+_NODE_IMAGE = "kind-node"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
 def examine() -> list[Finding]:
     """Look at everything."""
     known = pins.load()
-    locations = [locate(known, tool) for tool in known.tools]
+    parts = known.sets[_NODE_IMAGE]
+    locations = [locate(known, tool) for tool in known.tools if tool.name not in parts]
     lacking = [location.tool for location in locations if location.path is None and not location.tool.optional]
     return [
         _python(),
@@ -61,6 +65,7 @@ def examine() -> list[Finding]:
         _go(known, bool(lacking)),
         *(_tool(location) for location in locations),
         *_other_kubernetes(known),
+        _node_image(),
         _kubernetes_plugin(known),
         _command_plugin(),
         _disk(known, lacking),
@@ -134,6 +139,14 @@ def _other_kubernetes(known: Pins) -> list[Finding]:
         else:
             findings.append(Finding(name, "absent", "-", "not built (optional)", purpose, remedy, remedy))
     return findings
+
+
+def _node_image() -> Finding:
+    purpose, remedy = "nodes of the runtime kind where no image registry is in reach", "make kind-image"
+    archive = image.archive()
+    if archive.exists():
+        return Finding("kind node image", "ok", image.version(), f"made: {_short(archive)}", purpose)
+    return Finding("kind node image", "absent", "-", "not made (optional)", purpose, remedy, remedy)
 
 
 def _kubernetes_plugin(known: Pins) -> Finding:

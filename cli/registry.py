@@ -53,6 +53,7 @@ COMMANDS: dict[str, Command] = {
     "plan": Command("cli.plan", "say what a fleet of a size costs its control plane", venv=True),
     "env": Command("cli.env", 'print what `eval "$(./kumulus env)"` needs for plain pulumi and kubectl'),
     "kind": Command("cli.kind", "run kind itself, as Kumulus does", passes_on=True),
+    "kind-image": Command("cli.kind_image", "make a node image for kind, where no registry is in reach"),
     "tools": Command("cli.tools", "build the tools that are missing"),
     "venv": Command("cli.venv", "make or update .venv"),
     "clean": Command("cli.clean", "remove .venv and caches"),

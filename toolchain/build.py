@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchain import cache, golang
+from toolchain import cache, golang, running
 from toolchain.errors import ToolchainError
 from toolchain.pins import Embed, Tool
 from toolchain.progress import Step
-
-_LINES_OF_LOG = 15
-_TICK_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -115,30 +107,16 @@ class Builder:
         """Run Go with its messages appended to the tool's log; returns its standard output."""
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"
-        with log.open("ab") as messages, output.open("wb") as answers:
-            messages.write(f"$ go {' '.join(arguments)}\n".encode())
-            messages.flush()
-            process = subprocess.Popen(
-                [self.go, *arguments],
-                cwd=cwd,
-                env=golang.environment(self.scratch, caches or self.caches(tool.module)),
-                stdin=subprocess.DEVNULL,
-                stdout=answers,
-                stderr=messages,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - there are no threads here
-            )
-            try:
-                while not _ended(process):
-                    step.tick()
-            except BaseException:
-                _stop(process)
-                raise
-        if process.returncode != 0:
-            tail = "\n".join(f"  {line}" for line in log.read_text(errors="replace").splitlines()[-_LINES_OF_LOG:])
+        output.write_bytes(b"")
+        variables = golang.environment(self.scratch, caches or self.caches(tool.module))
+        try:
+            running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
+        except running.Failed as failure:
             raise ToolchainError(
-                f"{tool.name} v{tool.version} could not be built: go ended with exit code {process.returncode}\n"
-                f"{tail}\n  The whole log: {log}\n  What is built already is kept; ./kumulus tools goes on from here."
-            )
+                f"{tool.name} v{tool.version} could not be built: go ended with exit code {failure.code}"
+                f"\n{failure.tail}\n  The whole log: {log}"
+                "\n  What is built already is kept; ./kumulus tools goes on from here."
+            ) from failure
         return output.read_text()
 
 
@@ -179,27 +157,3 @@ def _altered(content: bytes, embed: Embed) -> bytes:
     for old, new in embed.edit.items():
         content = content.replace(old.encode(), new.encode())
     return content
-
-
-def _ended(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(timeout=_TICK_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Ctrl-C reaches Go as well; a signal to this process alone does not.
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _end_with_parent() -> None:
-    # Should this process be killed outright, an orphaned compiler would compete with the next attempt.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

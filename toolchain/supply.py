@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -33,6 +34,29 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
     if kubernetes is not None:
         wanted += [tool for tool in known.control_plane(kubernetes) if tool not in wanted]
     wanted += [tool for name in extra for tool in known.named(name) if tool not in wanted]
+    _provide(known, wanted)
+
+
+def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
+    """Tools as they are built here, whatever PATH has: without libraries, so that they run in any container.
+
+    Args:
+        names: of tools, or of sets of them.
+        known: other pins than the project's.
+
+    Returns:
+        Their executables by name, those included that are files only.
+
+    Raises:
+        ToolchainError: something cannot be built.
+    """
+    known = known or pins.load()
+    wanted = [replace(tool, probe_pattern=None) for name in names for tool in known.named(name)]
+    _provide(known, wanted)
+    return {tool.name: cache.executable(cache.home_of(known, tool), tool) for tool in wanted}
+
+
+def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
     if not missing(known, wanted):
         return
     scratch = cache.root() / "scratch"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.toolchain_sample import ROOT, Sample, wait_for
-from toolchain import build, cache, pins
+from toolchain import build, cache, pins, supply
 from toolchain.errors import ToolchainError
 from toolchain.progress import Step
 
@@ -49,6 +49,21 @@ def test_missing_tools_are_built_at_their_version(sample: Sample) -> None:
     }
     assert "[1/2] alpha v1.2.3 … built in" in result.stderr
     assert "[2/2] beta v2.0.0 … built in" in result.stderr
+
+
+def test_what_goes_into_an_image_is_built_here_whatever_path_has(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(sample.path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
+    sample.program("alpha", "echo tool v1.2.3")
+    known = pins.load(sample.pins)
+    assert supply.missing(known, [known.tool("alpha")]) == []
+    wanted: list[pins.Tool] = []
+    monkeypatch.setattr(supply, "_provide", lambda _, tools: wanted.extend(tools))
+    made = supply.built(["alpha"], known)
+    assert made == {"alpha": sample.cache / known.key / "bin" / "alpha"}
+    assert supply.missing(known, wanted) == wanted
 
 
 def test_nothing_of_the_compiler_is_left_when_all_is_built(sample: Sample) -> None:
