@@ -6,8 +6,10 @@ import base64
 import http.client
 import json
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -43,12 +45,14 @@ class Api:
         self.server: str = cluster["server"]
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
         if isinstance(kubeconfig, Path) and "certificate-authority" in cluster:
-            folder = kubeconfig.parent
-            self._tls = ssl.create_default_context(cafile=folder / cluster["certificate-authority"])
-            self._tls.load_cert_chain(folder / user["client-certificate"], folder / user["client-key"])
+            self._tls = ssl.create_default_context(cafile=kubeconfig.parent / cluster["certificate-authority"])
         else:
             authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
             self._tls = ssl.create_default_context(cadata=authority)
+        if isinstance(kubeconfig, Path) and "token" not in user:
+            with tempfile.TemporaryDirectory() as folder:
+                files = partial(_file, kubeconfig.parent, Path(folder))
+                self._tls.load_cert_chain(files(user, "client-certificate"), files(user, "client-key"))
         self._connection: http.client.HTTPSConnection | None = None
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
@@ -183,6 +187,15 @@ class Api:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _file(beside: Path, folder: Path, holder: Mapping[str, str], name: str) -> Path:
+    """The file that holds a certificate or key: the one that is named, or one written from the data given instead."""
+    if f"{name}-data" not in holder:
+        return beside / holder[name]
+    file = folder / name
+    file.write_bytes(base64.b64decode(holder[f"{name}-data"]))
+    return file
 
 
 def _with(path: str, query: Mapping[str, str]) -> str:

@@ -1,0 +1,58 @@
+"""Docker for tests of the runtime kind: whether it is there, and asking it.
+
+Tests use the engine that answers. Without one they are skipped and say so, unless KUMULUS_REQUIRE_KIND is set, as in
+CI, where they then fail. They never start one, since that changes the machine's network; engine.py does, around a run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+REQUIRED = "KUMULUS_REQUIRE_KIND"
+_SECONDS = 30
+
+
+def require() -> None:
+    """Skip the test where Docker cannot be used; fail it where it has to be."""
+    said = trouble()
+    if said and os.environ.get(REQUIRED):
+        pytest.fail(said)
+    if said:
+        pytest.skip(said)
+
+
+def docker(*arguments: str, timeout: float = _SECONDS) -> str:
+    """Run `docker`, which has to succeed; its output."""
+    answer = _ask(arguments, timeout, None)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def trouble(environment: Mapping[str, str] | None = None) -> str:
+    """Why Docker cannot be used; empty when it can."""
+    try:
+        answer = _ask(["version", "--format", "{{.Server.Version}}"], _SECONDS, environment)
+    except FileNotFoundError:
+        return "there is no docker on PATH"
+    except subprocess.TimeoutExpired:
+        return f"Docker's engine says nothing within {_SECONDS} s"
+    return "" if answer.returncode == 0 else (answer.stderr.strip().splitlines() or ["docker says nothing"])[-1]
+
+
+def _ask(
+    arguments: Sequence[str], timeout: float, environment: Mapping[str, str] | None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["docker", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        env=environment,
+        check=False,
+    )
