@@ -33,12 +33,14 @@ async def identity(kubeconfig: Path, patience: float) -> str:
     """
     async with client(kubeconfig, patience=patience, request_timeout=5.0) as asked:
         deadline = time.monotonic() + patience
-        await asked.get("/readyz", patience=patience)
         while True:
             try:
+                await asked.get("/readyz", patience=max(0.0, deadline - time.monotonic()))
                 namespace = await asked.get("/api/v1/namespaces/kube-system")
                 return str(namespace["metadata"]["uid"])
             except ApiError as error:
-                if error.status != 404 or time.monotonic() > deadline:
+                # The namespace is yet to be made; or the server has just started and not read its roles, of which one
+                # gives kubeadm's administrator all rights.
+                if error.status not in (403, 404) or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.05)

@@ -26,7 +26,8 @@ def node_image() -> str:
     """The node image's name, once Docker has it; skips or fails the test where that cannot be."""
     docker.require()
     try:
-        toolchain.find("kind")
+        for tool in ("kind", "kwok-charts", "hello"):
+            toolchain.find(tool)
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
     if not image.archive().exists():
