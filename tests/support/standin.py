@@ -46,6 +46,11 @@ if what == "create":
     open(path, "w").write(state["kubeconfig"])
 elif what == "delete":
     answer(what)
+    idle = state.setdefault("idle", {})
+    if idle.get("kind delete", 0) > 0:
+        idle["kind delete"] -= 1
+        save()
+        sys.exit(0)
     state["nodes"] = {key: n for key, n in state["nodes"].items() if n["cluster"] != name}
     save()
 elif what == "get":
@@ -110,6 +115,12 @@ class StandIn:
         """Let a command such as ``kind create`` say something, take its time, and fail unless ``code`` is 0."""
         state = self._read()
         state["answers"][command] = {"says": says, "code": code, "seconds": seconds}
+        self._write(state)
+
+    def keep_until_asked(self, command: str, times: int) -> None:
+        """Let a command do nothing, and say nothing, before the n-th time."""
+        state = self._read()
+        state["idle"] = {command: times - 1}
         self._write(state)
 
     def forget(self, command: str) -> None:

@@ -56,10 +56,14 @@ class Bench:
     uid: str = "uid-1"
     ready: bool = True
     answers: bool = True
+    starting: int = 0
     said: Said = field(default_factory=Said)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if self.starting:
+            self.starting -= 1
+            return web.json_response({"message": "cannot get path /readyz", "code": 403}, status=403)
         if not self.answers:
             return web.Response(status=503)
         if request.path == "/api/v1/nodes":
@@ -376,6 +380,8 @@ async def test_a_cluster_that_is_gone_is_none_and_a_lost_node_makes_it_incomplet
     found = await bench.read(seen)
     assert found is not None
     assert (found.health, found.components["dev-worker"]) == ("incomplete", "missing")
+    with pytest.raises(ProviderError, match="or a part of it, is gone; `pulumi up --refresh` makes it again"):
+        await bench.repair(seen)
     bench.tools.remove("dev-control-plane")
     assert await bench.read(seen) is None
 
@@ -383,6 +389,8 @@ async def test_a_cluster_that_is_gone_is_none_and_a_lost_node_makes_it_incomplet
 @pytest.mark.parametrize(("state", "component"), [("exited", "stopped"), ("paused", "paused"), ("created", "stopped")])
 async def test_nodes_that_do_not_run_are_started(bench: Bench, state: str, component: str) -> None:
     seen = await bench.create()
+    # Seen of a real one: it answers before it knows who may do what.
+    bench.starting = 3
     bench.tools.set_state(state)
     found = await bench.read(seen)
     assert found is not None
@@ -437,6 +445,14 @@ async def test_a_container_that_is_still_being_made_is_waited_for_and_then_remov
     bench.tools.answers("kind create", "ERROR: failed to create cluster: out of luck")
     bench.tools.answers("kind delete", "ERROR: failed to delete nodes: Error: No such container: dev-control-plane")
     threading.Timer(3.0, bench.tools.forget, ["kind delete"]).start()
+    assert (await bench.refused()).startswith("kind could not make the cluster: out of luck")
+    assert bench.left() == []
+
+
+async def test_a_removal_that_says_nothing_and_removes_nothing_is_tried_again(bench: Bench) -> None:
+    # `docker rm --force` of newer versions ends well for a container that is not there yet.
+    bench.tools.answers("kind create", "ERROR: failed to create cluster: out of luck")
+    bench.tools.keep_until_asked("kind delete", times=3)
     assert (await bench.refused()).startswith("kind could not make the cluster: out of luck")
     assert bench.left() == []
 

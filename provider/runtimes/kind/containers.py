@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +108,15 @@ class Engine:
             return []
         found = [_node(each) for each in json.loads(await self._run("inspect", *listed))]
         return sorted(found, key=lambda node: (node.role != "control-plane", node.name))
+
+    def listed(self, cluster: str) -> list[str]:
+        """Ids of a cluster's containers, those that are still being made too; waited for, and empty if it fails."""
+        command = [self.provider, "ps", "--all", "--quiet", "--filter", f"label={CLUSTER_LABEL}={cluster}"]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            return subprocess.run(
+                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE, check=False
+            ).stdout.split()
+        return []
 
     async def start(self, nodes: Sequence[Node]) -> None:
         """Start what is stopped, and let go on what is paused.

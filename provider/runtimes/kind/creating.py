@@ -172,10 +172,16 @@ def discard(engine: Engine, place: KindPlace) -> None:
         ProviderError: kind could not.
     """
     deadline = time.monotonic() + _DELETING
-    while said := _delete(engine, place, deadline):
-        # A container that is still being made has a name and cannot be removed yet.
-        if "no such" not in said.lower() or time.monotonic() > deadline:
-            raise ProviderError(f"kind could not delete cluster {place.name}: {said}")
+    while True:
+        said = _delete(engine, place, deadline)
+        left = engine.listed(place.name)
+        if not said and not left:
+            return
+        # A container that is still being made is listed and cannot be removed yet: some versions of docker rm fail
+        # then, and some do not.
+        half_made = "no such" in said.lower() or not said
+        if not half_made or time.monotonic() > deadline:
+            raise ProviderError(f"kind could not delete cluster {place.name}: {said or 'a container is being made'}")
         time.sleep(_AGAIN)
 
 

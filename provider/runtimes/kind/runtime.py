@@ -177,7 +177,11 @@ class KindRuntime(Runtime):
             nodes = await engine.nodes(place.name)
             if not place.containers() and nodes and await _identity_by_kind(place, engine) == identity:
                 self._restore(place, wanted, engine, nodes)
-            if not place.containers() or not place.owns(nodes) or MISSING in components(nodes, place.containers()):
+            if (
+                not place.containers()
+                or not place.owns(nodes)
+                or MISSING in components(nodes, place.containers()).values()
+            ):
                 raise ProviderError(
                     f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
                 )
