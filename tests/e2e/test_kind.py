@@ -1,0 +1,197 @@
+"""A real kind cluster: its nodes are containers, its add-on's pod really runs, beside a fleet that KWOK plays.
+
+The tests share one stack and go through its life in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolchain
+from tests.support import docker, kind
+from tests.support.pods import JOBS, PODS, is_ready, is_running
+from tests.support.processes import await_that
+from tests.support.project import CLUSTER, NODES, ROOT, Project
+from toolchain.kind.node import containers
+
+pytestmark = pytest.mark.e2e
+
+NAME = f"kumulus-test-{os.getpid()}"
+CONTROL_PLANE = f"{NAME}-control-plane"
+FLEET = "type=kwok"
+POOLS = 6
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {
+        "completions": 4,
+        "parallelism": 4,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "nodeSelector": {"type": "kwok"},
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [
+                    {"name": "main", "image": "none", "resources": {"limits": {"nvidia.com/gpu": "8"}}},
+                ],
+            }
+        },
+    },
+}
+
+
+@dataclass
+class Stack:
+    """gcp-small-kind with an add-on, on the node image that is made here.
+
+    Attributes:
+        project: its project.
+        cluster: its ``kumulus:cluster``, as up now.
+        port: where the add-on answers.
+    """
+
+    project: Project
+    cluster: dict[str, Any]
+    port: int
+
+    def write(self) -> None:
+        self.project.write_stack({**self.cluster, "kindConfig": kind.config(self.port)})
+
+    def answers(self) -> str:
+        """The name of the pod that answers."""
+        await_that(lambda: kind.answering(self.port) != "", 90, "the add-on answers", 0.2)
+        return kind.answering(self.port)
+
+    def ready(self, count: int) -> dict[str, Any]:
+        """The fleet's nodes, once there are so many and all are ready."""
+        return dict(
+            self.project.api(NAME).until(
+                NODES,
+                lambda nodes: len(nodes) == count and all(map(is_ready, nodes.values())),
+                90,
+                labelSelector=FLEET,
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def stack(module_project: Project) -> Iterator[Stack]:
+    node_image = kind.node_image()
+    toolchain.install_plugins(module_project.pulumi_home)
+    cluster = module_project.copy_stack("gcp-small-kind")
+    cluster.pop("kubernetesVersion")
+    cluster |= {
+        "name": NAME,
+        "kind": {"nodeImage": node_image},
+        "kwokCharts": kind.kwok_charts(),
+        "clusterAddons": [kind.hello()],
+    }
+    made = Stack(module_project, cluster, kind.free_port())
+    yield made
+    # However far it got; a test that passed has left none.
+    for container in kind.containers(NAME):
+        docker.docker("rm", "--force", "--volumes", container)
+
+
+def test_up_makes_a_cluster_whose_add_on_runs_beside_an_emulated_fleet(stack: Stack) -> None:
+    stack.write()
+    stack.project.up(timeout=400)
+    assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
+    assert len(stack.ready(30)) == 30
+    api = stack.project.api(NAME)
+    assert [node["metadata"]["name"] for node in api.list(NODES, labelSelector="type!=kwok")] == [CONTROL_PLANE]
+    [pod] = api.list("/api/v1/namespaces/web/pods")
+    assert (is_running(pod), pod["spec"]["nodeName"]) == (True, CONTROL_PLANE)
+    assert stack.answers() == pod["metadata"]["name"]
+    assert stack.project.outputs()["capacity"]["gpus"] == 240
+    stack.project.preview("--expect-no-changes")
+
+
+def test_a_job_runs_on_emulated_nodes(stack: Stack) -> None:
+    api = stack.project.api(NAME)
+    api.create(JOBS, JOB)
+    api.until(JOBS, lambda jobs: jobs["train"]["status"].get("succeeded") == 4, 60)
+    assert {pod["spec"]["nodeName"] for pod in api.list(PODS)} <= stack.ready(30).keys()
+    api.delete(f"{JOBS}/train?propagationPolicy=Background")
+
+
+def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: Stack) -> None:
+    before = stack.project.node_uids(NAME)
+    stack.cluster["nodeGroups"][0]["placement"][0]["replicas"] = 9
+    stack.write()
+    steps = stack.project.foresee().by_name
+    assert {name: step.op for name, step in steps.items()} == {"a2-ultragpu-8g-use1": "update"}
+    stack.project.up()
+    stack.ready(34)
+    after = stack.project.node_uids(NAME)
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 4
+
+
+def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp_path: Path) -> None:
+    archive = tmp_path / "images.tar"
+    containers.write(archive, [containers.program("example.com/hello:loaded", toolchain.find("hello"))], tmp_path)
+    command = [ROOT / "kumulus", "kind", "load", "image-archive", archive, "--name", NAME]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert answer.returncode == 0, answer.stderr
+    stack.cluster["clusterAddons"][0]["valuesObject"] = {"image": "example.com/hello:loaded"}
+    stack.write()
+    before = stack.answers()
+    stack.project.up()
+    await_that(lambda: kind.answering(stack.port) not in ("", before), 60, "the new pod answers", 0.2)
+    stack.cluster["clusterAddons"][0]["valuesObject"] = {}
+    stack.write()
+    stack.project.up()
+
+
+def test_after_a_restart_of_the_machine_refresh_starts_the_nodes_again(stack: Stack) -> None:
+    identity, before = stack.project.identity(NAME), stack.project.node_uids(NAME)
+    docker.docker("stop", "--time", "5", CONTROL_PLANE, timeout=60)
+    # Another container gets the node's address, as after a restart it may.
+    docker.docker("run", "--detach", "--name", f"{NAME}-squatter", "--net", "kind", "--entrypoint", "sleep",
+                  stack.cluster["kind"]["nodeImage"], "300")  # fmt: skip
+    try:
+        stack.project.up("--refresh", timeout=300)
+    finally:
+        docker.docker("rm", "--force", f"{NAME}-squatter")
+    assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
+    assert stack.project.identity(NAME) == identity
+    assert stack.project.node_uids(NAME) == before
+    stack.ready(34)
+    assert stack.answers()
+
+
+def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: Stack) -> None:
+    identity, before = stack.project.identity(NAME), stack.project.node_uids(NAME)
+    stack.port = kind.free_port()
+    stack.write()
+    foreseen = stack.project.foresee()
+    steps = foreseen.by_name
+    assert {name for name, step in steps.items() if step.op != "replace"} == set()
+    assert len(steps) == 1 + POOLS
+    changed = next(step for step in steps.values() if step.type == CLUSTER).changed
+    assert list(changed) == ["options.kindConfig.nodes[0].extraPortMappings[0].hostPort"]
+    assert stack.project.identity(NAME) == identity
+
+    stack.project.up(timeout=500)
+    assert stack.project.identity(NAME) != identity
+    assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
+    nodes = stack.ready(34)
+    assert nodes.keys() | {CONTROL_PLANE} == before.keys()
+    assert stack.answers()
+    stack.project.preview("--expect-no-changes")
+
+
+def test_destroy_leaves_no_container_file_or_process(stack: Stack) -> None:
+    stack.project.destroy()
+    assert kind.containers(NAME) == {}
+    assert not stack.project.home.exists()
+    assert kind.answering(stack.port) == ""
