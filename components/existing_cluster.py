@@ -52,6 +52,7 @@ def options_of(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
         needs.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
         needs.HYPERNODES: hyper_nodes,
         needs.KWOK: kwok.install,
+        needs.TENANTS: spec.tenants,
         needs.ADDONS: spec.clusterAddons or spec.observability,
     }
     return {**spec.existing.options(base), "needs": [need for need, asked in wanted.items() if asked]}

@@ -13,7 +13,8 @@ DEVICES = "devices"
 HYPERNODES = "hypernodes"
 KWOK = "kwok"
 ADDONS = "addons"
-NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS)
+TENANTS = "tenants"
+NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS, TENANTS)
 """Every part of a stack that takes permissions of its own."""
 
 

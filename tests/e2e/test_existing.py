@@ -17,13 +17,14 @@ import pytest
 import toolchain
 from tests.integration.conftest import JOBS, LEASES, Plane, plane_at
 from tests.support import processes
+from tests.support.api import Api, Refused
 from tests.support.elsewhere import HOST, Elsewhere, StandIn, settled, standing_in
 from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 
 MINE = "kumulus.io/pool=a100-use1"
-RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml")]
+RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml", "tenants.yaml")]
 GROUP = {
     "name": "a100",
     "placement": [{"availabilityZone": "use1", "replicas": 6}],
@@ -181,6 +182,27 @@ def test_another_stack_finds_kwok_and_leaves_it_as_it_is(shared: Shared) -> None
     assert {path.rpartition("/")[2] for path in more if "/v1/nodes/" in path} == {f"b-use1-{n}" for n in range(6)}
     assert not [path for path in more if "deployments" in path or "secrets" in path]
     shared.project.destroy(stack="second")
+    assert settled(shared.elsewhere, before) == (set(), set())
+    shared.write()
+
+
+def test_a_stacks_tenants_come_with_the_permissions_of_the_docs_alone_and_go_with_it(shared: Shared) -> None:
+    before = shared.elsewhere.objects()
+    tenants = [{"name": "guest", "quota": {"pods": 1}}]
+    shared.project.write_stack({**shared.cluster, "name": "third", "nodeGroups": [], "tenants": tenants}, stack="third")
+    shared.project.up(stack="third")
+    result = shared.project.pulumi("stack", "output", "tenants", "--json", "--show-secrets", stack="third")
+    guest = Api(json.loads(result.stdout)["guest"]["kubeconfig"])
+    pods = "/api/v1/namespaces/guest/pods"
+    body = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    guest.create(pods, body)
+    with pytest.raises(Refused, match="exceeded quota"):
+        guest.create(pods, {**body, "metadata": {"name": "two"}})
+    assert len(guest.list(NODES)) > 6
+    with pytest.raises(Refused, match="403"):
+        guest.list("/api/v1/namespaces/default/pods")
+    guest.close()
+    shared.project.destroy(stack="third")
     assert settled(shared.elsewhere, before) == (set(), set())
     shared.write()
 

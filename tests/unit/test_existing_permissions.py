@@ -36,7 +36,12 @@ def covers(rules: set[Access], wanted: Access) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("manifests", "wanted"), [(["nodes.yaml"], ON_NODES), (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK])]
+    ("manifests", "wanted"),
+    [
+        (["nodes.yaml"], ON_NODES),
+        (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK]),
+        (["nodes.yaml", "tenants.yaml"], [*ON_NODES, needs.TENANTS]),
+    ],
 )
 def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[str]) -> None:
     rules = {access for name in manifests for access in granted(name)}
@@ -47,8 +52,13 @@ def test_what_nodes_need_is_all_that_their_manifest_grants() -> None:
     assert set(granted("nodes.yaml")) <= set(needed(ON_NODES))
 
 
-def test_both_manifests_bind_the_same_account() -> None:
-    subjects = [doc["subjects"] for name in ("nodes.yaml", "kwok.yaml") for doc in documents(name) if "subjects" in doc]
+def test_what_tenants_need_is_all_that_their_manifest_grants() -> None:
+    assert set(granted("tenants.yaml")) <= set(needed([needs.TENANTS]))
+
+
+def test_all_manifests_bind_the_same_account() -> None:
+    names = ("nodes.yaml", "kwok.yaml", "tenants.yaml")
+    subjects = [doc["subjects"] for name in names for doc in documents(name) if "subjects" in doc]
     assert {str(each) for each in subjects} == {
         str([{"kind": "ServiceAccount", "name": "stack", "namespace": "kumulus"}])
     }

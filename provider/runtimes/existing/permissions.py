@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _KWOK_GROUP = KWOK_API.partition("/")[0]
+_RBAC_GROUP = "rbac.authorization.k8s.io"
 _RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
 
 
@@ -119,6 +120,18 @@ def _addons() -> Iterator[Access]:
     yield from _verbs("", "secrets", "get list create update delete")
 
 
+def _tenants() -> Iterator[Access]:
+    everything = "get list watch create patch delete"
+    yield from _verbs("", "namespaces", "get create patch delete")
+    for kind in ("resourcequotas", "serviceaccounts", "secrets"):
+        yield from _verbs("", kind, everything)
+    for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
+        yield from _verbs(_RBAC_GROUP, kind, everything)
+    # Nobody can give others what he does not have, unless he may bind it.
+    yield from (Access("", _RBAC_GROUP, "clusterroles", "bind", role) for role in ("view", "edit", "admin"))
+    yield from _verbs("", "nodes", "get list watch")
+
+
 _OF = {
     needs.NODES: _nodes,
     needs.FAULTS: _faults,
@@ -128,6 +141,7 @@ _OF = {
     needs.HYPERNODES: _hypernodes,
     needs.KWOK: _kwok,
     needs.ADDONS: _addons,
+    needs.TENANTS: _tenants,
 }
 
 
