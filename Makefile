@@ -6,7 +6,7 @@ ARGS ?=
 # Tests wait more than they compute: two files at once, each whole and in one process, end in little more than half the time.
 SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
-MEASURING := --with observability --with kwok-charts
+MEASURING := --with observability --with kwok-charts --with helm
 
 PACKAGES := spec lives components policy provider kube cli toolchain faults fleet console dashboards lab host schedulers __main__.py
 BIN := .venv/bin

@@ -15,6 +15,8 @@ from cli.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 # What in a stack file takes which tool, or set of them.
 _ASKED_FOR = {
+    # On kind and elsewhere, what is measured and KWOK itself are charts too.
+    r"""^[ \t]+(clusterAddons:|kumulus:clusterConfig:|(kumulus:)?runtime:[ \t]*["']?(kind|existing)\b)""": "helm",
     r"^[ \t]+podUsage:": "metrics-server",
     r"^[ \t]+observability:": "observability",
     r"""^[ \t]+(kumulus:)?runtime:[ \t]*["']?kind["']?[ \t]*(#|$)""": "kind",

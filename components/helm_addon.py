@@ -11,6 +11,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
+from components.helm_resources import ChartCrds, ReleaseGround, ReleaseMark
 from components.resources import ClusterLike
 from components.secrets import marked
 from spec.addons import Addon
@@ -21,7 +22,9 @@ _SNAKE = re.compile(r"([A-Z])")
 
 
 class HelmAddon(pulumi.ComponentResource):
-    """An add-on: one ``helm.v3.Release``.
+    """An add-on: one ``helm.v3.Release``, and around it what that leaves undone.
+
+    Its chart's CRDs are made and kept up to date; what an interrupted update left of it is repaired by the next one.
 
     Args:
         resource_name: its name in the stack.
@@ -47,34 +50,104 @@ class HelmAddon(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
-        chart, repository = chart_source(addon, base)
         kept = Secrets(tuple(secrets))
-        access = repository_access(addon, base)
-        self.release = Release(
-            f"{resource_name}-release",
-            name=addon.name,
+        # A password is one however the stack file has it.
+        access = marked(repository_access(addon, base), (*kept.within("repositoryOpts"), ("password",)))
+        values = marked(addon.values(), kept.within("valuesObject"))
+        # Not the cluster: see docs/decisions/deleted-with.md.
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.lifetime)
+        ground = ReleaseGround(
+            f"{resource_name}-ground",
             namespace=addon.namespace,
-            chart=chart,
-            version=addon.version,
-            repository_opts=_repository_opts(repository, marked(access, kept.within("repositoryOpts"))),
-            values=marked(addon.values(), kept.within("valuesObject")),
-            # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
-            reset_values=True,
+            name=addon.name,
             create_namespace=addon.createNamespace,
-            timeout=addon.timeout,
-            atomic=addon.atomic,
-            skip_await=addon.skipAwait,
-            skip_crds=addon.crds == "Skip",
-            **{_SNAKE.sub(r"_\1", key).lower(): value for key, value in addon.further().items()},
-            opts=pulumi.ResourceOptions(
+            cluster=cluster,
+            opts=opts,
+        )
+        crds = self._crds(resource_name, addon, chart_source(addon, base), access, values, cluster, opts)
+        self.release = _release(
+            resource_name,
+            addon,
+            chart_source(addon, base),
+            access,
+            values,
+            ground.repairs,
+            pulumi.ResourceOptions(
                 parent=self,
                 provider=provider,
-                depends_on=list(depends_on),
-                # Not the cluster: see docs/decisions/deleted-with.md.
+                depends_on=[*depends_on, ground, *crds],
                 deleted_with=cluster.lifetime,
             ),
         )
+        ReleaseMark(
+            f"{resource_name}-mark",
+            namespace=addon.namespace,
+            name=addon.name,
+            cluster=cluster,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.release], deleted_with=cluster.lifetime),
+        )
         self.register_outputs({"status": self.release.status})
+
+    @staticmethod
+    def _crds(
+        resource_name: str,
+        addon: Addon,
+        source: tuple[str, str | None],
+        access: Any,
+        values: Any,
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions,
+    ) -> list[pulumi.Resource]:
+        if addon.crds != "CreateReplace":
+            return []
+        chart, repository = source
+        return [
+            ChartCrds(
+                f"{resource_name}-crds",
+                name=addon.name,
+                chart=chart,
+                repository=repository,
+                version=addon.version,
+                access=access,
+                values=values,
+                cluster=cluster,
+                opts=opts,
+            )
+        ]
+
+
+def _release(
+    resource_name: str,
+    addon: Addon,
+    source: tuple[str, str | None],
+    access: Any,
+    values: Any,
+    repairs: pulumi.Output[int],
+    opts: pulumi.ResourceOptions,
+) -> Release:
+    chart, repository = source
+    return Release(
+        f"{resource_name}-release",
+        name=addon.name,
+        namespace=addon.namespace,
+        chart=chart,
+        version=addon.version,
+        repository_opts=_repository_opts(repository, access),
+        values=values,
+        # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
+        reset_values=True,
+        create_namespace=addon.createNamespace,
+        timeout=addon.timeout,
+        atomic=addon.atomic,
+        skip_await=addon.skipAwait,
+        # Those of ChartCrds are there by now; Helm would only make what is missing.
+        skip_crds=addon.crds != "Create",
+        # What an interrupted update left is marked as failed, and gone on from.
+        replace=True,
+        description=repairs.apply(lambda times: f"repaired {times} times" if times else ""),
+        **{_SNAKE.sub(r"_\1", key).lower(): value for key, value in addon.further().items()},
+        opts=opts,
+    )
 
 
 def repository_access(addon: Addon, base: Path) -> dict[str, str]:

@@ -99,7 +99,10 @@ class KwokCharts(pulumi.ComponentResource):
     ) -> HelmAddon:
         return HelmAddon(
             name,
-            addon=Addon(name=name, namespace=NAMESPACE, createNamespace=False, valuesObject=values, **where),
+            # Definitions looks after what they bring.
+            addon=Addon(
+                name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
+            ),
             cluster=self._cluster,
             provider=self._kubernetes,
             base=self._base,

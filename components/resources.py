@@ -76,7 +76,7 @@ class ClusterLike(Protocol):
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
 
 
-class _InCluster(pulumi.CustomResource):
+class InCluster(pulumi.CustomResource):
     """A resource of the plugin's inside a cluster, whose place is among its inputs.
 
     Another identity of the cluster (the UID of its kube-system namespace) means another resource.
@@ -98,7 +98,7 @@ class _InCluster(pulumi.CustomResource):
         super().__init__(token, resource_name, {**place, **properties}, opts)
 
 
-class NodePool(_InCluster):
+class NodePool(InCluster):
     """``kumulus:index:NodePool``: the emulated nodes of one node group in one availability zone.
 
     Args:
@@ -121,7 +121,7 @@ class NodePool(_InCluster):
         super().__init__("kumulus:index:NodePool", resource_name, cluster, pool_to_properties(pool), opts)
 
 
-class Definitions(_InCluster):
+class Definitions(InCluster):
     """``kumulus:index:Definitions``: the kinds that a chart brings, which Helm would leave behind.
 
     Args:
@@ -142,7 +142,7 @@ class Definitions(_InCluster):
         super().__init__("kumulus:index:Definitions", resource_name, cluster, {"group": group}, opts)
 
 
-class HyperNodes(_InCluster):
+class HyperNodes(InCluster):
     """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster.
 
     Args:
@@ -164,7 +164,7 @@ class HyperNodes(_InCluster):
         super().__init__("kumulus:index:HyperNodes", resource_name, cluster, {"pools": pools}, opts)
 
 
-class Namespace(_InCluster):
+class Namespace(InCluster):
     """``kumulus:index:Namespace``: a namespace that is this stack's own.
 
     Args:
@@ -195,7 +195,7 @@ class Namespace(_InCluster):
         super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
 
 
-class Fault(_InCluster):
+class Fault(InCluster):
     """``kumulus:index:Fault``: something that goes wrong on nodes or with pods while it is declared.
 
     Args:

@@ -18,7 +18,7 @@ def marked(value: Any, places: Iterable[Where]) -> Any:
         places: where in it the secrets are; an empty place is all of it.
     """
     places = tuple(places)
-    if not places or value is None:
+    if not places or value is None or value == {}:
         return value
     if () in places:
         return pulumi.Output.secret(value)

@@ -145,7 +145,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Check(self, request: Any, context: Any) -> Any:
         async def work() -> Any:
             resource = self._resource(request.urn)
-            checked = resource.check(from_struct(request.olds), from_struct(request.news), self._program)
+            checked = await resource.examine(from_struct(request.olds), from_struct(request.news), self._program)
             failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
             return provider_pb2.CheckResponse(inputs=to_struct(checked.inputs), failures=failures)
 
@@ -156,7 +156,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             resource = self._resource(request.urn)
             olds, news = from_struct(request.olds), from_struct(request.news)
             await resource.foretell(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
-            found = resource.diff(olds, news)
+            found = await resource.compare(olds, news)
             ignored = list(request.ignoreChanges)
             found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]
             return _diff_response(found, resource.delete_before_replace)

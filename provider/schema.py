@@ -82,6 +82,37 @@ _NAMESPACE_INPUTS = {
     "labels": _described(_STRINGS, "Labels it is to have; others stay."),
     "annotations": _described(_STRINGS, "Annotations it is to have; others stay."),
 }
+_RELEASE_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "namespace": _described(_STRING, "The Helm release's namespace."),
+    "name": _described(_STRING, "The Helm release's name."),
+}
+_GROUND_INPUTS = {
+    **_RELEASE_INPUTS,
+    "createNamespace": _described({"type": "boolean"}, "Make the namespace, and remove it with the last in it."),
+}
+_GROUND_OUTPUTS = {
+    **_GROUND_INPUTS,
+    "repairs": _described({"type": "integer"}, "How often something was in the release's way."),
+    "foreign": _described(_STRING, "UID of the revision of somebody else's release that was there before."),
+}
+_CRDS_INPUTS = {
+    **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
+    "name": _described(_STRING, "The add-on's name."),
+    "chart": _described(_STRING, "A name in a repository, an oci:// reference or a path."),
+    "repository": _described(_STRING, "The repository's URL."),
+    "version": _described(_STRING, "The chart's version; the newest when it is not given."),
+    "access": {**_described(_STRINGS, "What a private source asks for; not kept."), "secret": True},
+    "values": {
+        **_described(_ANY, "The release's values, for the chart's schema to look at; not kept."),
+        "secret": True,
+    },
+}
+_CRDS_OUTPUTS = {
+    **{key: described for key, described in _CRDS_INPUTS.items() if key not in ("access", "values")},
+    "crds": _described(_STRINGS, "A digest of each CRD's manifest, by name."),
+    "drift": _described(_ANY, "What a refresh found not to be as wanted."),
+}
 
 
 def schema_json() -> str:
@@ -135,6 +166,27 @@ def schema_json() -> str:
                 "before": _described({"type": "array", "items": _STRING}, "Those that were there first, which stay."),
             },
             "required": list(_DEFINITIONS_INPUTS),
+        },
+        "kumulus:index:ReleaseGround": {
+            "description": "That nothing an interrupted update has left is in a Helm release's way.",
+            "inputProperties": _GROUND_INPUTS,
+            "requiredInputs": list(_RELEASE_INPUTS),
+            "properties": _GROUND_OUTPUTS,
+            "required": list(_RELEASE_INPUTS),
+        },
+        "kumulus:index:ReleaseMark": {
+            "description": "A note in the cluster that a Pulumi state has a Helm release.",
+            "inputProperties": _RELEASE_INPUTS,
+            "requiredInputs": list(_RELEASE_INPUTS),
+            "properties": _RELEASE_INPUTS,
+            "required": list(_RELEASE_INPUTS),
+        },
+        "kumulus:index:ChartCrds": {
+            "description": "The CRDs of a Helm chart, made and kept up to date.",
+            "inputProperties": _CRDS_INPUTS,
+            "requiredInputs": ["kubeconfig", "clusterIdentity", "clusterName", "name", "chart"],
+            "properties": _CRDS_OUTPUTS,
+            "required": ["name", "chart"],
         },
         "kumulus:index:Lifetime": {
             "description": "The life of one cluster, for other resources to be deletedWith; nothing outside the state.",

@@ -17,8 +17,8 @@ from spec.names import Fault
 from spec.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]
-Crds = Literal["Create", "Skip"]
-"""What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made unless they are there, or not."""
+Crds = Literal["CreateReplace", "Create", "Skip"]
+"""What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made and upgraded, made once, or neither."""
 
 _RELEASE_NAME_LENGTH = 53
 _DAY = 86_400
@@ -91,7 +91,7 @@ def in_order(addons: Sequence[Addon]) -> list[Addon]:
 
 
 class RepositoryOpts(Section):
-    """How to be let into a private chart repository or registry, as `helm.v3.Release` has it.
+    """How to be let into a private chart repository, as `helm.v3.Release` has it.
 
     Args:
         username: with `password`.
@@ -161,7 +161,7 @@ class Addon(ReleaseOptions):
         skipAwait: do not wait.
         dependsOn: names of add-ons to install before.
         crds: what becomes of the CRDs in the chart's `crds` directories.
-        repositoryOpts: for a private repository or registry.
+        repositoryOpts: for a private repository; registries are entered by `helm registry login`.
     """
 
     name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(examples=["prometheus"])
@@ -178,7 +178,7 @@ class Addon(ReleaseOptions):
     atomic: bool = Field(default=False, examples=["true"])
     skipAwait: bool = Field(default=False, examples=["true"])
     dependsOn: list[str] = Field(default_factory=list, examples=["[cert-manager]"])
-    crds: Crds = Field(default="Create", examples=["Skip"])
+    crds: Crds = Field(default="CreateReplace", examples=["CreateReplace"])
     repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from urllib.parse import urlsplit
 
 from spec.addons import chart_kind, chart_name
 from spec.checks import problem
@@ -132,6 +133,11 @@ def _chart(where: Where, addon: Mapping[str, object]) -> Found:
         # What is wrong with it is told at its field, and no remedy can be made of it.
         return
     kind = chart_kind(chart)
+    if addon.get("repositoryOpts") is not None and (kind != "repository" or url.startswith("oci://")):
+        # Of a registry, helm.v3.Release takes neither a password nor a certificate authority.
+        host = "" if kind == "path" else urlsplit(chart if kind == "oci" else url).netloc
+        remedy = f"leave it out, and run: helm registry login {host}" if host else "leave it out"
+        yield problem((*where, "repositoryOpts"), "is for chart repositories only", remedy)
     if kind != "repository":
         if url:
             name = "an OCI reference" if kind == "oci" else "a path"

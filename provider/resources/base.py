@@ -110,6 +110,14 @@ class Resource(ABC):
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """Compare what is recorded with what is wanted."""
 
+    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """:meth:`check`, and whatever else of the inputs something outside has to be asked about."""
+        return self.check(old_inputs, inputs, program)
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """:meth:`diff`, and the differences that only a look at the real thing shows, in every preview."""
+        return self.diff(old_outputs, inputs)
+
     async def foretell(  # noqa: B027 - there is nothing that every resource would have to do
         self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provider.connections import Connections
 from provider.resources.base import Resource
+from provider.resources.chart_crds import ChartCrds
 from provider.resources.cluster import Cluster
 from provider.resources.definitions import Definitions
 from provider.resources.fault import Fault
@@ -11,6 +12,8 @@ from provider.resources.hyper_nodes import HyperNodes
 from provider.resources.lifetime import Lifetime
 from provider.resources.namespace import Namespace
 from provider.resources.node_pool import NodePool
+from provider.resources.release_ground import ReleaseGround
+from provider.resources.release_mark import ReleaseMark
 from provider.runtimes.base import Runtime
 from provider.runtimes.existing.kwok import FIND_KWOK, find_kwok
 from provider.runtimes.existing.runtime import ExistingRuntime
@@ -36,5 +39,8 @@ def resources() -> dict[str, Resource]:
         Fault(connections),
         Namespace(connections),
         Definitions(connections),
+        ReleaseGround(connections),
+        ChartCrds(connections),
+        ReleaseMark(connections),
     ]
     return {resource.token: resource for resource in served}

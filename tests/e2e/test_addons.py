@@ -73,7 +73,7 @@ def stack(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = module_project.directory / "charts"
     charts.write_chart(folder / "local", "0.1.0")
     charts.pack_chart(folder, "0.1.0")
-    with charts.repository(tmp_path_factory.mktemp("repository"), "0.1.0", "0.2.0") as url:
+    with charts.repository(tmp_path_factory.mktemp("repository"), {"0.1.0": {}, "0.2.0": {}}) as url:
         addons: list[dict[str, Any]] = [
             {
                 "name": "local",

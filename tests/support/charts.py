@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import json
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,18 @@ kind: Service
 metadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}
 spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 80}]}
 """
+_HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-hook
+  namespace: {{ .Release.Namespace }}
+  annotations: {helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: before-hook-creation}
+spec:
+  template:
+    metadata: {annotations: {pod-complete.stage.kwok.x-k8s.io/delay: SECONDSs}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: none}]}
+"""
 _FILES = {
     "values.yaml": "replicas: 1\ngreeting: none\ndeep: {word: none, other: kept}\n",
     "templates/words.yaml": _CONFIG_MAP,
@@ -50,18 +63,45 @@ _FILES = {
 }
 
 
-def write_chart(directory: Path, version: str) -> Path:
-    """Write the chart as a directory of that path."""
-    (directory / "templates").mkdir(parents=True)
+def write_chart(directory: Path, version: str, files: Mapping[str, str] | None = None) -> Path:
+    """Write the chart as a directory of that path, with further files by their paths in it."""
+    directory.mkdir(parents=True)
     (directory / "Chart.yaml").write_text(yaml.safe_dump(_about(version)))
-    for name, text in _FILES.items():
+    for name, text in {**_FILES, **(files or {})}.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
     return directory
 
 
-def pack_chart(folder: Path, version: str) -> Path:
-    """Write the chart as ``sample-<version>.tgz`` into a folder."""
-    source = write_chart(folder / f".{version}" / NAME, version)
+def hook(seconds: int) -> dict[str, str]:
+    """A further file: a Job that installing and upgrading the chart waits for, so long."""
+    return {"templates/hook.yaml": _HOOK.replace("SECONDS", str(seconds))}
+
+
+def crd(*fields: str) -> dict[str, str]:
+    """A further file: the CRD of widgets, with these fields of texts in their spec."""
+    properties = {field: {"type": "string"} for field in fields}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.kumulus.test"},
+        "spec": {"group": "kumulus.test", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    return {"crds/widgets.yaml": yaml.safe_dump(body)}
+
+
+def schema() -> dict[str, str]:
+    """A further file: what the chart's values have to be."""
+    properties = {"replicas": {"type": "integer"}, "greeting": {"type": "string", "pattern": "^[a-z0-9 ]+$"}}
+    return {"values.schema.json": json.dumps({"type": "object", "properties": properties})}
+
+
+def pack_chart(folder: Path, version: str, files: Mapping[str, str] | None = None) -> Path:
+    """Write the chart as ``sample-<version>.tgz`` into a folder; further files as in :func:`write_chart`."""
+    source = write_chart(folder / f".{version}" / NAME, version, files)
     archive = folder / f"{NAME}-{version}.tgz"
     with tarfile.open(archive, "w:gz") as packed:
         packed.add(source, NAME)
@@ -69,18 +109,18 @@ def pack_chart(folder: Path, version: str) -> Path:
 
 
 @contextmanager
-def repository(folder: Path, *versions: str) -> Iterator[str]:
+def repository(folder: Path, versions: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Serve the chart in some versions as a chart repository of 127.0.0.1; its URL.
 
     Args:
         folder: an empty folder for its files.
-        versions: the chart's versions.
+        versions: the chart's versions, each with its further files.
     """
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
     url = f"http://127.0.0.1:{server.server_port}"
     entries = []
-    for version in versions:
-        archive = pack_chart(folder, version)
+    for version, files in versions.items():
+        archive = pack_chart(folder, version, files)
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
         entries.append({**_about(version), "urls": [f"{url}/{archive.name}"], "digest": digest})
     index = {"apiVersion": "v1", "entries": {NAME: entries}, "generated": "2026-01-01T00:00:00Z"}

@@ -11,17 +11,22 @@ from spec.addons import ReleaseOptions
 from spec.errors import SpecError
 from spec.load import load
 from spec.secrets import Secrets
-from tests.support.program import Registered, run
+from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 
-RELEASE = "kubernetes:helm.sh/v3:Release"
+RELEASE, CRDS = "kubernetes:helm.sh/v3:Release", "kumulus:index:ChartCrds"
+GROUND, MARK = "kumulus:index:ReleaseGround", "kumulus:index:ReleaseMark"
 ADDON = {"name": "queue", "chart": "queue", "repoURL": "https://charts.example.com"}
 
 
-def release(addon: dict[str, Any], *secrets: tuple[str | int, ...]) -> Registered:
+def declared(addon: dict[str, Any], *secrets: tuple[str | int, ...]) -> Program:
     places = Secrets(tuple(("clusterAddons", 0, *place) for place in secrets))
     loaded = load({"cluster": {"clusterAddons": [{**ADDON, **addon}]}}, "dev", ROOT, secrets=places)
-    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT)).only(RELEASE)
+    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+
+
+def release(addon: dict[str, Any], *secrets: tuple[str | int, ...]) -> Registered:
+    return declared(addon, *secrets).only(RELEASE)
 
 
 def test_whatever_else_a_release_knows_is_handed_on() -> None:
@@ -58,15 +63,47 @@ def test_values_that_are_secret_are_marked(place: tuple[str | int, ...]) -> None
     assert "values" not in release({"valuesObject": values}).secret_inputs
 
 
+def test_a_password_is_secret_however_the_file_has_it() -> None:
+    assert release({"repositoryOpts": {"username": "u", "password": "x"}}).secret_inputs == {"repositoryOpts"}
+    assert release({"repositoryOpts": {"caFile": "./ca.pem"}}).secret_inputs == set()
+
+
 def test_a_secret_beside_the_values_leaves_them_open() -> None:
     made = release({"valuesObject": {"replicas": 1}, "repositoryOpts": {"password": "x"}}, ("repositoryOpts",))
     assert made.secret_inputs == {"repositoryOpts"}
     assert made.inputs["values"] == {"replicas": 1}
 
 
-@pytest.mark.parametrize(("crds", "skipped"), [("Create", False), ("Skip", True)])
-def test_crds_can_be_left_out(crds: str, skipped: bool) -> None:
-    assert release({"crds": crds}).inputs["skipCrds"] is skipped
+@pytest.mark.parametrize(
+    ("crds", "skipped", "applied"), [("CreateReplace", True, 1), ("Create", False, 0), ("Skip", True, 0)]
+)
+def test_crds_are_applied_made_by_helm_or_left_out(crds: str, skipped: bool, applied: int) -> None:
+    program = declared({"crds": crds})
+    assert program.only(RELEASE).inputs["skipCrds"] is skipped
+    assert len(program.of_type(CRDS)) == applied
+
+
+def test_what_surrounds_a_release_comes_before_and_after_it() -> None:
+    program = declared({"namespace": "in-queue", "version": "1.2.3", "valuesObject": {"a": 1}})
+    made = program.only(RELEASE)
+    assert {f"{CRDS}::queue-crds", f"{GROUND}::queue-ground"} <= made.depends_on
+    mark = program.only(MARK)
+    assert f"{RELEASE}::queue-release" in mark.depends_on
+    place = {"namespace": "in-queue", "name": "queue"}
+    for each in (program.only(GROUND), mark):
+        assert place.items() <= each.inputs.items()
+        assert each.deleted_with == made.deleted_with
+    source = {"chart": "queue", "repository": "https://charts.example.com", "version": "1.2.3", "values": {"a": 1}}
+    assert source.items() <= program.only(CRDS).inputs.items()
+    # What an interrupted update left is replaced, and a repair is a change of the release.
+    assert made.inputs["replace"] is True
+    assert f"{GROUND}::queue-ground" in made.depends_on
+
+
+def test_the_chart_is_looked_at_with_the_same_secrets() -> None:
+    loaded = {"valuesObject": {"word": "hunter2"}, "repositoryOpts": {"username": "u", "password": "hunter2"}}
+    program = declared(loaded, ("valuesObject", "word"), ("repositoryOpts", "password"))
+    assert program.only(CRDS).secret_inputs == {"values", "access"}
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,9 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     error = await fails(getattr(plugin.stub, method)(request))
     assert error.details() == (
         "kumulus has no resource type 'kumulus:index:Nope'; it has: "
-        "kumulus:index:Cluster, kumulus:index:Definitions, kumulus:index:Fault, kumulus:index:HyperNodes, "
-        "kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool"
+        "kumulus:index:ChartCrds, kumulus:index:Cluster, kumulus:index:Definitions, kumulus:index:Fault, "
+        "kumulus:index:HyperNodes, kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool, "
+        "kumulus:index:ReleaseGround, kumulus:index:ReleaseMark"
     )
 
 

@@ -80,6 +80,8 @@ def test_an_empty_text_of_values_is_no_values() -> None:
         ({"repoURL": "prometheus.io"}, "repoURL", "https://"),
         ({"chart": "oci://example.com/c"}, "repoURL", "leave it out"),
         ({"chart": "./c"}, "repoURL", "leave it out"),
+        ({"repoURL": "oci://e.com/c", "repositoryOpts": {}}, "repositoryOpts", "helm registry login e.com"),
+        ({"repoURL": None, "chart": "./c", "repositoryOpts": {}}, "repositoryOpts", "leave it out"),
         ({"name": "Prometheus"}, "name", "write prometheus"),
         ({"name": "p" * 54}, "name", "at most 53"),
         ({"namespace": "a.b"}, "namespace", "write a-b"),

@@ -100,3 +100,19 @@ def test_kemus_own_files_become_the_same_clusters(name: str) -> None:
 def test_what_is_no_kemu_file_is_refused() -> None:
     with pytest.raises(SpecError, match="not KEMU's ClusterConfig"):
         convert("kind: Cluster\nspec: {}", "x.yaml")
+
+
+def test_a_file_gives_the_same_nodes_on_every_runtime(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(FILE)
+    stacks = {
+        runtime: load({"clusterConfig": "small.yaml", "runtime": runtime}, "dev", tmp_path)
+        for runtime in ("kwok", "kind", "existing")
+    }
+    assert len({tuple(map(str, each.pools)) for each in stacks.values()}) == 1
+    assert {name: each.spec.runtime for name, each in stacks.items()} == {name: name for name in stacks}
+    # What it says to kind is for kind; on the others it is passed over, which is said.
+    said = {name: any("kindConfig" in str(each) for each in stack.notices) for name, stack in stacks.items()}
+    assert said == {"kwok": True, "kind": False, "existing": True}
+    assert stacks["kind"].spec.kindConfig
+    # Real nodes take add-ons' pods where there are some.
+    assert [stacks[name].system_pool is None for name in stacks] == [False, True, True]

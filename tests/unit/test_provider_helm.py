@@ -1,0 +1,233 @@
+"""What surrounds a Helm release: charts, their CRDs, and what an interrupted update leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from kube import ApiError
+from provider.helm import charts, namespaces
+from provider.helm.charts import Source
+from provider.helm.crds import MADE_BY, manager, take_away
+from provider.helm.history import Revision, decoded, encoded, leftover
+from provider.helm.namespaces import MADE_FOR
+
+CRDS = """\
+# Source: a/crds/one.yaml
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  annotations:
+    controller-gen.kubebuilder.io/version: v0.18.0
+  name: ones.example.com
+spec:
+  names: {plural: ones}
+  group: example.com
+---
+# nothing
+---
+{"kind": "CustomResourceDefinition", "metadata": {"name": "twos.example.com"}}
+--- # a comment
+kind: ConfigMap
+metadata:
+  name: other
+"""
+
+
+def revision(number: int, status: str, recorded: bool = False) -> Revision:
+    return Revision(f"sh.helm.release.v1.a.v{number}", f"uid-{number}", number, status, recorded)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ([], ""),
+        ([revision(1, "deployed", True)], ""),
+        ([revision(1, "superseded", True), revision(2, "failed", True)], ""),
+        # A failed install is Pulumi's, or replaced by the next one.
+        ([revision(1, "failed")], ""),
+        ([revision(1, "pending-install")], "revision 1 was left pending-install"),
+        ([revision(1, "deployed", True), revision(2, "pending-upgrade", True)], "revision 2 was left pending-upgrade"),
+        ([revision(1, "uninstalling", True)], "revision 1 was left uninstalling"),
+        # Installed by a plugin that outlived its engine.
+        ([revision(1, "deployed")], "revision 1 is deployed and was never recorded"),
+        # The label may be on an earlier revision only.
+        ([revision(1, "superseded", True), revision(2, "deployed")], ""),
+    ],
+)
+def test_what_is_in_a_releases_way(found: list[Revision], says: str) -> None:
+    assert leftover(found, "") == says
+
+
+def test_somebody_elses_release_is_left_alone_until_it_is_the_stacks() -> None:
+    theirs = [revision(1, "deployed"), revision(2, "pending-upgrade")]
+    assert leftover(theirs, "uid-1") == ""
+    assert leftover(theirs, "uid-7") != ""
+    assert leftover([revision(1, "deployed", True), revision(2, "pending-upgrade")], "uid-1") != ""
+
+
+def test_a_release_is_read_and_written_as_helm_does() -> None:
+    release = {"name": "a", "info": {"status": "pending-install"}, "chart": {"values": {"ü": [1, 2.5, None]}}}
+    assert decoded(encoded(release)) == release
+
+
+@pytest.mark.parametrize(
+    ("source", "lasts"),
+    [
+        (Source("c", "https://e.com", "1.2.3"), True),
+        (Source("oci://e.com/c", "", "v1.2.3-rc.1"), True),
+        (Source("c", "https://e.com", "1.2"), False),
+        (Source("c", "https://e.com"), False),
+        (Source("c", "http://e.com", "1.2.3"), False),
+        (Source("oci://localhost:5000/c", "", "1.2.3"), False),
+        (Source("/srv/c", "", "1.2.3"), False),
+    ],
+)
+def test_a_chart_is_fetched_once_where_it_stays_the_same(source: Source, lasts: bool) -> None:
+    assert source.lasts is lasts
+
+
+def test_crds_are_kept_as_they_are_written() -> None:
+    found = charts._by_name(CRDS)
+    assert list(found) == ["ones.example.com", "twos.example.com"]
+    assert "controller-gen.kubebuilder.io/version: v0.18.0\n" in found["ones.example.com"]
+
+
+def test_a_schemas_words_do_not_quote_values() -> None:
+    said = charts._without("at '/a': 'hunter2' does not match pattern '^x'", {"a": ["hunter2"]})
+    assert said == "at '/a': '…' does not match pattern '^x'"
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "remedy"),
+    [
+        ('chart "c" version "9" not found in https://e.com repository', "chart", "a version that are there"),
+        (
+            'looks like "https://e.com" is not a valid chart repository or cannot be reached: dial tcp: refused',
+            "repository",
+            "check repoURL and the network",
+        ),
+        ("failed to fetch https://e.com/c.tgz : 401 Unauthorized", "access", "username and password"),
+        ("tls: failed to verify certificate: x509: unknown authority", "access", "caFile"),
+        ("something else with hunter2", "chart", "check chart, version and repoURL"),
+    ],
+)
+def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str, remedy: str) -> None:
+    source = Source("c", "https://e.com", "9", {"password": "hunter2"})
+    error = charts._told(source, said)
+    assert error.path == path
+    assert str(error).startswith("the chart c 9 of https://e.com cannot be had: ")
+    assert remedy in str(error)
+    assert "hunter2" not in str(error)
+
+
+def test_a_registry_is_entered_otherwise_than_a_repository() -> None:
+    error = charts._told(Source("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
+    assert str(error).endswith("enter it first: helm registry login HOST")
+
+
+# --- CRDs that go, and those that stay -------------------------------------------------------------------------------
+
+OURS, OTHERS = manager("dev", "a"), manager("dev", "b")
+
+
+class Cluster:
+    """A client of a cluster with one CRD and some objects of it."""
+
+    def __init__(self, made_by: str, appliers: list[str], objects: int) -> None:
+        fields = [{"manager": name, "operation": "Apply"} for name in appliers]
+        self.metadata = {"annotations": {MADE_BY: made_by} if made_by else {}, "managedFields": fields}
+        self.objects = objects
+        self.done: list[tuple[str, str]] = []
+
+    async def get(self, path: str, params: object = None) -> dict[str, Any]:
+        if path.endswith("customresourcedefinitions/ones.e.com"):
+            versions = [{"name": "v1alpha1", "served": False}, {"name": "v1", "served": True}]
+            spec = {"group": "e.com", "versions": versions, "names": {"plural": "ones"}}
+            return {"metadata": self.metadata, "spec": spec}
+        assert path == "/apis/e.com/v1/ones"
+        return {"items": [{}] * self.objects}
+
+    async def delete(self, path: str, *_: object) -> None:
+        self.done.append(("DELETE", path.rpartition("/")[2]))
+
+    async def write(self, verb: str, path: str, body: dict[str, Any], **_: object) -> None:
+        self.done.append((verb, body["metadata"]["annotations"][MADE_BY]))
+
+
+@pytest.mark.parametrize(
+    ("made_by", "appliers", "objects", "says", "done"),
+    [
+        (OURS, [OURS], 0, "", [("DELETE", "ones.e.com")]),
+        (OURS, [OURS, "helm", "kubectl"], 0, "", [("DELETE", "ones.e.com")]),
+        (OURS, [OURS], 1, "ones.e.com is kept: there are objects of it; kubectl delete crd", []),
+        # It was there before, or another add-on made it.
+        ("", [OURS], 0, "", []),
+        (OTHERS, [OURS, OTHERS], 0, "", []),
+        # The last one that applies it is to remove it.
+        (OURS, [OURS, OTHERS], 0, "ones.e.com is kept: dev-b uses it too", [("PATCH", OTHERS)]),
+    ],
+)
+async def test_a_crd_goes_only_if_it_is_the_add_ons_alone(
+    made_by: str, appliers: list[str], objects: int, says: str, done: list[tuple[str, str]]
+) -> None:
+    cluster: Any = Cluster(made_by, appliers, objects)
+    assert (await take_away(cluster, "ones.e.com", OURS)).startswith(says)
+    assert cluster.done == done
+
+
+# --- namespaces ------------------------------------------------------------------------------------------------------
+
+
+class Namespaces:
+    """A client of a cluster with one namespace, perhaps, and objects in it by their collection."""
+
+    def __init__(self, made_for: str | None, **objects: list[dict[str, Any]]) -> None:
+        self.made_for, self.objects = made_for, objects
+        self.done: list[str] = []
+
+    async def get(self, path: str, *_: object) -> dict[str, Any]:
+        if self.made_for is None:
+            raise ApiError(404, "NotFound", "", "GET", path)
+        return {"metadata": {"annotations": {MADE_FOR: self.made_for}}}
+
+    async def create(self, path: str, body: dict[str, Any]) -> None:
+        self.done.append(f"made for {body['metadata']['annotations'][MADE_FOR]}")
+
+    async def delete(self, path: str, *_: object) -> None:
+        self.done.append("removed")
+
+    async def pages(self, path: str, **_: object) -> AsyncIterator[list[dict[str, Any]]]:
+        yield [{"metadata": each} for each in self.objects.get(path.rpartition("/")[2], [])]
+
+
+async def test_a_namespace_is_made_once() -> None:
+    missing, there = Namespaces(None), Namespaces("")
+    for client in (missing, there):
+        await namespaces.ensure(cast(Any, client), "queue", "dev")
+    assert (missing.done, there.done) == (["made for dev"], [])
+
+
+@pytest.mark.parametrize(
+    ("made_for", "objects", "says", "done"),
+    [
+        ("dev", {}, "", ["removed"]),
+        ("", {}, "", []),
+        ("other", {}, "", []),
+        (None, {}, "", []),
+        ("dev", {"configmaps": [{"name": "kube-root-ca.crt"}]}, "", ["removed"]),
+        ("dev", {"pods": [{"name": "p", "ownerReferences": [{}]}]}, "", ["removed"]),
+        ("dev", {"jobs": [{"name": "h", "annotations": {"helm.sh/hook": "post-install"}}]}, "", ["removed"]),
+        ("dev", {"secrets": [{"name": "sh.helm.release.v1.b.v1"}]}, "secrets sh.helm.release.v1.b.v1 is in it", []),
+        ("dev", {"deployments": [{"name": "mine"}]}, "deployments mine is in it", []),
+    ],
+)
+async def test_a_namespace_goes_when_nothing_is_left_in_it(
+    made_for: str | None, objects: dict[str, list[dict[str, Any]]], says: str, done: list[str]
+) -> None:
+    client = Namespaces(made_for, **objects)
+    assert says in await namespaces.take_away(cast(Any, client), "queue", "dev")
+    assert client.done == done
