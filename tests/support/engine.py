@@ -16,9 +16,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
 
 from tests.support import network
 from tests.support.docker import trouble
@@ -109,7 +108,6 @@ def _end_with_parent() -> None:
 
 def main(command: list[str]) -> int:
     """Run a command with an engine, and without one when there is none; its exit code."""
-    signal.signal(signal.SIGTERM, _interrupted)
     try:
         with engine() as host:
             return _run(command, {**os.environ, **({"DOCKER_HOST": host} if host else {})})
@@ -120,16 +118,12 @@ def main(command: list[str]) -> int:
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
     process = subprocess.Popen(command, env=environment)
+    # Handed on: the engine ends after the command, however that ends.
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
-        try:
+        # Of a Ctrl-C the terminal has told the command too.
+        with suppress(KeyboardInterrupt):
             return process.wait()
-        except KeyboardInterrupt:
-            # The command has had the signal of the terminal too; a `kill` of this process alone has to be handed on.
-            process.send_signal(signal.SIGINT)
-
-
-def _interrupted(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
