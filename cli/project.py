@@ -61,8 +61,10 @@ def clusters_directory() -> Path:
 
 
 def kubeconfig(stack: str) -> Path:
-    """Where a stack's kubeconfig is while its cluster is up."""
-    return clusters_directory() / stack / "kubeconfig.yaml"
+    """Where a stack's kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's."""
+    directory = clusters_directory() / stack
+    copy = directory / "existing.yaml"
+    return copy if copy.exists() else directory / "kubeconfig.yaml"
 
 
 def name() -> str:

@@ -185,6 +185,8 @@ class EmulatedCluster(pulumi.ComponentResource):
             cluster_identifier=self.cluster.identity,
             # A stopped cluster keeps its objects in the state; without this, a refresh fails on it.
             skip_update_unreachable=True,
+            # Half of the provider's own, so that every command ends within a minute where a server is silent.
+            kube_client_settings={"timeout": 15} if self.cluster.outlives_stack else None,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
         )
 

@@ -47,3 +47,19 @@ class Existing(Section):
         # Several files, as kubectl merges them, are told of when the first is looked for.
         path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
         return {"kubeconfig": str(base / Path(path).expanduser()), **context}
+
+
+def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:
+    """Problems of a kubeconfig's content in the stack file: in clear, it would be so in the stack's state too.
+
+    Pulumi gives the whole configuration to the plugin's provider, and records it there.
+
+    Args:
+        existing: the section.
+        encrypted: whether the configuration keeps it secret.
+    """
+    if encrypted or not is_content(existing.kubeconfig):
+        return []
+    place = "existing.kubeconfig"
+    remedy = f"set it with: pulumi config set --secret --path kumulus:cluster.{place} < FILE, or write the file's path"
+    return [Problem(place, "is a kubeconfig in clear, with its keys", remedy)]

@@ -13,6 +13,7 @@ from spec import host_commands
 from spec.addons import Addon, in_order
 from spec.checks import unknown_key_problems
 from spec.errors import Notice, Problem, SpecError, Where, path_text, shown, shown_path
+from spec.existing import content_problems
 from spec.expand import Flavour, pools, system_pool
 from spec.kind_network import node_ranges, real_nodes, with_room
 from spec.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
@@ -114,6 +115,7 @@ def load(
         except SpecError as error:
             found = hidden(error.problems, kept)
             problems += [replace(each, path=each.path or "cluster") for each in found]
+    problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
     if problems:
         raise SpecError(problems, source)
     return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept)

@@ -6,6 +6,8 @@ The tests go through the life of one stack, in their order.
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -172,8 +174,15 @@ def test_kumulus_own_stages_come_before_those_of_the_chart(shared: Shared) -> No
 
 
 def test_another_stack_finds_kwok_and_leaves_it_as_it_is(shared: Shared) -> None:
-    found = {**shared.cluster, "name": "second", "nodeGroups": [{**GROUP, "name": "b"}]}
+    # By a kubeconfig's content, which is nobody else's to read.
+    token = shared.elsewhere.token("kumulus", "stack")
+    content = json.dumps(shared.elsewhere.user(token), indent=1)
+    there = {"context": "team"}
+    found = {**shared.cluster, "name": "second", "existing": there, "nodeGroups": [{**GROUP, "name": "b"}]}
     shared.project.write_stack(found, stack="second")
+    place = "kumulus:cluster.existing.kubeconfig"
+    result = shared.project.pulumi("config", "set", "--secret", "--path", place, content, stack="second")
+    assert result.code == 0, result.text
     before = shared.elsewhere.objects()
     result = shared.project.up(stack="second")
     assert "KWOK is in the cluster already (kube-system/kwok-controller): it is used and left as it is" in result.text
@@ -181,6 +190,8 @@ def test_another_stack_finds_kwok_and_leaves_it_as_it_is(shared: Shared) -> None
     assert less == set()
     assert {path.rpartition("/")[2] for path in more if "/v1/nodes/" in path} == {f"b-use1-{n}" for n in range(6)}
     assert not [path for path in more if "deployments" in path or "secrets" in path]
+    assert token not in f"{result.text}{shared.project.backend_file('second').read_text()}"
+    assert token not in shared.project.preview("--diff", "--refresh").text
     shared.project.destroy(stack="second")
     assert settled(shared.elsewhere, before) == (set(), set())
     shared.write()
@@ -205,6 +216,26 @@ def test_a_stacks_tenants_come_with_the_permissions_of_the_docs_alone_and_go_wit
     shared.project.destroy(stack="third")
     assert settled(shared.elsewhere, before) == (set(), set())
     shared.write()
+
+
+@pytest.mark.parametrize("command", ["preview", "destroy --yes --skip-preview"])
+def test_a_cluster_that_does_not_answer_ends_each_command_soon(shared: Shared, command: str) -> None:
+    """One that accepts connections and is silent: worse than one that is gone.
+
+    A refresh of it takes Pulumi's Kubernetes provider a minute (docs/existing.md), which is not waited for here.
+    """
+    before = shared.project.state("shared")["resources"]
+    (server,) = shared.plane.processes()["kube-apiserver"]
+    os.kill(server, signal.SIGSTOP)
+    try:
+        result = shared.project.pulumi(*command.split(), stack="shared", timeout=120)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert result.code != 0
+    assert "is not reachable" in result.text, result.text
+    assert "`pulumi stack rm --force` forgets" in result.text
+    assert result.seconds < 60
+    assert [each["urn"] for each in shared.project.state("shared")["resources"]] == [each["urn"] for each in before]
 
 
 def test_destroy_leaves_the_cluster_as_it_was(shared: Shared) -> None:

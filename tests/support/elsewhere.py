@@ -117,7 +117,11 @@ class Elsewhere:
         groups = self.api.get("/apis")["groups"]
         bases = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
         for base in bases:
-            for kind in self.api.get(base)["resources"]:
+            kinds: list[Object] = []
+            # A group whose last kind has just gone is still named for a moment.
+            with suppress(Refused):
+                kinds = self.api.get(base)["resources"]
+            for kind in kinds:
                 listed = "list" in kind["verbs"] and "/" not in kind["name"]
                 if listed and kind["name"] not in ("events", "leases", "componentstatuses"):
                     yield base, kind["name"]

@@ -23,6 +23,7 @@ from spec.addons import Addon
 from spec.load import Loaded, load
 from spec.observability import Observability
 from spec.pools import pool_to_properties
+from spec.secrets import Secrets
 from tests.support.program import KUBECONFIG, Program, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +205,10 @@ def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
 
 def test_what_is_put_into_an_existing_cluster_has_to_be_removed_from_it() -> None:
     content = "clusters: []\nusers: []\n"
-    program = run(emulated(spec(runtime="existing", existing={"kubeconfig": content, "context": "prod"})))
+    existing = {"kubeconfig": content, "context": "prod"}
+    cluster_of = {"cluster": {"nodeGroups": GROUPS, "runtime": "existing", "existing": existing}}
+    loaded = load(cluster_of, "dev", ROOT, secrets=Secrets((("existing", "kubeconfig"),)))
+    program = run(emulated(loaded))
     cluster = program.only(CLUSTER)
     assert cluster.inputs["runtime"] == "existing"
     assert cluster.secret_inputs == {"options"}
