@@ -75,9 +75,11 @@ async def start_components(layout: Layout) -> None:
         ProviderError: it could not.
     """
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
-    # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions.
+    # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions. It does not
+    # look at what kind of cluster that is: where Docker answers, it would take it for one of containers.
     defining = objects.is_defining(layout.settings())
-    command = ["create", "cluster", "--kubeconfig", ""] if defining else ["start", "cluster"]
+    create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
+    command = create if defining else ["start", "cluster"]
     await kwokctl.run(layout, *command, "--timeout", "90s")
     priority.lower(layout.directory)
     additions.defined(layout)
