@@ -187,10 +187,12 @@ async def _until_leased(plane: ControlPlane, nodes: int) -> None:
 
 async def _until_running(plane: ControlPlane) -> None:
     """Wait until every pod of the Job runs, by watching the Job."""
-    jobs = "/apis/batch/v1/namespaces/default/jobs"
-    async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
-        if any((job.get("status") or {}).get("ready") == FLEET for _, job in batch):
-            return
+    jobs, give_up = "/apis/batch/v1/namespaces/default/jobs", time.monotonic() + 300
+    # A busy API server ends the watch of who does not take everything at once.
+    while time.monotonic() < give_up:
+        async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
+            if any((job.get("status") or {}).get("ready") == FLEET for _, job in batch):
+                return
     raise RuntimeError("the pods did not run within 300 s")
 
 
