@@ -12,13 +12,13 @@ from kube import ApiError, KubeconfigError, Unreachable
 from provider.connections import WrongCluster
 from provider.errors import ProviderError
 from provider.helm import command, history, namespaces
-from provider.helm.history import Revision
-from provider.resources.base import Checked, Difference, Found, Operation, Properties, known
-from provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE, Placed
+from provider.resources.base import Difference, Operation, Properties, known
+from provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from provider.resources.release import OfRelease
 from provider.values import contains_unknown
 
 
-class ReleaseGround(Placed):
+class ReleaseGround(OfRelease):
     """What a release stands on.
 
     Inputs: ``kubeconfig``, ``clusterIdentity`` and ``clusterName`` of the cluster, ``namespace`` and ``name`` of the
@@ -27,13 +27,7 @@ class ReleaseGround(Placed):
     """
 
     token: ClassVar[str] = "kumulus:index:ReleaseGround"
-    own_keys: ClassVar[tuple[str, ...]] = ("namespace", "name", "createNamespace")
-    required: ClassVar[tuple[str, ...]] = ("namespace", "name")
-    replaced_by: ClassVar[tuple[str, ...]] = ("namespace", "name", *Placed.replaced_by)
-
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, self.input_failures(inputs))
+    own_keys: ClassVar[tuple[str, ...]] = (*OfRelease.own_keys, "createNamespace")
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.compare`: a leftover in the cluster is a difference, in previews too."""
@@ -41,7 +35,7 @@ class ReleaseGround(Placed):
         if found or contains_unknown(inputs):
             return found
         try:
-            left = history.leftover(await self._revisions(inputs, LOOK_PATIENCE), str(old_outputs.get("foreign") or ""))
+            left = history.leftover(await self.revisions(inputs, LOOK_PATIENCE), str(old_outputs.get("foreign") or ""))
         except (KubeconfigError, WrongCluster, ApiError, Unreachable):
             # Then nothing can be in the way, or the resources of the cluster itself tell.
             return []
@@ -49,12 +43,12 @@ class ReleaseGround(Placed):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
+        resource_id = self.id_of(inputs)
         outputs = {**inputs, "repairs": 0, "foreign": ""}
         if contains_unknown(inputs):
             return resource_id, outputs
         try:
-            found = await self._revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+            found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             if op.preview:
                 return resource_id, outputs
@@ -71,16 +65,12 @@ class ReleaseGround(Placed):
             )
         return resource_id, {**outputs, "foreign": last.uid}
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`; there is nothing to see but what :meth:`compare` looks for anyway."""
-        return Found(resource_id, outputs, inputs)
-
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         foreign = str(old_outputs.get("foreign") or "")
         outputs = {**inputs, "repairs": int(old_outputs.get("repairs") or 0) + 1, "foreign": foreign}
         try:
-            found = await self._revisions(inputs, WORK_PATIENCE)
+            found = await self.revisions(inputs, WORK_PATIENCE)
             left = history.leftover(found, foreign)
             if left:
                 ending = "is repaired" if op.preview else "was repaired"
@@ -97,7 +87,7 @@ class ReleaseGround(Placed):
         """See :meth:`Resource.delete`: what is left of the release once Pulumi has removed what it knew of."""
         foreign = str(outputs.get("foreign") or "")
         try:
-            found = await self._revisions(outputs, WORK_PATIENCE)
+            found = await self.revisions(outputs, WORK_PATIENCE)
         except (KubeconfigError, WrongCluster):
             return
         except (ApiError, Unreachable) as error:
@@ -135,8 +125,3 @@ class ReleaseGround(Placed):
                 f"the namespace {inputs['namespace']} is being removed and does not go; see what holds it with "
                 f"kubectl get namespace {inputs['namespace']} -o yaml"
             ) from None
-
-    async def _revisions(self, properties: Properties, patience: float) -> list[Revision]:
-        client = await self.client(properties, patience)
-        namespace, name = str(known(properties, "namespace")), str(known(properties, "name"))
-        return await history.revisions(client, namespace, name, patience)

@@ -12,23 +12,16 @@ from kube import ApiError, KubeconfigError, Unreachable
 from provider.connections import WrongCluster
 from provider.errors import ProviderError
 from provider.helm import history
-from provider.helm.history import Revision
-from provider.resources.base import Checked, Difference, Found, Operation, Properties, known
-from provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE, Placed
+from provider.resources.base import Difference, Operation, Properties
+from provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from provider.resources.release import OfRelease
 from provider.values import contains_unknown
 
 
-class ReleaseMark(Placed):
+class ReleaseMark(OfRelease):
     """The note; inputs and outputs: the cluster's place, and ``namespace`` and ``name`` of the release."""
 
     token: ClassVar[str] = "kumulus:index:ReleaseMark"
-    own_keys: ClassVar[tuple[str, ...]] = ("namespace", "name")
-    required: ClassVar[tuple[str, ...]] = ("namespace", "name")
-    replaced_by: ClassVar[tuple[str, ...]] = ("namespace", "name", *Placed.replaced_by)
-
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, self.input_failures(inputs))
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.compare`: a release that was installed anew has to be marked anew."""
@@ -36,7 +29,7 @@ class ReleaseMark(Placed):
         if found or contains_unknown(inputs):
             return found
         try:
-            revisions = await self._revisions(inputs, LOOK_PATIENCE)
+            revisions = await self.revisions(inputs, LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable):
             return []
         unmarked = revisions and not any(revision.recorded for revision in revisions)
@@ -44,14 +37,10 @@ class ReleaseMark(Placed):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
+        resource_id = self.id_of(inputs)
         if not op.preview:
             await self._mark(inputs)
         return resource_id, inputs
-
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`; :meth:`compare` looks anyway."""
-        return Found(resource_id, outputs, inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
@@ -64,14 +53,9 @@ class ReleaseMark(Placed):
 
     async def _mark(self, inputs: Properties) -> None:
         try:
-            found = await self._revisions(inputs, WORK_PATIENCE)
+            found = await self.revisions(inputs, WORK_PATIENCE)
             if found:
                 client = await self.client(inputs, WORK_PATIENCE)
                 await history.mark_recorded(client, str(inputs["namespace"]), found[-1])
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"release {inputs['namespace']}/{inputs['name']}: {error}") from None
-
-    async def _revisions(self, properties: Properties, patience: float) -> list[Revision]:
-        client = await self.client(properties, patience)
-        namespace, name = str(known(properties, "namespace")), str(known(properties, "name"))
-        return await history.revisions(client, namespace, name, patience)
