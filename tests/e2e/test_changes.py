@@ -50,7 +50,7 @@ def test_shrinking_a_pool_tells_how_many_pods_go_and_takes_them_along(fleet: Fle
     for name, node in (("stays", first), ("goes", last), ("goes-too", f"{POOL_NAME}-{place['replicas'] - 2}")):
         api.create(PODS, pod(name, node))
     api.create(JOBS, job("training", last, 2))
-    running = api.until(PODS, lambda pods: len(pods) == 5 and all(map(is_running, pods.values())), 30)
+    running = api.until(PODS, lambda pods: len(pods) == 5 and all(map(is_running, pods.values())))
     before = project.node_uids()
     replicas = place["replicas"]
     place["replicas"] -= 3

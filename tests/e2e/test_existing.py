@@ -74,7 +74,7 @@ class Shared:
             states = [c["status"] for node in mine for c in node["status"]["conditions"] if c["type"] == "Ready"]
             return len(mine) == count and states == ["True"] * count
 
-        self.elsewhere.api.until(NODES, all_ready, 60)
+        self.elsewhere.api.until(NODES, all_ready)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_up_brings_kwok_and_nodes_with_the_permissions_of_the_docs_alone(shared:
     }
     assert sorted(shards.values()) == ["0", "0", "0", "1", "1", "1"]
     # Each is held by the controller of its shard, for as long as the stack says.
-    leases = shared.elsewhere.api.until(LEASES, lambda found: set(shards) <= set(found), 30)
+    leases = shared.elsewhere.api.until(LEASES, lambda found: set(shards) <= set(found))
     holders = {shards[name]: leases[name]["spec"]["holderIdentity"] for name in shards}
     assert all(leases[name]["spec"]["holderIdentity"] == holders[shard] for name, shard in shards.items())
     assert len(set(holders.values())) == 2
@@ -161,7 +161,7 @@ def test_kumulus_own_stages_come_before_those_of_the_chart(shared: Shared) -> No
         },
     }
     shared.elsewhere.api.create(JOBS, {"metadata": {"name": "one"}, "spec": {"template": pod}})
-    done = shared.elsewhere.api.until(JOBS, lambda jobs: bool(jobs["one"]["status"].get("succeeded")), 60)
+    done = shared.elsewhere.api.until(JOBS, lambda jobs: bool(jobs["one"]["status"].get("succeeded")))
     status = done["one"]["status"]
     assert seconds(status["completionTime"]) - seconds(status["startTime"]) >= 2
     nodes = shared.elsewhere.api.list(NODES, labelSelector=MINE)

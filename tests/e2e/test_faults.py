@@ -75,7 +75,6 @@ def settled(project: Project) -> dict[str, Any]:
     project.api().until(
         NODES,
         lambda found: not any("node.kubernetes.io" in str(node["spec"].get("taints")) for node in found.values()),
-        30,
     )
     return nodes(project)
 
@@ -126,23 +125,23 @@ def pods_fail(project: Project) -> None:
     ):
         api.create(PODS, each)
     api.create(JOBS, {"metadata": {"name": "retried"}, "spec": {"backoffLimit": 3, "template": template}})
-    api.until(PODS, lambda found: found["stuck"]["status"]["phase"] == "Running", 30)
+    api.until(PODS, lambda found: found["stuck"]["status"]["phase"] == "Running")
     api.delete(f"{PODS}/stuck")
 
-    oom = api.until(PODS, lambda found: bool(state_or_none(found["oom"]).get("lastState")), 30)["oom"]
+    oom = api.until(PODS, lambda found: bool(state_or_none(found["oom"]).get("lastState")))["oom"]
     assert state(oom)["lastState"]["terminated"]["exitCode"] == 137
     assert state(oom)["lastState"]["terminated"]["reason"] == "OOMKilled"
     assert state(oom)["restartCount"] >= 1
     failed = api.until(
-        PODS, lambda found: all(found[name]["status"]["phase"] == "Failed" for name in ("init", "evict")), 30
+        PODS, lambda found: all(found[name]["status"]["phase"] == "Failed" for name in ("init", "evict"))
     )
     assert state(failed["init"], of="initContainerStatuses")["state"]["terminated"]["exitCode"] == 1
     assert failed["evict"]["status"]["reason"] == "Evicted"
-    backed_off = api.until(PODS, lambda found: "ImagePullBackOff" in str(found["pull"]["status"]), 30)
+    backed_off = api.until(PODS, lambda found: "ImagePullBackOff" in str(found["pull"]["status"]))
     assert backed_off["pull"]["status"]["phase"] == "Pending"
     assert "deletionTimestamp" in api.get(f"{PODS}/stuck")["metadata"]
     # Once: the pods that were there when the fault began; a Job made later is spared.
-    api.until(JOBS, lambda found: found["retried"]["status"].get("succeeded") == 1, 30)
+    api.until(JOBS, lambda found: found["retried"]["status"].get("succeeded") == 1)
 
     # A fault that hits a Job's pod again and again: the Job's controller retries it.
     again = {**POD_FAULTS[0], "name": "again", "repeat": True, "share": 99.9, "pods": {"labels": {"app": "again"}}}
@@ -150,12 +149,12 @@ def pods_fail(project: Project) -> None:
     project.up()
     template["metadata"]["labels"]["app"] = "again"
     api.create(JOBS, {"metadata": {"name": "again"}, "spec": {"backoffLimit": 6, "template": template}})
-    api.until(JOBS, lambda found: found["again"]["status"].get("failed", 0) >= 2, 60)
+    api.until(JOBS, lambda found: found["again"]["status"].get("failed", 0) >= 2)
     ended = [each for each in api.list(PODS, labelSelector="app=again") if each["status"]["phase"] == "Failed"]
     terminated = state(ended[0])["state"]["terminated"]
     assert (terminated["exitCode"], terminated["reason"], terminated["message"]) == (3, "NCCLTimeout", 'said "no"')
     # What is over is over: the pod that was stuck goes, the one without its image runs.
-    api.until(PODS, lambda found: "stuck" not in found and found["pull"]["status"]["phase"] == "Running", 30)
+    api.until(PODS, lambda found: "stuck" not in found and found["pull"]["status"]["phase"] == "Running")
     api.delete(f"{JOBS}/again?propagationPolicy=Background")
 
 

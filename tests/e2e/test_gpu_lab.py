@@ -58,12 +58,12 @@ def test_the_lab_from_its_stack_file_to_a_topology_and_back(project: Project) ->
     for index in range(3):
         api.create(PODS, gpu_pod(f"l40s-{index}", "NVIDIA-L40S", 2))
     api.create(PODS, gpu_pod("h100", "NVIDIA-H100-80GB-HBM3", 8))
-    placed = api.until(PODS, lambda found: len(found) == 4 and all(map(is_running, found.values())), 60)
+    placed = api.until(PODS, lambda found: len(found) == 4 and all(map(is_running, found.values())))
     where = {name: pod["spec"]["nodeName"] for name, pod in placed.items()}
     assert where.pop("h100") == "h100-lab-0"
     assert set(where.values()) == {"l40s-lab-0", "l40s-lab-1"}
     api.create(PODS, gpu_pod("too-much", "NVIDIA-L40S", 4))
-    found = api.until(PODS, lambda found: bool(found["too-much"]["status"].get("conditions")), 30)
+    found = api.until(PODS, lambda found: bool(found["too-much"]["status"].get("conditions")))
     assert "nodeName" not in found["too-much"]["spec"]
     assert "Insufficient nvidia.com/gpu" in found["too-much"]["status"]["conditions"][0]["message"]
 

@@ -118,7 +118,7 @@ def test_up_makes_a_cluster_whose_add_on_runs_beside_an_emulated_fleet(stack: St
 def test_a_job_runs_on_emulated_nodes(stack: Stack) -> None:
     api = stack.project.api(NAME)
     api.create(JOBS, JOB)
-    api.until(JOBS, lambda jobs: jobs["train"]["status"].get("succeeded") == 4, 60)
+    api.until(JOBS, lambda jobs: jobs["train"]["status"].get("succeeded") == 4)
     assert {pod["spec"]["nodeName"] for pod in api.list(PODS)} <= stack.ready(30).keys()
     api.delete(f"{JOBS}/train?propagationPolicy=Background")
 

@@ -36,7 +36,7 @@ def ran(project: Project, name: str) -> float:
     """How long the pod of a new job runs, in seconds."""
     api = project.api()
     api.create(JOBS, job(name))
-    api.until(JOBS, lambda jobs: jobs[name]["status"].get("succeeded") == 1, 40)
+    api.until(JOBS, lambda jobs: jobs[name]["status"].get("succeeded") == 1)
     (pod,) = api.list(PODS, labelSelector=f"job-name={name}")
     end = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     start, finish = (datetime.fromisoformat(end[key]) for key in ("startedAt", "finishedAt"))

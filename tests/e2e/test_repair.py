@@ -44,7 +44,7 @@ def works(fleet: Fleet, name: str) -> bool:
     """Whether a new pod is placed and run: the scheduler and KWOK do their work, at once."""
     api = fleet.project.api()
     api.create(PODS, pod(name))
-    seen = api.until(PODS, lambda pods: is_running(pods[name]), 30, fieldSelector=f"metadata.name={name}")
+    seen = api.until(PODS, lambda pods: is_running(pods[name]), fieldSelector=f"metadata.name={name}")
     return is_running(seen[name])
 
 

@@ -73,9 +73,9 @@ def test_a_pod_with_a_claim_is_given_a_gpu_of_the_stack_and_runs(stack: Stack) -
         "resourceClaims": [{"name": "gpus", "resourceClaimName": "mine"}],
         "tolerations": TOLERATE_ALL,
     }
-    api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+    api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
     api.create(PODS, {"metadata": {"name": "mine"}, "spec": spec})
-    found = api.until(PODS, lambda pods: is_running(pods["mine"]), 30)
+    found = api.until(PODS, lambda pods: is_running(pods["mine"]))
     results = api.get(f"{CLAIMS}/mine")["status"]["allocation"]["devices"]["results"]
     assert {result["pool"] for result in results} == {found["mine"]["spec"]["nodeName"]}
     assert sorted(result["device"] for result in results) == [f"gpu-{index}" for index in range(8)]

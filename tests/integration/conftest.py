@@ -78,7 +78,7 @@ def plane_at(home: Path) -> Iterator[Plane]:
         observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
         api = Api(Path(observed.kubeconfig))
         # Pods are refused until the controller manager has made it.
-        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found, 30)
+        api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
         yield Plane(runtime, asked, observed, api)
         api.close()
         asyncio.run(runtime.delete(Recorded.of(asked, observed), Said()))

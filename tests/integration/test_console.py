@@ -62,7 +62,7 @@ async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workload
     pool = inputs["name"]
     for body in (gpu_pod(f"{pool}-a", pool, 2), gpu_pod(f"{pool}-b", pool, 99)):
         workloads(PODS, body)
-    plane.api.until(PODS, lambda found: found[f"{pool}-a"]["status"]["phase"] == "Running", 40)
+    plane.api.until(PODS, lambda found: found[f"{pool}-a"]["status"]["phase"] == "Running")
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         for path, kind in ((NODES, "Node"), (PODS, "Pod")):
             codec = MessageCodec(kind)

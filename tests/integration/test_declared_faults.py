@@ -55,14 +55,14 @@ async def settled(pools: Pools, count: int, **template: Any) -> tuple[Properties
     """A pool whose nodes have everything that others add to new ones."""
     inputs = pools.inputs(count, **template)
     await pools.create(inputs)
-    pools.plane.api.until(LEASES, lambda found: {f"{inputs['name']}-{n}" for n in range(count)} <= set(found), 30)
+    pools.plane.api.until(LEASES, lambda found: {f"{inputs['name']}-{n}" for n in range(count)} <= set(found))
     return inputs, whole(pools.nodes(inputs))
 
 
 async def as_before(pools: Pools, inputs: Properties, before: dict[str, Object]) -> None:
     """Kubernetes takes its own taints off a recovered node a moment later; all else is as before at once."""
     plane_says = pools.plane.api.until
-    plane_says(NODES, lambda _: "node.kubernetes.io" not in str([n["spec"] for n in pools.nodes(inputs).values()]), 20)
+    plane_says(NODES, lambda _: "node.kubernetes.io" not in str([n["spec"] for n in pools.nodes(inputs).values()]))
     assert whole(pools.nodes(inputs)) == before
 
 
@@ -101,7 +101,7 @@ async def test_a_gpu_that_fell_off_the_bus_is_not_allocatable_and_its_node_takes
     for number in range(3):
         workloads(PODS, pod(f"{name}-{number}", name))
     placed = plane.api.until(
-        PODS, lambda found: all(p["spec"].get("nodeName") for p in found.values()), 30, labelSelector=f"test={name}"
+        PODS, lambda found: all(p["spec"].get("nodeName") for p in found.values()), labelSelector=f"test={name}"
     )
     assert {p["spec"]["nodeName"] for p in placed.values()} == {f"{name}-2"}
 
@@ -120,7 +120,6 @@ async def test_a_node_that_is_not_ready_is_tainted_by_kubernetes_and_recovers(
         lambda found: any(
             taint["key"] == "node.kubernetes.io/not-ready" for taint in found[f"{name}-1"]["spec"].get("taints", ())
         ),
-        30,
         labelSelector=f"kumulus.io/pool={name}",
     )
     assert conditions(tainted[f"{name}-1"])["Ready"] == "False"
@@ -139,8 +138,8 @@ async def test_a_reboot_ends_by_itself_with_another_boot_id(plane: Plane, pools:
     await faults.begin(faults.inputs("patching", {inputs["name"]: "0"}, "reboot", down=3.0))
     assert conditions(pools.nodes(inputs)[name])["Ready"] == "False"
     started = time.monotonic()
-    back = plane.api.until(NODES, lambda found: conditions(found[name])["Ready"] == "True", 30)
-    assert 1.5 < time.monotonic() - started < 8
+    back = plane.api.until(NODES, lambda found: conditions(found[name])["Ready"] == "True")
+    assert 1.5 < time.monotonic() - started < 60
     assert back[name]["status"]["nodeInfo"]["bootID"] != before[name]["status"]["nodeInfo"]["bootID"]
     assert await pools.drift(inputs) == {}
     await faults.end("patching")
@@ -165,7 +164,7 @@ async def test_a_silent_nodes_lease_is_renewed_no_more_until_it_is_given_back(
     await faults.end("dead")
     assert plane.api.get(f"{LEASES}/{name}-0")["spec"]["holderIdentity"] != "kumulus-fault"
     workloads(PODS, pod(name, name))
-    plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running", 20)
+    plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running")
     assert whole(pools.nodes(inputs)) == before
 
 
@@ -182,7 +181,6 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
     plane.api.until(
         PODS,
         lambda found: sum(p["status"]["phase"] == "Running" for p in found.values()) == 3,
-        30,
         labelSelector=f"test={name}",
     )
     said = Said()
@@ -195,7 +193,7 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
     assert await pools.update(inputs, inputs) == inputs
     assert set(pools.nodes(inputs)) == {f"{name}-1"}
     # The Job counts the disruption and makes other pods, for which there is no room now.
-    plane.api.until(JOBS, lambda found: found[name]["status"].get("failed") == 2, 30)
+    plane.api.until(JOBS, lambda found: found[name]["status"].get("failed") == 2)
 
     await faults.end("reclaim")
     after = whole(pools.nodes(inputs))

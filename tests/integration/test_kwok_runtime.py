@@ -200,7 +200,7 @@ async def phases(plane: Plane, pool: str, phase: str, count: int = 1) -> dict[st
         assert isinstance(found, dict)
         return sum(p["status"].get("phase") == phase for p in found.values()) >= count
 
-    return dict(plane.api.until(PODS, reached, 40, labelSelector=f"test={pool}"))
+    return dict(plane.api.until(PODS, reached, labelSelector=f"test={pool}"))
 
 
 async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, pools: Pools, workloads: Create) -> None:
@@ -222,7 +222,7 @@ async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, po
         assert state["startedAt"] == found["status"]["startTime"]
         assert {c["type"]: c["status"] for c in found["status"]["conditions"]}["Ready"] == "False"
     for name in ("none", "odd"):
-        plane.api.until(JOBS, lambda jobs, name=name: jobs[f"{pool}-{name}"]["status"].get("succeeded") == 1, 30)
+        plane.api.until(JOBS, lambda jobs, name=name: jobs[f"{pool}-{name}"]["status"].get("succeeded") == 1)
     assert all(map(ready, pools.nodes(inputs).values()))
 
 

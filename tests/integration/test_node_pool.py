@@ -55,13 +55,12 @@ async def test_fifty_nodes_are_ready_at_once_and_stay_ready(plane: Plane, pools:
     assert sum(int(node["status"]["allocatable"]["nvidia.com/gpu"]) for node in made.values()) == 400
     assert said.statuses[-1].startswith("nodes 50/50 · ")
     # Once KWOK holds their leases it plays their kubelets.
-    plane.api.until(LEASES, lambda leases: set(made) <= set(leases), 30)
+    plane.api.until(LEASES, lambda leases: set(made) <= set(leases))
     assert all(map(ready, pools.nodes(inputs).values()))
     # The API server gives every new node a taint that the controller manager takes off a Ready one.
     plane.api.until(
         NODES,
         lambda found: all(node["spec"]["taints"] == [KWOK_TAINT] for node in found.values()),
-        30,
         labelSelector=f"{POOL_LABEL}={inputs['name']}",
     )
 
@@ -73,7 +72,6 @@ async def test_making_what_is_there_already_does_nothing(plane: Plane, pools: Po
     plane.api.until(
         NODES,
         lambda found: all("beta.kubernetes.io/os" in node["metadata"]["labels"] for node in found.values()),
-        30,
         labelSelector=f"{POOL_LABEL}={inputs['name']}",
     )
     before = {name: node["metadata"]["resourceVersion"] for name, node in pools.nodes(inputs).items()}
@@ -105,7 +103,6 @@ async def test_shrinking_removes_the_highest_ordinals_and_their_pods(
     bound = plane.api.until(
         PODS,
         lambda found: sum(p["status"]["phase"] == "Running" for p in found.values()) == 6,
-        60,
         labelSelector=selector,
     )
     assert len({p["spec"]["nodeName"] for p in bound.values()}) == 6
@@ -124,7 +121,7 @@ async def test_shrinking_removes_the_highest_ordinals_and_their_pods(
     assert {name for name, p in left.items() if p["spec"].get("nodeName")} == set(stayed)
     assert all(left[name]["metadata"]["uid"] == p["metadata"]["uid"] for name, p in stayed.items())
     # The Job wants as many pods as before and holds nothing against them.
-    replaced = plane.api.until(PODS, lambda found: len(found) == 5, 30, labelSelector=f"job={pool}-job")
+    replaced = plane.api.until(PODS, lambda found: len(found) == 5, labelSelector=f"job={pool}-job")
     assert sum("nodeName" not in p["spec"] for p in replaced.values()) >= 3
     assert plane.api.get(f"{JOBS}/{pool}-job")["status"].get("failed", 0) == 0
 
@@ -161,7 +158,7 @@ async def test_deleting_a_pool_removes_its_nodes_and_pods_and_nobody_elses(
     await pools.create(others)
     pool = inputs["name"]
     workloads(PODS, pod(pool, pool))
-    plane.api.until(PODS, lambda found: pool in found and "nodeName" in found[pool]["spec"], 30)
+    plane.api.until(PODS, lambda found: pool in found and "nodeName" in found[pool]["spec"])
     # Somebody took the pool's label off one of them: it is the pool's all the same.
     plane.api.merge(f"{NODES}/{pool}-1", {"metadata": {"labels": {POOL_LABEL: None}}})
     kept = pools.uids(others)

@@ -87,7 +87,7 @@ class Living(Plane):
             self.api.create(PODS, pod(f"of-{name}", labels=labels, ownerReferences=[owner]))
         self.api.create(JOBS, {"metadata": {"name": "real"}, "spec": {"template": TEMPLATE}})
 
-    def first(self, name: str, there: Callable[[Object], object], timeout: float = 40) -> Object:
+    def first(self, name: str, there: Callable[[Object], object], timeout: float = 120) -> Object:
         """The first moment in a pod's life, gone by or to come, at which it is as wanted."""
         for event in self.api.events(PODS, self.before, timeout, fieldSelector=f"metadata.name={name}"):
             found: Object = event["object"]
@@ -106,7 +106,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         for ordinal in range(2):
             api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
         api.create(PODS, pod("old", "steps"))
-        api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running", 30)
+        api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running")
         before = processes.components(home)
         changed = dataclasses.replace(made.wanted, options={"stageObjects": True})
         observed = asyncio.run(runtime.repair(changed, made.identity, Said()))
@@ -149,7 +149,7 @@ def ran(end: Mapping[str, Any]) -> float:
     return seconds(end["startedAt"], end["finishedAt"])
 
 
-def reached(plane: Plane, name: str, there: Callable[[Object], object], timeout: float = 30) -> Object:
+def reached(plane: Plane, name: str, there: Callable[[Object], object], timeout: float = 120) -> Object:
     """Wait until a pod is as wanted."""
     found = plane.api.until(
         PODS, lambda pods: name in pods and bool(there(pods[name])), timeout, fieldSelector=f"metadata.name={name}"
@@ -225,7 +225,7 @@ def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> Non
 
 
 def test_pods_of_every_kind_of_workload_have_real_durations(living: Living) -> None:
-    found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1, 30)
+    found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1)
     assert 4 <= seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"]) <= 7
     for name in OWNERS:
         assert ran(main(living.first(f"of-{name}", has_ended))["state"]["terminated"]) in about(4), name
@@ -235,9 +235,7 @@ def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_
     count = 200
     for number in range(count):
         living.api.create(PODS, pod(f"drawn-{number}", "drawn"))
-    living.api.until(
-        PODS, lambda pods: sum(map(has_begun, pods.values())) >= count * 0.9, 60, labelSelector="life=drawn"
-    )
+    living.api.until(PODS, lambda pods: sum(map(has_begun, pods.values())) >= count * 0.9, labelSelector="life=drawn")
     processes.kill(living.processes()["kwok-controller"])
     asyncio.run(living.repair())
     for number in range(0, count, 10):
@@ -277,7 +275,7 @@ async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: 
         body["spec"] |= {"nodeSelector": {POOL_LABEL: inputs["name"]}, "tolerations": [{"operator": "Exists"}]}
         living.api.create(PODS, body)
     await pools.create(inputs)
-    living.api.until(PODS, lambda found: all(map(running, found.values())), 20, labelSelector="waits=yes")
+    living.api.until(PODS, lambda found: all(map(running, found.values())), labelSelector="waits=yes")
     await pools.delete(inputs)
     await connections.close()
 
@@ -294,4 +292,4 @@ def test_without_lifecycles_pods_live_as_before(living: Living) -> None:
     found = reached(living, "plain", running)
     assert conditions(found)["Ready"][0] == "True"
     living.api.create(JOBS, {"metadata": {"name": "plain"}, "spec": {"template": TEMPLATE}})
-    living.api.until(JOBS, lambda jobs: jobs["plain"]["status"].get("succeeded") == 1, 30)
+    living.api.until(JOBS, lambda jobs: jobs["plain"]["status"].get("succeeded") == 1)

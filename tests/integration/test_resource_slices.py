@@ -139,7 +139,7 @@ async def test_altered_missing_and_foreign_slices_are_named_and_put_right(plane:
     assert found is not None
     assert "drift.resourceSlices" in {each.path for each in pools.resource.diff(found.outputs, inputs)}
     assert await pools.update(inputs, found.outputs) == inputs
-    now = plane.api.until(SLICES, lambda s: set(s) >= names(inputs, *range(8)), 20)
+    now = plane.api.until(SLICES, lambda s: set(s) >= names(inputs, *range(8)))
     assert {each: now[each]["spec"] for each in names(inputs, 0, 2, 3, 4, 5, 6, 7)} == {
         each: wanted[each]["spec"] for each in names(inputs, 0, 2, 3, 4, 5, 6, 7)
     }
@@ -177,7 +177,7 @@ async def test_a_pod_gets_one_of_eight_gpus_and_the_ninth_waits(plane: Plane, po
         waiting = [each for each in found.values() if "conditions" in each["status"] and each not in running]
         return len(running) == 8 and len(waiting) == 1
 
-    found = plane.api.until(PODS, settled, 60, labelSelector=selector)
+    found = plane.api.until(PODS, settled, labelSelector=selector)
     assert {each["spec"].get("nodeName") for each in found.values()} == {node, None}
     waiting = next(each for each in found.values() if "nodeName" not in each["spec"])
     assert "cannot allocate all claims" in waiting["status"]["conditions"][0]["message"]
@@ -196,7 +196,6 @@ async def test_a_pod_gets_one_of_eight_gpus_and_the_ninth_waits(plane: Plane, po
     plane.api.until(
         PODS,
         lambda found: all(each["status"]["phase"] == "Running" for each in found.values()),
-        60,
         labelSelector=selector,
     )
 
@@ -210,7 +209,7 @@ async def test_devices_that_a_fault_takes_are_not_published_while_it_holds(
     await faults.begin(faults.inputs("lost", {pool: "0"}, "gpu-fell-off-bus"))
     await faults.begin(faults.inputs("driver", {pool: "1"}, "gpu-driver"))
     await faults.begin(faults.inputs("reclaimed", {pool: "2"}, "spot-reclaim"))
-    plane.api.until(SLICES, lambda found: f"{pool}-2-gpu.nvidia.com" not in found, 20)
+    plane.api.until(SLICES, lambda found: f"{pool}-2-gpu.nvidia.com" not in found)
     left = {name: each["spec"].get("devices", []) for name, each in slices(plane, inputs).items()}
     assert {name: [each["name"] for each in there] for name, there in left.items()} == {
         f"{pool}-0-gpu.nvidia.com": ["gpu-0"],

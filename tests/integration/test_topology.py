@@ -96,7 +96,7 @@ def kind(plane: Plane) -> Iterator[None]:
     yield
     with suppress(Refused):
         plane.api.delete(f"{volcano.CRDS}/{volcano.CRD}")
-    plane.api.until(volcano.CRDS, lambda found: volcano.CRD not in found, 30)
+    plane.api.until(volcano.CRDS, lambda found: volcano.CRD not in found)
 
 
 @pytest.fixture

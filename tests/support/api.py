@@ -21,6 +21,11 @@ JSON_PATCH = "application/json-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
+# A limit is there for what never comes. Where images are loaded or other control planes start at the same time, etcd's
+# fsync alone takes seconds.
+PATIENCE_S = 120.0
+_SHOWN = 5
+
 Object = dict[str, Any]
 
 
@@ -122,7 +127,11 @@ class Api:
         return [item["metadata"] for item in items]
 
     def until(
-        self, path: str, reached: Callable[[Mapping[str, Object]], bool], timeout: float, **selectors: str
+        self,
+        path: str,
+        reached: Callable[[Mapping[str, Object]], bool],
+        timeout: float = PATIENCE_S,
+        **selectors: str,
     ) -> Mapping[str, Object]:
         """Watch a collection until a condition holds and return its objects by name.
 
@@ -133,28 +142,28 @@ class Api:
             selectors: ``labelSelector`` and ``fieldSelector``.
 
         Raises:
-            AssertionError: the condition did not hold in time.
+            AssertionError: the condition did not hold in time; it shows the objects.
         """
         give_up = time.monotonic() + timeout
-        page = self.request("GET", _with(path, selectors))
-        state = {item["metadata"]["name"]: item for item in page["items"] or []}
-        version = page["metadata"]["resourceVersion"]
-        if reached(state):
-            return state
-        for event in self.events(path, version, give_up - time.monotonic(), **selectors):
-            name = event["object"]["metadata"]["name"]
-            if event["type"] == "DELETED":
-                state.pop(name, None)
-            else:
-                state[name] = event["object"]
+        while True:
+            page = self.request("GET", _with(path, selectors))
+            state = {item["metadata"]["name"]: item for item in page["items"] or []}
             if reached(state):
                 return state
-        raise AssertionError(f"{path} {selectors}: not as awaited after {timeout:.0f} s; {len(state)} objects there")
-
-    def version(self, path: str) -> str:
-        """The resourceVersion of a collection as it is now."""
-        found: str = self.request("GET", _with(path, {"limit": "1"}))["metadata"]["resourceVersion"]
-        return found
+            if time.monotonic() > give_up:
+                raise AssertionError(f"{path} {selectors}: not as awaited after {timeout:.0f} s:\n{_shown(state)}")
+            # A server ends a watch before its time as well; what there is by then is asked for again.
+            version = page["metadata"]["resourceVersion"]
+            for event in self.events(path, version, give_up - time.monotonic(), **selectors):
+                if event["type"] == "ERROR":
+                    break
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    state.pop(name, None)
+                else:
+                    state[name] = event["object"]
+                if reached(state):
+                    return state
 
     def events(
         self, path: str, version: str, seconds: float, accept: str = "application/json", **selectors: str
@@ -196,6 +205,15 @@ def _file(beside: Path, folder: Path, holder: Mapping[str, str], name: str) -> P
     file = folder / name
     file.write_bytes(base64.b64decode(holder[f"{name}-data"]))
     return file
+
+
+def _shown(state: Mapping[str, Object]) -> str:
+    """The first objects, without the owners of their fields."""
+    shown = []
+    for item in list(state.values())[:_SHOWN]:
+        metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+        shown.append(json.dumps({**item, "metadata": metadata}))
+    return "\n".join([*shown, f"{len(state)} objects there"])
 
 
 def _with(path: str, query: Mapping[str, str]) -> str:

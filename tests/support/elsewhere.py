@@ -238,7 +238,7 @@ def standing_in(elsewhere: Elsewhere, folder: Path) -> Iterator[StandIn]:
         made.close()
 
 
-def settled(elsewhere: Elsewhere, wanted: Mapping[str, str], timeout: float = 60) -> tuple[set[str], set[str]]:
+def settled(elsewhere: Elsewhere, wanted: Mapping[str, str], timeout: float = 120) -> tuple[set[str], set[str]]:
     """What is more and what is less than a list of objects, once what goes by itself has gone."""
     give_up = time.monotonic() + timeout
     while True:

@@ -108,7 +108,7 @@ class Running:
             time.sleep(0.02)
         return None
 
-    def result(self, timeout: float = 180) -> Result:
+    def result(self, timeout: float = 300) -> Result:
         """Wait for its end."""
         out, err = self.process.communicate(timeout=timeout)
         return Result(self.process.returncode, out, err, time.monotonic() - self._started)
@@ -197,11 +197,11 @@ class Project:
             self._known.add(stack)
         return self._spawn(*arguments, "--stack", stack, variables=variables)
 
-    def pulumi(self, *arguments: str, stack: str | None = None, timeout: float = 180, **variables: str) -> Result:
+    def pulumi(self, *arguments: str, stack: str | None = None, timeout: float = 300, **variables: str) -> Result:
         """Run a pulumi command on a stack and wait for it."""
         return self.start(*arguments, stack=stack, **variables).result(timeout)
 
-    def up(self, *arguments: str, stack: str | None = None, timeout: float = 180) -> Result:
+    def up(self, *arguments: str, stack: str | None = None, timeout: float = 300) -> Result:
         """Run ``pulumi up``, which has to succeed."""
         result = self.pulumi("up", "--yes", "--skip-preview", *arguments, stack=stack, timeout=timeout)
         assert result.code == 0, result.text

@@ -36,7 +36,7 @@ def scrape(cluster: Path, node: str) -> Series:
     }
 
 
-def scraped(cluster: Path, node: str, there: Callable[[Series], object], timeout: float = 60) -> Series:
+def scraped(cluster: Path, node: str, there: Callable[[Series], object], timeout: float = 120) -> Series:
     """The series, once KWOK knows of what is wanted and nobody else reads at the same moment."""
     give_up = time.monotonic() + timeout
     while True:
@@ -58,7 +58,7 @@ def of_pods(found: Series, name: str) -> dict[str, float]:
 
 
 def top(
-    kubeconfig: Path, what: str, *names: str, variables: Mapping[str, str] | None = None, timeout: float = 90
+    kubeconfig: Path, what: str, *names: str, variables: Mapping[str, str] | None = None, timeout: float = 180
 ) -> dict[str, list[str]]:
     """What ``kubectl top`` says of some pods or nodes: metrics-server needs two readings of each."""
     give_up = time.monotonic() + timeout

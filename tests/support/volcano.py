@@ -54,7 +54,7 @@ def install(api: Api) -> None:
         "spec": {"group": "topology.volcano.sh", "scope": "Cluster", "names": names, "versions": [version]},
     }
     api.create(CRDS, body)
-    api.until(CRDS, lambda found: "Established" in _conditions(found.get(CRD, {})), 30)
+    api.until(CRDS, lambda found: "Established" in _conditions(found.get(CRD, {})))
 
 
 def _conditions(crd: Any) -> set[str]:
