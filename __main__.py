@@ -5,14 +5,17 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
-from components.emulated_cluster import EmulatedCluster
-from components.engine import end_with_engine, told
-from spec.errors import SpecError
-from spec.load import load
-from spec.secrets import read_secrets
+from components.engine import end_with_engine, start_plugin, told
 
 if __name__ == "__main__":
     end_with_engine()
+    start_plugin()
+
+# Meanwhile the plugin starts.
+from components.emulated_cluster import EmulatedCluster
+from spec.errors import SpecError
+from spec.load import load
+from spec.secrets import read_secrets
 
 BASE = Path(__file__).resolve().parent
 # Every key of the namespace, so that a misspelt one is told instead of ignored.

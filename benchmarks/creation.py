@@ -14,11 +14,11 @@ from benchmarks import limit
 from benchmarks.control_plane import ControlPlane, control_plane, stock_control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
+from benchmarks.usage import until_at_rest
 from kube.watch import watch
 
 FLEET = 2550
 LARGE = 10_000
-_REST_S = 5.0
 
 
 async def against_kwokctl(rounds: int = 3) -> list[Row]:
@@ -95,7 +95,9 @@ async def large() -> list[Row]:
         await fleet.become(LARGE)
         created = await fleet.until_ready(LARGE) - started
         await _until_leased(plane, LARGE)
+        await asyncio.to_thread(until_at_rest, plane.observed.directory)
         labelled = await fleet.become(LARGE, {"example.com/benchmark": "yes"})
+        await asyncio.to_thread(until_at_rest, plane.observed.directory)
         shrunk = await fleet.become(FLEET, {"example.com/benchmark": "yes"})
         await fleet.close()
     return [
@@ -179,10 +181,9 @@ async def _until_leased(plane: ControlPlane, nodes: int) -> None:
     for _ in range(300):
         listed = await plane.client.get(path, {"limit": "1"})
         if len(listed["items"]) + int(listed["metadata"].get("remainingItemCount", 0)) == nodes:
-            await asyncio.sleep(_REST_S)
             return
         await asyncio.sleep(1)
-    raise RuntimeError("not every node has a lease after 300 s")
+    raise RuntimeError(f"not every one of {nodes:,} nodes had its lease within five minutes")
 
 
 async def _until_running(plane: ControlPlane) -> None:

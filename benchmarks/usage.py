@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from host import processes
 from kube import Client
 
 _COUNTER = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<value>\S+)")
+_LOOK_S = 3.0
+# Of a core: 10,000 nodes' leases are renewed in bursts, and next to nothing happens between them.
+_AT_REST = 0.3
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -42,6 +46,23 @@ def usage(directory: str) -> Usage:
         cpu[name] = sum(sum(process.cpu_times()[:2]) for process in found)
         memory[name] = sum(process.memory_info().rss for process in found) / 1e6
     return Usage(cpu, memory)
+
+
+def until_at_rest(directory: str) -> None:
+    """Wait until a control plane has caught up with what was done to it, and renews no leases just then.
+
+    Args:
+        directory: the cluster's.
+
+    Raises:
+        RuntimeError: it was busy for five minutes.
+    """
+    for _ in range(round(300 / _LOOK_S)):
+        before = usage(directory)
+        time.sleep(_LOOK_S)
+        if sum(usage(directory).cpu_since(before).values()) < _AT_REST * _LOOK_S:
+            return
+    raise RuntimeError("the control plane did not come to rest")
 
 
 async def requests(client: Client) -> Counter[str]:

@@ -6,14 +6,13 @@ They meet the provider plugin at Pulumi type tokens only and import nothing of i
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from components.emulated_cluster import EmulatedCluster
-from components.kind_cluster import KindCluster
-from components.kwok_cluster import KwokCluster
-from components.kwok_node_group import KwokNodeGroup
-
 if TYPE_CHECKING:
     from components.device_class import DeviceClass
+    from components.emulated_cluster import EmulatedCluster
     from components.helm_addon import HelmAddon
+    from components.kind_cluster import KindCluster
+    from components.kwok_cluster import KwokCluster
+    from components.kwok_node_group import KwokNodeGroup
     from components.prometheus_stack import PrometheusStack
     from components.tenant import Tenant
 
@@ -28,10 +27,14 @@ __all__ = [
     "Tenant",
 ]
 
-# Imported when asked for: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
+# Imported when asked for: a program pays for what it uses only, and has the plugin started before anything of it.
 _WHEN_ASKED_FOR = {
     "DeviceClass": "components.device_class",
+    "EmulatedCluster": "components.emulated_cluster",
     "HelmAddon": "components.helm_addon",
+    "KindCluster": "components.kind_cluster",
+    "KwokCluster": "components.kwok_cluster",
+    "KwokNodeGroup": "components.kwok_node_group",
     "PrometheusStack": "components.prometheus_stack",
     "Tenant": "components.tenant",
 }

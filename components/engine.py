@@ -1,4 +1,4 @@
-"""How a Pulumi program ends other than well: without a word that tells the user nothing."""
+"""How a Pulumi program begins, with its plugin, and how it ends other than well: without a word that tells nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
+from typing import Any
 
+import grpc
 import psutil
 import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import get_monitor
 
 # By this exit code Pulumi's language host knows that the user has been told what is wrong.
 _TOLD = 32
 _LOOK_EVERY = 1.0
+_READY = "kumulus:index:ready"
 _ends_with_engine = threading.Event()
 
 
@@ -33,6 +39,18 @@ def end_with_engine() -> None:
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 
 
+def start_plugin() -> None:
+    """Have the engine start Kumulus' plugin now, while the program goes on importing its modules and reads its stack.
+
+    It would start it when the first resource of it is declared, and a preview would wait for that. If it cannot be
+    started, that resource says so.
+    """
+    monitor = get_monitor()
+    if monitor is not None:
+        request = resource_pb2.ResourceInvokeRequest(tok=_READY)
+        threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
+
+
 def told(message: str) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is said of it.
 
@@ -44,6 +62,11 @@ def told(message: str) -> pulumi.RunError:
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _TOLD)
     return pulumi.RunError(message)
+
+
+def _ask(monitor: Any, request: object) -> None:
+    with suppress(grpc.RpcError):
+        monitor.Invoke(request)
 
 
 def _watch(host: int) -> None:

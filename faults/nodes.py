@@ -12,7 +12,7 @@ from faults import leases, pods, slices
 from faults.played import see_played
 from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
-from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kube.media import STRATEGIC_MERGE_PATCH
 from spec.active_faults import ActiveFault, faults_of
 from spec.names import node_name
 from spec.node_delta import Delta, delta, taints_after
@@ -195,7 +195,7 @@ async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wan
         node = await client.get(path)
         taints = taints_after(node["spec"].get("taints") or [], had, wanted)
         body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
-        await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+        await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
         return True
 
     await objects.persist(taint, path, f"node {name}")

@@ -30,6 +30,8 @@ _BROKEN = (
     asyncio.TimeoutError,
     ConnectionError,
 )
+# For answers that nobody reads.
+_UNREAD = f"{PROTOBUF}, {JSON}"
 _LONGEST_PAUSE = 5.0
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
@@ -91,7 +93,9 @@ class Client:
             if _is_local(self.connection.server):
                 # The API server compresses long lists, which costs it more time than a local socket saves.
                 headers["Accept-Encoding"] = "identity"
-            self._session = aiohttp.ClientSession(connector=connector, headers=headers, auto_decompress=True)
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar()
+            )
         return self._session
 
     async def get(
@@ -113,8 +117,7 @@ class Client:
 
         It is asked for in protobuf, which costs the server a fraction of what JSON does.
         """
-        accept = f"{PROTOBUF}, {JSON}"
-        await self.request(verb, path, body=body, content_type=content_type, accept=accept, decode=_nothing)
+        await self.request(verb, path, body=body, content_type=content_type, accept=_UNREAD, decode=_nothing)
 
     async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
@@ -122,9 +125,9 @@ class Client:
 
     async def delete(
         self, path: str, body: Mapping[str, Any] | None = None, params: Mapping[str, str] | None = None
-    ) -> Any:
-        """DELETE an object; ``body`` are DeleteOptions."""
-        return await self.request("DELETE", path, body=body, params=params)
+    ) -> None:
+        """DELETE an object; ``body`` are DeleteOptions. The answer is read but not decoded, as :meth:`write` does."""
+        await self.request("DELETE", path, params=params, body=body, accept=_UNREAD, decode=_nothing)
 
     async def request(
         self,

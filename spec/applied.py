@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spec.nodes import CONDITIONS, OwnedFields
 
@@ -35,6 +36,8 @@ def applied_of(ours: OwnedFields) -> Applied:
     )
 
 
+# The nodes of a pool have few records among them.
+@lru_cache(maxsize=64)
 def encode_applied(applied: Applied) -> str:
     """Write the record as the annotation's value."""
     record: dict[str, object] = {
@@ -51,8 +54,14 @@ def encode_applied(applied: Applied) -> str:
 
 def decode_applied(annotations: Mapping[str, str]) -> Applied:
     """Read the record among a node's annotations; empty when it is missing or was spoiled by hand."""
+    value = annotations.get(APPLIED)
+    return _decoded(value) if value is not None else Applied()
+
+
+@lru_cache(maxsize=64)
+def _decoded(value: str) -> Applied:
     try:
-        record = json.loads(annotations[APPLIED])
+        record = json.loads(value)
         return Applied(
             labels=frozenset(map(str, record["labels"])),
             annotations=frozenset(map(str, record["annotations"])),

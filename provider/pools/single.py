@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kube import ApiError, objects
-from kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kube.media import STRATEGIC_MERGE_PATCH
 from provider.pools.bodies import MEDIA_TYPE, Bodies
 from provider.pools.compare import patches
 from provider.pools.live import NODES, LiveNode
@@ -79,7 +79,7 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
         main, status = patches(pool, ordinal, current)
         try:
             if main is not None:
-                await client.write("PATCH", path, main, content_type=MERGE_PATCH)
+                await client.write("PATCH", path, main, content_type=STRATEGIC_MERGE_PATCH)
             if status is not None:
                 await client.write("PATCH", f"{path}/status", status, content_type=STRATEGIC_MERGE_PATCH)
         except ApiError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from provider.connections import Connections
 from provider.resources.base import Resource
 from provider.resources.chart_crds import ChartCrds
@@ -21,7 +23,13 @@ from provider.runtimes.kind.runtime import KindRuntime
 from provider.runtimes.kwok.priority import Way
 from provider.runtimes.kwok.runtime import KwokRuntime
 
-FUNCTIONS = {FIND_KWOK: find_kwok}
+
+async def _ready(_: dict[str, Any]) -> dict[str, Any]:
+    """Nothing: a program asks for it so that the engine starts the plugin."""
+    return {}
+
+
+FUNCTIONS = {FIND_KWOK: find_kwok, "kumulus:index:ready": _ready}
 """What a program can ask the plugin, by token."""
 
 
