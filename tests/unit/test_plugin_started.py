@@ -1,0 +1,51 @@
+"""A program has its plugin started before it imports what is slow to import."""
+
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+from components import engine
+from provider.resources.registry import FUNCTIONS
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> str:
+    """The token of the function that the engine was asked for, from another thread."""
+    tokens: list[str] = []
+    caller = threading.get_ident()
+    heard = threading.Event()
+
+    def invoke(request: object) -> None:
+        assert threading.get_ident() != caller
+        tokens.append(request.tok)  # type: ignore[attr-defined]
+        heard.set()
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(engine, "get_monitor", lambda: SimpleNamespace(Invoke=invoke))
+    engine.start_plugin()
+    assert heard.wait(10)
+    return tokens[0]
+
+
+def test_the_engine_is_asked_for_what_the_plugin_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(monkeypatch) in FUNCTIONS
+
+
+def test_a_plugin_that_cannot_be_started_is_left_to_the_first_resource(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked(monkeypatch, grpc.RpcError("no plugin"))
+    for thread in threading.enumerate():
+        if thread.daemon and thread is not threading.main_thread():
+            thread.join(0.2)
+    assert capfd.readouterr().err == ""
+
+
+def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
+    code = "import sys, components.engine; print([name for name in ('pydantic', 'spec.load') if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
