@@ -35,14 +35,14 @@ def test_the_engine_is_asked_for_what_the_plugin_serves(monkeypatch: pytest.Monk
     assert asked(monkeypatch) in FUNCTIONS
 
 
-def test_a_plugin_that_cannot_be_started_is_left_to_the_first_resource(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plugin_that_cannot_be_started_is_left_to_the_first_resource(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    before = set(threading.enumerate())
     asked(monkeypatch, grpc.RpcError("no plugin"))
-    for thread in threading.enumerate():
-        if thread.daemon and thread is not threading.main_thread():
-            thread.join(0.2)
-    assert capfd.readouterr().err == ""
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert raised == []
 
 
 def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
