@@ -165,6 +165,11 @@ class Api:
                 if reached(state):
                     return state
 
+    def version(self, path: str) -> str:
+        """The resourceVersion of a collection as it is now."""
+        found: str = self.request("GET", _with(path, {"limit": "1"}))["metadata"]["resourceVersion"]
+        return found
+
     def events(
         self, path: str, version: str, seconds: float, accept: str = "application/json", **selectors: str
     ) -> Iterator[Object]:
