@@ -48,6 +48,15 @@ class Observation:
         """How many of the wanted names exist."""
         return self.matching + len(self.altered)
 
+    def same_nodes(self, other: Observation) -> bool:
+        """Whether the same nodes were missing, altered and too many at another look."""
+        return (
+            self.missing == other.missing
+            and self.altered.keys() == other.altered.keys()
+            and set(self.extra) == set(other.extra)
+            and self.slices.count == other.slices.count
+        )
+
     @property
     def exact(self) -> bool:
         """Whether nothing is left to do."""

@@ -33,8 +33,10 @@ from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_p
 if TYPE_CHECKING:
     from kube import Client
 
-# After a failure or a Ctrl-C the user is waiting.
-_LAST_LOOK = 1.0
+# Seconds for a look after a failure: when the user waits for the answer to a Ctrl-C, and otherwise.
+_LAST_LOOK, _CALM_LOOK = 1.0, 8.0
+# Seconds in which nothing must have changed.
+_STILL = 0.25
 # Fewer nodes than these are there before a way could be cleared for them.
 _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
@@ -171,11 +173,12 @@ class NodePool(Placed):
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool)) from None
+            raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool, _patience(op))) from None
         except (ApiError, Unreachable) as error:
-            raise _partial(pool, resource_id, there, explain(error), await _last_look(client, pool)) from None
+            found = await _last_look(client, pool, _patience(op, error))
+            raise _partial(pool, resource_id, there, explain(error), found) from None
         if not result.complete:
-            if not result.certain and (after := await _last_look(client, pool)) is not None:
+            if not result.certain and (after := await _last_look(client, pool, _patience(op))) is not None:
                 result = result.recounted(seen, after)
             raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
@@ -270,12 +273,24 @@ def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Propert
     return {**outputs, "drift": found} if found else outputs
 
 
-async def _last_look(client: Client, pool: Pool) -> Observation | None:
-    """What is there after a failure; None when it cannot be seen in the moment that the user is willing to wait."""
+def _patience(op: Operation, error: Exception | None = None) -> float:
+    """Seconds for a look at what is there after a failure: few for who pressed Ctrl-C, and when nobody answers."""
+    return _LAST_LOOK if op.stop.is_set() or isinstance(error, Unreachable) else _CALM_LOOK
+
+
+async def _last_look(client: Client, pool: Pool, patience: float) -> Observation | None:
+    """What is there after a failure; None when it cannot be seen in so many seconds.
+
+    It is looked until nothing changes: a server carries out what it was asked, also when nobody waits for its answer.
+    """
+    before = seen = None
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
-        async with asyncio.timeout(_LAST_LOOK):
-            return await observe(client, pool, patience=_LAST_LOOK)
-    return None
+        async with asyncio.timeout(patience):
+            while seen is None or before is None or not seen.same_nodes(before):
+                if seen is not None:
+                    await asyncio.sleep(_STILL)
+                before, seen = seen, await observe(client, pool, patience=patience)
+    return seen
 
 
 def _partial(
