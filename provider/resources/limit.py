@@ -10,6 +10,8 @@ from provider.resources.base import Operation
 
 # Seconds in which requests under way may end and tell how far they came.
 _WINDING_UP = 1.0
+# Of a time that the user allowed, these seconds are kept for coming to an end and counting what was done.
+_EARLY = 3.0
 
 
 @asynccontextmanager
@@ -31,7 +33,7 @@ async def limited(op: Operation) -> AsyncIterator[asyncio.Event]:
 
 
 async def _wind_up(op: Operation, stop: asyncio.Event, limit: asyncio.Timeout) -> None:
-    early = min(_WINDING_UP, op.timeout / 2)
+    early = min(_EARLY, op.timeout / 2)
     with suppress(TimeoutError):
         async with asyncio.timeout(op.timeout - early if op.timeout else None):
             await op.stop.wait()
