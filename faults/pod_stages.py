@@ -14,6 +14,7 @@ from typing import Any
 from faults import pod_statuses
 from faults.records import FAULT_LABEL
 from spec.kwok_stages import FOR_EVER, Match, absent, exists, is_in, stage
+from spec.owner_kinds import belongs_to
 from spec.pod_effects import PodEffects
 
 _WEIGHT = 1_000_000
@@ -112,7 +113,8 @@ def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
     if effects.namespaces:
         found.append(is_in(".metadata.namespace", *effects.namespaces))
     if effects.owner_kinds:
-        found.append(is_in(".metadata.ownerReferences.[].kind", *effects.owner_kinds))
+        owned = " or ".join(map(belongs_to, effects.owner_kinds))
+        found.append(is_in(f"({owned} | tostring)", "true"))
     if nodes:
         found.append(is_in(".spec.nodeName", *sorted(nodes)))
     if effects.percent < 100:

@@ -27,7 +27,7 @@ class PodEffects:
         percent: how many of the selected pods are hit.
         labels: those that a pod has to have.
         namespaces: it is in one of them; empty for any.
-        owner_kinds: it is owned by one of these kinds; empty for any.
+        owner_kinds: it belongs to a workload of one of these kinds; empty for any.
     """
 
     action: str

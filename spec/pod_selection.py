@@ -13,9 +13,7 @@ from spec.checks import problem
 from spec.errors import Problem, Where, shown
 from spec.fields import Labels, Section, checked
 from spec.names import dns_label_fault
-
-OWNER_KINDS = ("Job", "JobSet", "MPIJob", "PyTorchJob", "RayJob", "VolcanoJob")
-"""Workloads whose pods are known by more than the kind of their owner; see :mod:`lives.selection`."""
+from spec.owner_kinds import OWNER_KINDS
 
 
 def _text_list_problems(where: Where, raw: object) -> list[Problem]:

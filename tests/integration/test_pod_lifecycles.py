@@ -29,6 +29,8 @@ from tests.support.draws import CRITICAL, distance, normal, waits
 pytestmark = pytest.mark.integration
 STAGES = f"/apis/{API_VERSION}/stages"
 TRAINING = {"lognormal": {"median": "10s", "sigma": 0.3}}
+# A duration of its own for each kind of workload, in seconds.
+RUNS = {"Job": 4, "JobSet": 2, "MPIJob": 6, "PyTorchJob": 8, "RayJob": 10, "VolcanoJob": 12}
 LIFECYCLES = [
     {"name": "steps", "selector": {"labels": {"life": "steps"}},
      "imagePull": "2s", "init": "2s", "startUp": "1s", "run": "3s"},
@@ -36,8 +38,7 @@ LIFECYCLES = [
         {"share": 1, "exitCode": 137, "reason": "OOMKilled", "message": 'it said "no"'}]},
     {"name": "forever", "selector": {"labels": {"life": "forever"}}, "imagePull": "1s"},
     {"name": "drawn", "selector": {"labels": {"life": "drawn"}}, "run": TRAINING},
-    {"name": "kinds", "run": "4s",
-     "selector": {"ownerKinds": ["Job", "JobSet", "MPIJob", "PyTorchJob", "RayJob", "VolcanoJob"]}},
+    *({"name": kind.lower(), "run": f"{run}s", "selector": {"ownerKinds": [kind]}} for kind, run in RUNS.items()),
 ]  # fmt: skip
 
 GROUP = {
@@ -48,13 +49,13 @@ GROUP = {
 
 
 TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
-OWNERS: dict[str, tuple[str, str, dict[str, str]]] = {
-    "jobset": ("batch/v1", "Job", {"jobset.sigs.k8s.io/jobset-name": "a"}),
-    "mpi": ("kubeflow.org/v2beta1", "MPIJob", {}),
-    "mpi-launcher": ("batch/v1", "Job", {"training.kubeflow.org/operator-name": "mpi-operator"}),
-    "pytorch": ("kubeflow.org/v1", "PyTorchJob", {}),
-    "ray": ("ray.io/v1", "RayCluster", {"ray.io/cluster": "a"}),
-    "volcano": ("batch.volcano.sh/v1alpha1", "Job", {}),
+OWNERS: dict[str, tuple[str, str, dict[str, str], str]] = {
+    "jobset": ("batch/v1", "Job", {"jobset.sigs.k8s.io/jobset-name": "a"}, "JobSet"),
+    "mpi": ("kubeflow.org/v2beta1", "MPIJob", {}, "MPIJob"),
+    "mpi-launcher": ("batch/v1", "Job", {"training.kubeflow.org/operator-name": "mpi-operator"}, "MPIJob"),
+    "pytorch": ("kubeflow.org/v1", "PyTorchJob", {}, "PyTorchJob"),
+    "ray": ("ray.io/v1", "RayCluster", {"ray.io/cluster": "a"}, "RayJob"),
+    "volcano": ("batch.volcano.sh/v1alpha1", "Job", {}, "VolcanoJob"),
 }
 
 
@@ -82,7 +83,7 @@ class Living(Plane):
         # whose owner's kind it does not know, and asks for that of any other.
         suspended = {"metadata": {"name": "a"}, "spec": {"suspend": True, "template": TEMPLATE}}
         uid = self.api.create(JOBS, suspended)["metadata"]["uid"]
-        for name, (version, kind, labels) in OWNERS.items():
+        for name, (version, kind, labels, _) in OWNERS.items():
             owner = {"apiVersion": version, "kind": kind, "name": "a", "uid": uid if version == "batch/v1" else "none"}
             self.api.create(PODS, pod(f"of-{name}", labels=labels, ownerReferences=[owner]))
         self.api.create(JOBS, {"metadata": {"name": "real"}, "spec": {"template": TEMPLATE}})
@@ -224,11 +225,11 @@ def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> Non
     assert conditions(found)["Ready"] == ("True", None)
 
 
-def test_pods_of_every_kind_of_workload_have_real_durations(living: Living) -> None:
+def test_pods_of_every_kind_of_workload_have_their_own_durations(living: Living) -> None:
     found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1)
     assert 4 <= seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"]) <= 7
-    for name in OWNERS:
-        assert ran(main(living.first(f"of-{name}", has_ended))["state"]["terminated"]) in about(4), name
+    for name, (_, _, _, workload) in OWNERS.items():
+        assert ran(main(living.first(f"of-{name}", has_ended))["state"]["terminated"]) in about(RUNS[workload]), name
 
 
 def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_restart(living: Living) -> None:
