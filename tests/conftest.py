@@ -4,5 +4,11 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
 # A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# An example that is slow tells of what else the machine does.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")

@@ -12,9 +12,10 @@ import pytest
 from lives import draws
 from lives.stages import StageObject, stage_objects
 from spec.model import ClusterSpec
-from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, waits
+from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
 
 COUNT = 10_000
+MOST_ERRORS = 5.0
 DISTRIBUTIONS: dict[str, tuple[dict[str, Any], Cdf]] = {
     "uniform": ({"uniform": {"from": "1m", "to": "5m"}}, lambda x: min(1.0, max(0.0, (x - 60) / 240))),
     "normal": ({"normal": {"mean": "10m", "sigma": "1m"}}, lambda x: normal((x - 600) / 60)),
@@ -33,8 +34,12 @@ def test_the_durations_of_10_000_pods_have_their_distribution(kind: str) -> None
     raw, cdf = DISTRIBUTIONS[kind]
     sample = waits(stages(run=raw)["succeed"], [pod(number) for number in range(COUNT)])
     assert distance(sample, cdf) < CRITICAL
-    # The test tells durations that are a tenth longer from the right ones.
+    assert spread_error(sample, cdf) < MOST_ERRORS
+    # The test tells durations that are a tenth longer, or spread a tenth wider, from the right ones.
     assert distance([value * 1.1 for value in sample], cdf) > CRITICAL
+    middle = sorted(sample)[COUNT // 2]
+    wider = [max(middle + (value - middle) * 1.1, 1e-9) for value in sample]
+    assert spread_error(wider, cdf) > MOST_ERRORS
 
 
 def test_the_outcomes_of_10_000_pods_have_their_shares_whatever_their_durations() -> None:

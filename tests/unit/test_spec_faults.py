@@ -33,7 +33,13 @@ GROUPS: list[dict[str, Any]] = [
     {
         "name": "a100",
         "placement": [{"availabilityZone": "use1", "replicas": 20}, {"availabilityZone": "use2", "replicas": 10}],
-        "topology": {"nodesPerRack": 4, "racksPerBlock": 2},
+        "topology": {
+            "nodesPerRack": 4,
+            "racksPerBlock": 2,
+            "racksPerLeaf": 2,
+            "leavesPerSpine": 2,
+            "nodesPerNvlinkDomain": 2,
+        },
         "nodeTemplate": {
             "metadata": {"labels": {"example.com/power": "a"}},
             "capacity": {"cpu": "96", "pods": "110", GPU: "8"},
@@ -80,6 +86,7 @@ def fleet() -> list[Pool]:
         ({"kind": "not-ready", "target": {"percent": 120}}, "faults[0].target.percent: is 120, more than 100"),
         ({"kind": "not-ready", "target": {"percent": "0%"}}, 'faults[0].target.percent: is "0%", which is'),
         ({"kind": "reboot", "downFor": "2 minutes"}, 'faults[0].downFor: is "2 minutes", which is not a'),
+        ({"kind": "reboot", "downFor": "5min"}, 'faults[0].downFor: is "5min", which is not a duration; write a'),
         ({"kind": "container-fails", "delay": "-3s"}, 'faults[0].delay: is "-3s", which is negative; write a'),
         ({"kind": "container-fails", "share": 101}, "faults[0].share: is 101, more than 100"),
         (
@@ -131,9 +138,16 @@ def test_faults_that_decide_the_same_on_one_node_are_refused() -> None:
     assert "faults[1].name" in problems(one, {**one, "target": {"names": ["a100-use2-0"]}})
 
 
+def test_a_kubelet_is_only_one_faults() -> None:
+    both = {"kind": "reboot", "target": {"names": ["a100-use1-0"]}}
+    assert "the kubelet of a100-use1-0 is decided by" in problems({"name": "one", **both}, {"name": "two", **both})
+
+
 def test_faults_that_decide_different_things_share_a_node() -> None:
     both = {"target": {"names": ["a100-use1-0"]}}
     assert len(faults({"name": "one", "kind": "xid-48", **both}, {"name": "two", "kind": "not-ready", **both})) == 2
+    other = {"target": {"names": ["a100-use1-1"]}}
+    assert len(faults({"name": "one", "kind": "reboot", **both}, {"name": "two", "kind": "reboot", **other})) == 2
 
 
 # --- which nodes -----------------------------------------------------------------------------------------------------
@@ -145,6 +159,10 @@ def test_a_target_is_what_fulfils_all_of_it() -> None:
     assert nodes({"nodeGroup": "a100", "rack": "r1"}) == {"a100-use1": "4-7", "a100-use2": "4-7"}
     assert nodes({"rack": "a100-use1-r1"}) == {"a100-use1": "4-7"}
     assert nodes({"nodeGroup": "a100", "zone": "use1", "block": "b1"}) == {"a100-use1": "8-15"}
+    assert nodes({"leaf": "leaf1"}) == {"a100-use1": "8-15", "a100-use2": "8-9"}
+    assert nodes({"zone": "use1", "spine": "spine1"}) == {"a100-use1": "16-19"}
+    assert nodes({"zone": "use2", "nvlinkDomain": "nvl1"}) == {"a100-use2": "2-3"}
+    assert nodes({"zone": "use1"}) == {"a100-use1": "0-19", "cpu-use1": "0-4"}
     assert nodes({"labels": {"example.com/power": "a"}}) == {"a100-use1": "0-19", "a100-use2": "0-9"}
     assert nodes({"labels": {"kubernetes.io/hostname": "cpu-use1-3"}}) == {"cpu-use1": "3"}
     assert nodes({"names": ["a100-use1-[0-2,9]", "cpu-use1-1"]}) == {"a100-use1": "0-2,9", "cpu-use1": "1"}

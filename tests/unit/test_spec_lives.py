@@ -28,6 +28,7 @@ def life(**fields: Any) -> dict[str, Any]:
     ("run", "path", "words"),
     [
         ("10 min", "run", "is not a duration; write a duration such as 90s"),
+        ("5min", "run", "is not a duration"),
         (5, "run", "has no unit; write 5s"),
         ("-3s", "run", "is negative"),
         ("9000h", "run", "longer than a year"),

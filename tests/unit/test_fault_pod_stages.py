@@ -1,0 +1,97 @@
+"""Faults of pods: which share they hit and when, by the very jq of their stages, over 10,000 pods."""
+
+from __future__ import annotations
+
+import math
+import random
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jq
+import pytest
+
+from faults.pod_stages import pod_stages
+from spec.pod_effects import PodEffects
+
+COUNT = 10_000
+SINCE = "2026-01-01T00:00:00Z"
+RANDOM = random.Random(6)
+UIDS = [str(uuid.UUID(int=RANDOM.getrandbits(128), version=4)) for _ in range(COUNT)]
+
+
+def stage(effects: PodEffects, name: str = "kumulus-fault-x") -> dict[str, Any]:
+    spec: dict[str, Any] = next(
+        each for each in pod_stages("x", effects, (), SINCE) if each["metadata"]["name"] == name
+    )["spec"]
+    return spec
+
+
+def waits(effects: PodEffects, pods: list[dict[str, Any]], name: str = "kumulus-fault-x") -> list[float]:
+    """How long each pod is left in peace, in seconds from now."""
+    program = jq.compile(stage(effects, name)["delay"]["durationFrom"]["jq"]["expression"])
+    return [seconds(program.input_value(each).first()) for each in pods]
+
+
+def seconds(written: str) -> float:
+    return float(written.removesuffix("ms")) / 1000 if written.endswith("ms") else float(written.removesuffix("s"))
+
+
+def running(uid: str, ago: float = 0.0, **status: Any) -> dict[str, Any]:
+    began = (datetime.now(UTC) - timedelta(seconds=ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    container = {"state": {"running": {"startedAt": began}}, **status}
+    return {"metadata": {"uid": uid}, "status": {"phase": "Running", "containerStatuses": [container]}}
+
+
+@pytest.mark.parametrize("percent", [1, 10, 50, 99.9])
+def test_the_share_of_the_pods_that_are_hit_is_as_said(percent: float) -> None:
+    (match,) = stage(PodEffects("stuck", percent=percent))["selector"]["matchExpressions"][1:]
+    program = jq.compile(match["key"])
+    hit = sum(program.input_value({"metadata": {"uid": uid}}).first() in match["values"] for uid in UIDS)
+    share = percent / 100
+    # Five standard deviations of a binomial distribution.
+    assert abs(hit - COUNT * share) < 5 * math.sqrt(COUNT * share * (1 - share))
+
+
+def test_a_fault_comes_after_its_delay_and_up_to_the_jitter_later() -> None:
+    found = waits(PodEffects("fail", delay=600, jitter=300), [running(uid) for uid in UIDS])
+    # A start is told in whole seconds.
+    assert 598 < min(found) < 602
+    assert 898 < max(found) < 901
+    mean = sum(found) / COUNT
+    assert abs(mean - 749.5) < 1 + 5 * 300 / math.sqrt(12 * COUNT)
+
+
+def test_when_it_comes_has_nothing_to_do_with_whether_it_comes() -> None:
+    pods = [running(uid) for uid in UIDS]
+    (match,) = stage(PodEffects("stuck", percent=20))["selector"]["matchExpressions"][1:]
+    program = jq.compile(match["key"])
+    hit = [each for each in pods if program.input_value(each).first() in match["values"]]
+    found = waits(PodEffects("fail", jitter=300), hit)
+    assert abs(sum(found) / len(found) - 149.5) < 1 + 5 * 300 / math.sqrt(12 * len(found))
+
+
+def test_time_that_has_gone_by_is_not_waited_for_again() -> None:
+    late, due = waits(PodEffects("fail", delay=60), [running(UIDS[0], ago=20), running(UIDS[0], ago=90)])
+    assert 38 < late <= 41
+    assert due == 0
+
+
+@pytest.mark.parametrize(("restarts", "wait"), [(1, 10), (2, 20), (3, 40), (6, 300), (9, 300)])
+def test_a_container_that_failed_is_started_again_after_the_kubelets_back_off(restarts: int, wait: float) -> None:
+    crashed = running(UIDS[0], restartCount=restarts)
+    assert waits(PodEffects("fail"), [crashed], "kumulus-fault-x-restart") == [wait]
+
+
+def test_a_fault_that_is_not_repeated_hits_the_pods_that_are_there_once() -> None:
+    matches = stage(PodEffects("fail", repeat=False))["selector"]["matchExpressions"]
+
+    def hits(created: str, restarts: int) -> bool:
+        found = {**running(UIDS[0], restartCount=restarts)}
+        found["metadata"]["creationTimestamp"] = created
+        texts = [match for match in matches if match["operator"] == "In"]
+        return all(str(jq.compile(match["key"]).input_value(found).first()) in match["values"] for match in texts)
+
+    assert hits(SINCE, 0)
+    assert not hits("2026-01-01T00:00:01Z", 0)
+    assert not hits(SINCE, 1)
