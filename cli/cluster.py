@@ -11,10 +11,11 @@ from cli import project, stack
 from cli.errors import UserError
 
 if TYPE_CHECKING:
-    from fleet.node import Places
     from kube import Client
 
 _PATIENCE = 5.0
+SAVED = "kwok.yaml"
+"""What kwokctl saved of a cluster, beside its kubeconfig."""
 
 # Which option of kwokctl's saved configuration is the port of a component's health check, and how it is spoken to.
 _HEALTH = {
@@ -65,7 +66,7 @@ def named(args: argparse.Namespace) -> Cluster:
             f"{args.stack} has no local cluster that is up\n  To start it: make up STACK={args.stack}\n"
             "  One that is elsewhere: --kubeconfig FILE"
         )
-    return Cluster(args.stack, kubeconfig, None, health_endpoints(kubeconfig.parent / "kwok.yaml"))
+    return Cluster(args.stack, kubeconfig, None, health_endpoints(kubeconfig.parent / SAVED))
 
 
 def client(found: Cluster) -> Client:
@@ -78,14 +79,6 @@ def client(found: Cluster) -> Client:
 
     # Somebody waits for the first picture: what does not answer is soon said.
     return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
-
-
-def places() -> Places:
-    """Which labels say where nodes stand: those of every preset."""
-    from fleet.node import Places
-    from spec.group_topology import PRESETS
-
-    return Places.of(PRESETS.values())
 
 
 def remedy(found: Cluster, error: Exception) -> UserError:

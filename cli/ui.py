@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from cli import cluster
+from cli import cluster, look
 from cli.errors import UserError
 
 
@@ -51,12 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _serve(found: cluster.Cluster, port: int) -> None:
     from console.page import Page
-    from fleet.live import Live
 
-    async with (
-        cluster.client(found) as client,
-        Live(client, cluster.places(), found.endpoints) as live,
-        Page(found.name, live).served(port) as address,
-    ):
+    async with look.live(found) as live, Page(found.name, live).served(port) as address:
         print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)
         await live.ended()

@@ -14,7 +14,7 @@ import asyncio
 import json
 import sys
 
-from cli import cluster
+from cli import cluster, look
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,17 +45,15 @@ def run(args: argparse.Namespace) -> int:
 
 async def _once(found: cluster.Cluster, *, as_json: bool) -> None:
     from console.text import text
-    from fleet.live import Live
     from fleet.summary import summary
 
-    async with cluster.client(found) as client, Live(client, cluster.places(), found.endpoints) as live:
+    async with look.live(found) as live:
         now = summary(live)
     print(json.dumps({"stack": found.name, **now.to_plain()}, indent=2) if as_json else text(found.name, now))
 
 
 async def _live(found: cluster.Cluster) -> None:
     from console.terminal import show
-    from fleet.live import Live
 
-    async with cluster.client(found) as client, Live(client, cluster.places(), found.endpoints) as live:
+    async with look.live(found) as live:
         await show(found.name, live)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fleet.amounts import NOTHING, Amounts
+from fleet.devices import Claim, Devices, Published
 from fleet.node import Node, State
 from fleet.pod import Pod
 from fleet.rate import KEPT, Rate
@@ -41,7 +42,7 @@ class Fleet:
     """What there is.
 
     Attributes:
-        nodes: by name.
+        nodes: by name; GPUs that a node publishes for claims are among its own.
         pods: by ``namespace/name``.
         total: the sum of all nodes.
         by_product, by_zone: sums by GPU product and by zone; "" for nodes without one.
@@ -63,22 +64,46 @@ class Fleet:
         self.reasons: Counter[str] = Counter()
         self.bindings = Rate()
         self.touched: set[str] = set()
+        self._plain: dict[str, Node] = {}
+        self._devices = Devices()
+        self._claimed: Counter[str] = Counter()
         self._taken: dict[str, Amounts] = {}
         self._on: dict[str, set[str]] = {}
 
     def taken(self, node: str) -> Amounts:
-        """What the pods on a node take of it."""
+        """What the pods on a node take of it, and claims of its GPUs."""
         return self._taken.get(node, NOTHING)
 
     def on(self, node: str) -> list[Pod]:
         """The pods bound to a node, the ended ones included, by name."""
         return [self.pods[key] for key in sorted(self._on.get(node, ()))]
 
+    def clear(self) -> None:
+        """Nothing is there any more."""
+        slices, claims = self._devices.keys()
+        for set_one, keys in (
+            (self.set_claim, claims),
+            (self.set_slice, slices),
+            (self.set_pod, list(self.pods)),
+            (self.set_node, list(self.nodes)),
+        ):
+            for key in keys:
+                set_one(key, None)
+
     def set_node(self, name: str, node: Node | None) -> None:
         """A node is now so; None: it is gone."""
+        if self._plain.get(name) == node:
+            # A heartbeat, or something else that no view shows.
+            return
+        if node is None:
+            del self._plain[name]
+        else:
+            self._plain[name] = node
+        self._put(name, node and self._with_devices(node))
+
+    def _put(self, name: str, node: Node | None) -> None:
         old = self.nodes.get(name)
         if old == node:
-            # A heartbeat, or something else that no view shows.
             return
         taken = self.taken(name)
         if old is not None:
@@ -89,6 +114,36 @@ class Fleet:
             self.nodes[name] = node
             self._count_node(node, taken, 1)
         self.touched.add(name)
+
+    def _with_devices(self, node: Node) -> Node:
+        """A node with the GPUs that it publishes, where they are more than it offers as a resource."""
+        there = self._devices.published(node.name)
+        if there <= node.allocatable.gpus:
+            return node
+        has = max(node.capacity.gpus, there)
+        return replace(
+            node,
+            product=node.product or node.group,
+            allocatable=node.allocatable._replace(gpus=there),
+            capacity=node.capacity._replace(gpus=has),
+        )
+
+    def set_slice(self, name: str, published: Published | None) -> None:
+        """A ResourceSlice is now so; None: it is gone."""
+        self._renew(self._devices.set_slice(name, published))
+
+    def set_claim(self, key: str, claim: Claim | None) -> None:
+        """A ResourceClaim is now so; None: it is gone."""
+        self._renew(self._devices.set_claim(key, claim))
+
+    def _renew(self, nodes: set[str]) -> None:
+        for name in nodes:
+            if more := self._devices.claimed(name) - self._claimed[name]:
+                self._claimed[name] += more
+                self._take(name, Amounts(gpus=abs(more)), 1 if more > 0 else -1)
+                self.touched.add(name)
+            if name in self._plain:
+                self._put(name, self._with_devices(self._plain[name]))
 
     def set_pod(self, key: str, pod: Pod | None, at: float | None = None) -> None:
         """A pod is now so; None: it is gone.
@@ -142,19 +197,19 @@ class Fleet:
         if not there:
             del self._on[pod.node]
         if pod.holds:
-            self._take(pod, sign)
+            self._take(pod.node, pod.requests, sign)
         self.touched.add(pod.node)
 
-    def _take(self, pod: Pod, sign: int) -> None:
+    def _take(self, name: str, amounts: Amounts, sign: int) -> None:
         add = Amounts.plus if sign > 0 else Amounts.minus
-        taken = add(self.taken(pod.node), pod.requests)
+        taken = add(self.taken(name), amounts)
         if taken == NOTHING:
-            self._taken.pop(pod.node, None)
+            self._taken.pop(name, None)
         else:
-            self._taken[pod.node] = taken
-        if node := self.nodes.get(pod.node):
+            self._taken[name] = taken
+        if node := self.nodes.get(name):
             for group in self._groups(node):
-                group.taken = add(group.taken, pod.requests)
+                group.taken = add(group.taken, amounts)
 
 
 def _count(counter: Counter[str], keys: tuple[str, ...], sign: int) -> None:

@@ -2,8 +2,8 @@
 
 An API server keeps the protobuf form of an event for all who watch in it (the scheduler, the controllers), so one more
 such watcher costs it next to nothing, and the decoding here takes a fraction of JSON's. Fields that the tables do not
-name are passed over. Sources of the numbers, which Kubernetes never changes: ``generated.proto`` of k8s.io/api/core/v1
-and of k8s.io/apimachinery's pkg/apis/meta/v1, pkg/runtime and pkg/api/resource.
+name are passed over. Sources of the numbers, which Kubernetes never changes: ``generated.proto`` of k8s.io/api/core/v1,
+k8s.io/api/resource/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1, pkg/runtime and pkg/api/resource.
 """
 
 from __future__ import annotations
@@ -82,8 +82,29 @@ _TABLES: Mapping[str, Mapping[str, tuple[int, str]]] = {
         "startTime": (7, "Time"),
     },
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
+    "ResourcePool": {"name": (1, "string")},
+    "Device": {"name": (1, "string")},
+    "ResourceSliceSpec": {
+        "driver": (1, "string"),
+        "pool": (2, "ResourcePool"),
+        "nodeName": (3, "string"),
+        "devices": (6, "*Device"),
+    },
+    "ResourceSlice": {"metadata": (1, "ObjectMeta"), "spec": (2, "ResourceSliceSpec")},
+    "DeviceRequestAllocationResult": {
+        "driver": (2, "string"),
+        "pool": (3, "string"),
+        "device": (4, "string"),
+        "adminAccess": (5, "bool"),
+    },
+    "DeviceAllocationResult": {"results": (1, "*DeviceRequestAllocationResult")},
+    "AllocationResult": {"devices": (1, "DeviceAllocationResult")},
+    "ResourceClaimStatus": {"allocation": (1, "AllocationResult")},
+    "ResourceClaim": {"metadata": (1, "ObjectMeta"), "status": (3, "ResourceClaimStatus")},
     "NodeList": {"metadata": (1, "ListMeta"), "items": (2, "*Node")},
     "PodList": {"metadata": (1, "ListMeta"), "items": (2, "*Pod")},
+    "ResourceSliceList": {"metadata": (1, "ListMeta"), "items": (2, "*ResourceSlice")},
+    "ResourceClaimList": {"metadata": (1, "ListMeta"), "items": (2, "*ResourceClaim")},
 }
 # A field called `continue` could not be read as an attribute, so Python's names differ there from Kubernetes'.
 _RENAMED = {"continue": "token"}
@@ -138,7 +159,7 @@ class MessageCodec:
     """Objects of one kind as protobuf messages; see :class:`kube.codecs.Codec`.
 
     Args:
-        kind: ``Node`` or ``Pod``.
+        kind: ``Node``, ``Pod``, ``ResourceSlice`` or ``ResourceClaim``.
     """
 
     list_type = watch_type = PROTOBUF

@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.cluster import health_endpoints, places
+from cli import look
+from cli.cluster import Cluster, health_endpoints
 from fleet.amounts import Amounts
 from fleet.live import Live
 from fleet.summary import summary
@@ -22,12 +24,18 @@ from kube import Client, load_kubeconfig
 from kube.media import PROTOBUF
 from kube.messages import MessageCodec
 from kube.watch import Events, Synced, follow
-from tests.integration.conftest import NODES, PODS, Plane, Pools, pod
+from provider.runtimes.base import Observed, Recorded
+from provider.runtimes.kwok.runtime import KwokRuntime
+from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, wanted
 from tests.support import processes
-from tests.support.api import Object
+from tests.support.api import Api, Object
 from tests.support.project import ROOT
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
+RESOURCE = "/apis/resource.k8s.io/v1"
+SLICES, CLASSES = f"{RESOURCE}/resourceslices", f"{RESOURCE}/deviceclasses"
+CLAIMS = f"{RESOURCE}/namespaces/default/resourceclaims"
 Create = Callable[[str, Object], Object]
 
 
@@ -48,12 +56,12 @@ async def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> No
 
 @asynccontextmanager
 async def looking(plane: Plane) -> AsyncIterator[Live]:
-    connection = load_kubeconfig(plane.observed.kubeconfig)
-    async with (
-        Client(connection) as client,
-        Live(client, places(), health_endpoints(plane.directory / "kwok.yaml")) as live,
-    ):
+    async with look.live(at(plane.observed)) as live:
         yield live
+
+
+def at(observed: Observed) -> Cluster:
+    return Cluster("test", Path(observed.kubeconfig), None, health_endpoints(Path(observed.directory) / "kwok.yaml"))
 
 
 async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workloads: Create) -> None:
@@ -134,6 +142,41 @@ async def test_the_fleet_is_counted_as_pods_and_nodes_come_and_go(
         assert summary(live).to_plain()["byProduct"]["TEST-GPU"]["allocatable"]["gpus"] == 8
 
 
+async def test_gpus_that_claims_have_are_counted(plane: Plane, pools: Pools, workloads: Create) -> None:
+    devices = {"driver": "gpu.nvidia.com", "count": 8, "attributes": {"type": {"string": "gpu"}}}
+    inputs = pools.inputs(2, resourceSlices=devices, capacity={"cpu": "4", "memory": "16Gi", "pods": "110"})
+    pool = inputs["name"]
+    async with looking(plane) as live:
+        before = live.fleet.total.allocatable.gpus
+        recorded = await pools.create(inputs)
+        await until(lambda: live.fleet.total.allocatable.gpus == before + 16, "published GPUs are seen")
+        own = 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].uuid != ""'
+        workloads(CLASSES, {"metadata": {"name": pool}, "spec": {"selectors": [{"cel": {"expression": own}}]}})
+        request = {"name": "gpus", "exactly": {"deviceClassName": pool, "count": 3}}
+        workloads(CLAIMS, {"metadata": {"name": pool}, "spec": {"devices": {"requests": [request]}}})
+        body = pod(pool, pool)
+        body["spec"]["resourceClaims"] = [{"name": "gpus", "resourceClaimName": pool}]
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpus"}]
+        workloads(PODS, body)
+
+        def taken() -> list[int]:
+            return sorted(live.fleet.taken(f"{pool}-{ordinal}").gpus for ordinal in range(2))
+
+        await until(lambda: taken() == [0, 3], "claimed GPUs are seen")
+        assert summary(live).to_plain()["allocated"]["gpus"] >= 3
+        async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+            for path, kind in ((SLICES, "ResourceSlice"), (CLAIMS, "ResourceClaim")):
+                raw = await client.request("GET", path, accept=PROTOBUF, decode=MessageCodec(kind).listed)
+                messages = {message.metadata.name: message for message in raw.items}
+                for each in plane.api.list(path):
+                    agrees(messages[each["metadata"]["name"]], each)
+        plane.api.delete(f"{PODS}/{pool}?gracePeriodSeconds=0")
+        plane.api.delete(f"{CLAIMS}/{pool}")
+        await until(lambda: taken() == [0, 0], "GPUs are given back")
+        await pools.delete(recorded)
+        await until(lambda: live.fleet.total.allocatable.gpus == before, "GPUs go with their nodes")
+
+
 async def test_a_lost_api_server_is_told_and_nothing_is_missed(plane: Plane, pools: Pools) -> None:
     async with looking(plane) as live:
         await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "all components are well")
@@ -149,6 +192,31 @@ async def test_a_lost_api_server_is_told_and_nothing_is_missed(plane: Plane, poo
         await until(lambda: live.lost is None, "its return is told")
         await until(lambda: f"{inputs['name']}-1" in live.fleet.nodes, "what came meanwhile is seen")
         await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "all components are well again")
+
+
+async def test_a_cluster_that_is_made_anew_is_found_and_the_old_one_forgotten(tmp_path: Path) -> None:
+    runtime, asked = KwokRuntime(), wanted(tmp_path)
+    try:
+        first = await runtime.create(asked, Said(), asyncio.Event())
+        async with look.live(at(first)) as live:
+            make_node(first, "old")
+            await until(lambda: "old" in live.fleet.nodes, "a node comes")
+            await runtime.delete(Recorded.of(asked, first), Said())
+            await until(lambda: live.lost is not None, "the loss is told")
+            assert "old" in live.fleet.nodes
+            second = await runtime.create(asked, Said(), asyncio.Event())
+            make_node(second, "new")
+            await until(lambda: live.lost is None and set(live.fleet.nodes) == {"new"}, "the other cluster is seen")
+            await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "its components are")
+            await runtime.delete(Recorded.of(asked, second), Said())
+    finally:
+        processes.kill(pid for pids in processes.components(tmp_path).values() for pid in pids)
+
+
+def make_node(observed: Observed, name: str) -> None:
+    api = Api(Path(observed.kubeconfig))
+    api.create(NODES, {"metadata": {"name": name}})
+    api.close()
 
 
 def kumulus(plane: Plane, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -15,9 +15,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from cli import cluster
+from cli import cluster, look
 from console.terminal import Terminal
-from fleet.live import Live
 from tests.support.browser import chromium, until
 from tests.support.project import ROOT
 
@@ -52,7 +51,7 @@ async def _terminal(stack: str) -> str:
     parser = argparse.ArgumentParser()
     cluster.add_arguments(parser)
     found = cluster.named(parser.parse_args(["-s", stack]))
-    async with cluster.client(found) as client, Live(client, cluster.places(), found.endpoints) as live:
+    async with look.live(found) as live:
         app = Terminal(found.name, live)
         async with app.run_test(size=(132, 34)) as pilot:
             await pilot.pause(12)

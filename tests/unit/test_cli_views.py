@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli import look, project
 from cli.cluster import health_endpoints
 from tests.unit.toolchain_sample import ROOT
 
@@ -82,6 +83,37 @@ def test_health_checks_are_found_in_what_kwokctl_saved(tmp_path: Path) -> None:
         "kube-scheduler": "https://127.0.0.1:7001/healthz",
         "kwok-controller": "http://127.0.0.1:7002/healthz",
     }
+
+
+def test_racks_and_blocks_are_known_by_the_keys_of_the_stacks_own_topology_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "ROOT", tmp_path)
+    presets = look.places("mine")
+    assert presets.racks[0] == "topology.kumulus.io/rack"
+    file = tmp_path / "stacks" / "Pulumi.mine.yaml"
+    file.parent.mkdir()
+    file.write_text(OWN_KEYS)
+    own = look.places("mine")
+    assert (own.racks[0], own.blocks[0]) == ("example.com/rack", "example.com/row")
+    assert set(own.racks) - set(presets.racks) == {"example.com/rack"}
+    # Mistakes in the file are told by what reads it to make a cluster of it.
+    for text in ("config: [", "config: {kumulus:cluster: {nodeGroups: [5, {topology: {nodesPerRack: x}}]}}", "- 1"):
+        file.write_text(text)
+        assert look.places("mine") == presets
+
+
+OWN_KEYS = """\
+config:
+  kumulus:cluster:
+    nodeGroups:
+      - {name: cpu}
+      - name: h100
+        topology:
+          nodesPerRack: 4
+          racksPerBlock: 2
+          labels: {rack: example.com/rack, block: example.com/row}
+"""
 
 
 @pytest.mark.parametrize("port", ["0", "70000", "http"])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.amounts import NOTHING, Amounts
+from fleet.devices import Claim, Place, Published
 from fleet.model import Fleet, Group
 from fleet.node import Node
 from fleet.pod import Pod
@@ -47,6 +48,25 @@ PODS = st.tuples(
         st.sampled_from(["", "n0", "n1", "n2"]),
         st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
         st.integers(0, 8),
+    ),
+)
+
+
+SLICES = st.tuples(
+    st.sampled_from(["s0", "s1", "s2"]),
+    st.none()
+    | st.builds(
+        lambda node, pool, gpus: Published(node, Place("gpu.nvidia.com", pool), gpus),
+        st.sampled_from(["n0", "n1", "n2", ""]),
+        st.sampled_from(["p0", "p1", "p2"]),
+        st.integers(0, 9),
+    ),
+)
+CLAIMS = st.tuples(
+    st.sampled_from(["default/a", "default/b"]),
+    st.none()
+    | st.lists(st.sampled_from(["p0", "p1", "p2"]), max_size=3).map(
+        lambda pools: Claim(tuple(Place("gpu.nvidia.com", pool) for pool in pools))
     ),
 )
 
@@ -93,6 +113,36 @@ def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[
         assert fleet.on(node) == [fleet.pods[key] for key in sorted(fleet.pods) if fleet.pods[key].node == node]
 
 
+@given(st.lists(st.one_of(SLICES.map(lambda e: ("slice", e)), CLAIMS.map(lambda e: ("claim", e))), max_size=30))
+def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
+    events: list[tuple[str, tuple[str, object]]],
+) -> None:
+    fleet = Fleet()
+    slices: dict[str, Published] = {}
+    claims: dict[str, Claim] = {}
+    for name in ("n0", "n1", "n2"):
+        fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
+    for kind, (key, item) in events:
+        (fleet.set_slice if kind == "slice" else fleet.set_claim)(key, item)  # type: ignore[operator]
+        known: dict[str, object] = slices if kind == "slice" else claims  # type: ignore[assignment]
+        known.pop(key, None)
+        if item is not None:
+            known[key] = item
+    # A pool of devices is one node's.
+    owners = {
+        place: {s.node for s in slices.values() if s.place == place} for place in {s.place for s in slices.values()}
+    }
+    if any(len(nodes) > 1 for nodes in owners.values()):
+        return
+    for name in ("n0", "n1", "n2"):
+        gpus = sum(s.gpus for s in slices.values() if s.node == name)
+        assert fleet.nodes[name].allocatable.gpus == max(2, gpus)
+        mine = {s.place for s in slices.values() if s.node == name}
+        assert fleet.taken(name).gpus == sum(place in mine for claim in claims.values() for place in claim.gpus)
+    assert fleet.total.allocatable.gpus == sum(node.allocatable.gpus for node in fleet.nodes.values())
+    assert fleet.total.taken.gpus == sum(fleet.taken(name).gpus for name in fleet.nodes)
+
+
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
     fleet = Fleet()
     fleet.set_node("n0", NODE)
@@ -105,6 +155,19 @@ def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
     fleet.touched.clear()
     fleet.set_pod("default/p", bound("n0"))
     assert fleet.touched == set()
+
+
+def test_a_fleet_that_is_cleared_is_as_a_new_one_and_what_went_is_noted() -> None:
+    fleet = Fleet()
+    fleet.set_node("n0", NODE)
+    fleet.set_pod("default/p", bound("n0"))
+    fleet.set_pod("default/waits", POD)
+    fleet.touched.clear()
+    fleet.clear()
+    assert (fleet.nodes, fleet.pods, fleet.by_zone, fleet.by_product) == ({}, {}, {}, {})
+    assert counts(fleet.total) == counts(Group())
+    assert (+fleet.phases, fleet.waiting, +fleet.reasons, fleet.on("n0")) == (Counter(), 0, Counter(), [])
+    assert fleet.touched == {"n0"}
 
 
 def test_a_pod_may_come_before_its_node() -> None:

@@ -1,0 +1,130 @@
+"""GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims have of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spec.devices import extended_resource
+from spec.totals import is_gpu
+
+
+class Place(NamedTuple):
+    """A pool of devices: a driver's, under a name of its own."""
+
+    driver: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a ResourceSlice says.
+
+    Attributes:
+        node: whose devices they are; empty where they are not one node's, which no view shows.
+        place: the pool they belong to.
+        gpus: how many there are; 0 of a driver whose devices are something else.
+    """
+
+    node: str
+    place: Place
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a ResourceClaim has got.
+
+    Attributes:
+        gpus: the pools that its GPUs are of, each as often as it has one of them.
+    """
+
+    gpus: tuple[Place, ...]
+
+
+def published_from(message: Any) -> Published:
+    """Read a ResourceSlice.
+
+    Args:
+        message: ``ResourceSlice`` of :mod:`kube.messages`.
+    """
+    spec = message.spec
+    return Published(
+        spec.nodeName, Place(spec.driver, spec.pool.name), len(spec.devices) if _are_gpus(spec.driver) else 0
+    )
+
+
+def claim_from(message: Any) -> Claim:
+    """Read a ResourceClaim.
+
+    Args:
+        message: ``ResourceClaim`` of :mod:`kube.messages`.
+    """
+    results = message.status.allocation.devices.results
+    # Who looks after a device by adminAccess takes it from nobody.
+    return Claim(tuple(Place(r.driver, r.pool) for r in results if _are_gpus(r.driver) and not r.adminAccess))
+
+
+def _are_gpus(driver: str) -> bool:
+    return is_gpu(extended_resource(driver))
+
+
+class Devices:
+    """Slices and claims, and what they come to for each node; an event costs what the slice or the claim itself has."""
+
+    def __init__(self) -> None:
+        self._slices: dict[str, Published] = {}
+        self._claims: dict[str, Claim] = {}
+        self._published: Counter[str] = Counter()
+        self._places: dict[str, Counter[Place]] = {}
+        self._nodes: dict[Place, str] = {}
+        self._allocated: Counter[Place] = Counter()
+
+    def published(self, node: str) -> int:
+        """How many GPUs a node publishes."""
+        return self._published[node]
+
+    def claimed(self, node: str) -> int:
+        """How many of them claims have."""
+        return sum(self._allocated[place] for place in self._places.get(node, ()))
+
+    def set_slice(self, key: str, found: Published | None) -> set[str]:
+        """A slice is now so, None: it is gone; returns the nodes that it concerns."""
+        old = self._slices.pop(key, None)
+        if found is not None:
+            self._slices[key] = found
+        if old == found:
+            return set()
+        for each, sign in ((old, -1), (found, 1)):
+            if each is not None and each.node:
+                self._count(each, sign)
+        return {each.node for each in (old, found) if each is not None and each.node}
+
+    def _count(self, found: Published, sign: int) -> None:
+        self._published[found.node] += sign * found.gpus
+        places = self._places.setdefault(found.node, Counter())
+        places[found.place] += sign
+        if sign > 0:
+            self._nodes[found.place] = found.node
+        elif not places[found.place]:
+            del places[found.place]
+            if self._nodes.get(found.place) == found.node:
+                del self._nodes[found.place]
+
+    def set_claim(self, key: str, found: Claim | None) -> set[str]:
+        """A claim is now so, None: it is gone; returns the nodes that it concerns."""
+        old = self._claims.pop(key, None)
+        if found is not None:
+            self._claims[key] = found
+        if old == found:
+            return set()
+        for each, sign in ((old, -1), (found, 1)):
+            for place in each.gpus if each is not None else ():
+                self._allocated[place] += sign
+        places = {place for each in (old, found) if each is not None for place in each.gpus}
+        return {self._nodes[place] for place in places if place in self._nodes}
+
+    def keys(self) -> tuple[list[str], list[str]]:
+        """The slices and the claims that there are."""
+        return list(self._slices), list(self._claims)
