@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import time
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import jq
@@ -28,17 +29,30 @@ def stage(effects: PodEffects, name: str = "kumulus-fault-x") -> dict[str, Any]:
 
 
 def waits(effects: PodEffects, pods: list[dict[str, Any]], name: str = "kumulus-fault-x") -> list[float]:
-    """How long each pod is left in peace, in seconds from now."""
+    """How long each pod is left in peace, in seconds from the moment at which it is asked."""
     program = jq.compile(stage(effects, name)["delay"]["durationFrom"]["jq"]["expression"])
     return [seconds(program.input_value(each).first()) for each in pods]
+
+
+def due(effects: PodEffects) -> tuple[list[float], list[float]]:
+    """When the fault comes to each of 10,000 pods, in seconds after its start: not before, and not after."""
+    program = jq.compile(stage(effects)["delay"]["durationFrom"]["jq"]["expression"])
+    start = int(time.time())
+    earliest, latest = [], []
+    for uid in UIDS:
+        asked = time.time()
+        wait = seconds(program.input_value(running(uid, start)).first())
+        earliest.append(asked + wait - start)
+        latest.append(time.time() + wait - start)
+    return earliest, latest
 
 
 def seconds(written: str) -> float:
     return float(written.removesuffix("ms")) / 1000 if written.endswith("ms") else float(written.removesuffix("s"))
 
 
-def running(uid: str, ago: float = 0.0, **status: Any) -> dict[str, Any]:
-    began = (datetime.now(UTC) - timedelta(seconds=ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+def running(uid: str, since: float = 0.0, **status: Any) -> dict[str, Any]:
+    began = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     container = {"state": {"running": {"startedAt": began}}, **status}
     return {"metadata": {"uid": uid}, "status": {"phase": "Running", "containerStatuses": [container]}}
 
@@ -54,27 +68,33 @@ def test_the_share_of_the_pods_that_are_hit_is_as_said(percent: float) -> None:
 
 
 def test_a_fault_comes_after_its_delay_and_up_to_the_jitter_later() -> None:
-    found = waits(PodEffects("fail", delay=600, jitter=300), [running(uid) for uid in UIDS])
-    # A start is told in whole seconds.
-    assert 598 < min(found) < 602
-    assert 898 < max(found) < 901
-    mean = sum(found) / COUNT
-    assert abs(mean - 749.5) < 1 + 5 * 300 / math.sqrt(12 * COUNT)
+    earliest, latest = due(PodEffects("fail", delay=6000, jitter=3000))
+    assert min(latest) >= 6000
+    assert max(earliest) <= 9000
+    # All of the jitter is used, evenly: five standard errors of the mean.
+    assert min(earliest) < 6010
+    assert max(latest) > 8990
+    error = 5 * 3000 / math.sqrt(12 * COUNT)
+    assert sum(earliest) / COUNT - error < 7500 < sum(latest) / COUNT + error
 
 
 def test_when_it_comes_has_nothing_to_do_with_whether_it_comes() -> None:
-    pods = [running(uid) for uid in UIDS]
     (match,) = stage(PodEffects("stuck", percent=20))["selector"]["matchExpressions"][1:]
     program = jq.compile(match["key"])
-    hit = [each for each in pods if program.input_value(each).first() in match["values"]]
-    found = waits(PodEffects("fail", jitter=300), hit)
-    assert abs(sum(found) / len(found) - 149.5) < 1 + 5 * 300 / math.sqrt(12 * len(found))
+    found = [
+        when
+        for uid, when in zip(UIDS, due(PodEffects("fail", jitter=3000))[0], strict=True)
+        if program.input_value(running(uid)).first() in match["values"]
+    ]
+    assert abs(sum(found) / len(found) - 1500) < 20 + 5 * 3000 / math.sqrt(12 * len(found))
 
 
 def test_time_that_has_gone_by_is_not_waited_for_again() -> None:
-    late, due = waits(PodEffects("fail", delay=60), [running(UIDS[0], ago=20), running(UIDS[0], ago=90)])
-    assert 38 < late <= 41
-    assert due == 0
+    now = time.time()
+    pods = [running(UIDS[0], now - 2000), running(UIDS[0], now - 9000)]
+    late, overdue = waits(PodEffects("fail", delay=6000), pods)
+    assert 3000 < late < 4001
+    assert overdue == 0
 
 
 @pytest.mark.parametrize(("restarts", "wait"), [(1, 10), (2, 20), (3, 40), (6, 300), (9, 300)])
