@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lives.states import CONDITION
+from spec import real_nodes
 from spec.base_stages import node_stages_above, pod_stage_above
 from spec.kwok_charts import KwokCharts
-from spec.pools import CLUSTER_LABEL, POOL_LABEL
+from spec.pools import CLUSTER_LABEL
 from spec.shards import SHARD_LABEL, lease_seconds, pod_range, selector
 
 NAMESPACE = "kube-system"
@@ -98,7 +99,7 @@ class Controllers:
         return {
             "serviceAccountName": NAME,
             **({"imagePullSecrets": secrets} if secrets else {}),
-            "affinity": _real_nodes(),
+            "affinity": real_nodes.affinity(),
             "tolerations": [
                 {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
                 for role in ("control-plane", "master")
@@ -144,16 +145,6 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
     """
     found = [*node_stages_above(), *([pod_stage_above(CONDITION)] if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
-
-
-def _real_nodes() -> dict[str, Any]:
-    """Not on nodes that would only emulate it."""
-    terms = [
-        {"key": POOL_LABEL, "operator": "DoesNotExist"},
-        {"key": "type", "operator": "NotIn", "values": ["kwok"]},
-    ]
-    required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def _healthy(after: int, every: int, failures: int) -> dict[str, Any]:

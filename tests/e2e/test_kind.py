@@ -26,6 +26,7 @@ pytestmark = pytest.mark.e2e
 NAME = f"kumulus-test-{os.getpid()}"
 CONTROL_PLANE = f"{NAME}-control-plane"
 FLEET = "type=kwok"
+SYSTEM = "/api/v1/namespaces/kube-system"
 POOLS = 6
 JOB = {
     "apiVersion": "batch/v1",
@@ -108,6 +109,9 @@ def test_up_makes_a_cluster_whose_add_on_runs_beside_an_emulated_fleet(stack: St
     assert len(stack.ready(30)) == 30
     api = stack.project.api(NAME)
     assert [node["metadata"]["name"] for node in api.list(NODES, labelSelector="type!=kwok")] == [CONTROL_PLANE]
+    # What runs a node is for the real one.
+    kept = {pod["spec"].get("nodeName", CONTROL_PLANE) for pod in api.list(f"{SYSTEM}/pods")}
+    assert kept == {CONTROL_PLANE}
     [pod] = api.list("/api/v1/namespaces/web/pods")
     assert (is_running(pod), pod["spec"]["nodeName"]) == (True, CONTROL_PLANE)
     assert stack.answers() == pod["metadata"]["name"]

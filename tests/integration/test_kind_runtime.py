@@ -125,7 +125,11 @@ async def test_the_cluster_is_whole_and_its_kubeconfig_is_private(plane: Plane) 
     assert [stat.S_IMODE(path.stat().st_mode) for path in (kubeconfig, kubeconfig.parent)] == [0o600, 0o700]
     async with apiserver.client(kubeconfig) as client:
         (node,) = (await client.get("/api/v1/nodes"))["items"]
+        daemon_sets = (await client.get("/apis/apps/v1/namespaces/kube-system/daemonsets"))["items"]
     assert is_ready(node)
+    # Emulated nodes are passed over: by the one of the pod network, and by kubeadm's.
+    passing_over = {each["metadata"]["name"]: json.dumps(each["spec"]["template"]["spec"]) for each in daemon_sets}
+    assert {name for name, pods in passing_over.items() if '"values": ["kwok"]' in pods} == {"cnisync", "kube-proxy"}
     # Room for a fleet: the address range of a node is one of 16,384.
     assert node["spec"]["podCIDR"].startswith("100.64.")
 

@@ -31,6 +31,7 @@ from tests.support.standin import StandIn
 
 CONFIG = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
 ME = "this stack"
+DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 
 @dataclass
@@ -57,6 +58,8 @@ class Bench:
     ready: bool = True
     answers: bool = True
     starting: int = 0
+    daemon_sets: list[dict[str, Any]] = field(default_factory=list)
+    patches: dict[str, dict[str, Any]] = field(default_factory=dict)
     said: Said = field(default_factory=Said)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -69,6 +72,10 @@ class Bench:
         if request.path == "/api/v1/nodes":
             condition = {"type": "Ready", "status": str(self.ready), "message": "cni plugin not initialized"}
             return web.json_response({"items": [{"metadata": {"name": "n"}, "status": {"conditions": [condition]}}]})
+        if request.path == DAEMON_SETS:
+            return web.json_response({"items": self.daemon_sets})
+        if request.method == "PATCH":
+            self.patches[request.path.removeprefix(f"{DAEMON_SETS}/")] = await request.json()
         return web.json_response({"metadata": {"uid": self.uid}})
 
     def wanted(self, owner: str = ME, version: str = "", **options: Any) -> Wanted:
@@ -242,6 +249,21 @@ async def test_what_kind_says_becomes_a_line_with_a_remedy_and_nothing_is_left(
     assert said.startswith(told)
     assert len(said) < 700
     assert bench.left() == []
+
+
+@pytest.mark.parametrize("networking", [{}, {"disableDefaultCNI": True}])
+async def test_daemon_sets_of_a_new_cluster_pass_over_emulated_nodes(bench: Bench, networking: dict[str, Any]) -> None:
+    def daemon_set(name: str, **pod: Any) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "spec": {"template": {"spec": pod}}}
+
+    chosen = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    bench.daemon_sets = [daemon_set("kube-proxy"), daemon_set("network", affinity=chosen)]
+    await bench.create(kindConfig={**CONFIG, "networking": networking})
+    (pod,) = [patch["spec"]["template"]["spec"] for name, patch in bench.patches.items() if name == "kube-proxy"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {"key": "type", "operator": "NotIn", "values": ["kwok"]} in term["matchExpressions"]
+    # One that chooses its nodes itself is left as it is.
+    assert bench.patches.keys() == {"kube-proxy"}
 
 
 async def test_nodes_that_do_not_become_ready_are_told_with_their_reason(bench: Bench) -> None:

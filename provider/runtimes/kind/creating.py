@@ -17,7 +17,7 @@ from provider.engine import Reporter
 from provider.errors import ProviderError
 from provider.runtimes import apiserver, directories
 from provider.runtimes.base import Wanted
-from provider.runtimes.kind import commands, failures
+from provider.runtimes.kind import commands, daemons, failures
 from provider.runtimes.kind.containers import Engine
 from provider.runtimes.kind.place import KindPlace
 from spec.durations import seconds
@@ -112,9 +112,10 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
     deadline = time.monotonic() + wait
     try:
         identity = await apiserver.identity(place.kubeconfig, patience=max(wait, 5.0))
-        if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
-            return identity
         async with apiserver.client(place.kubeconfig, patience=max(wait, 5.0)) as client:
+            await daemons.keep_to_real_nodes(client)
+            if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
+                return identity
             while waiting := _waiting((await client.get(_NODES))["items"]):
                 if stop.is_set():
                     raise ProviderError(f"cancelled while cluster {place.name} was starting; nothing of it is left")
