@@ -183,10 +183,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             f"{self._name}-kubernetes",
             kubeconfig=self.cluster.kubeconfig,
             cluster_identifier=self.cluster.identity,
-            # A stopped cluster keeps its objects in the state; without this, a refresh fails on it.
-            skip_update_unreachable=True,
-            # Half of the provider's own, so that every command ends within a minute where a server is silent.
-            kube_client_settings={"timeout": 15} if self.cluster.outlives_stack else None,
+            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
+            # refresh fails on it. One that is not ours to bring back has failed already, and what is skipped is still
+            # compared, for which a silent server is asked again for each custom resource.
+            skip_update_unreachable=not self.cluster.outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
         )
 
@@ -283,6 +284,9 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
+# Half of the provider's own: it asks a server two things when it starts, one after the other, and every command is to
+# end within a minute where that is silent. Watches that this ends are begun again.
+_REQUEST_S = 15
 _CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}
 
 

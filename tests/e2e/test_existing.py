@@ -218,12 +218,9 @@ def test_a_stacks_tenants_come_with_the_permissions_of_the_docs_alone_and_go_wit
     shared.write()
 
 
-@pytest.mark.parametrize("command", ["preview", "destroy --yes --skip-preview"])
+@pytest.mark.parametrize("command", ["preview", "up --refresh --yes --skip-preview", "destroy --yes --skip-preview"])
 def test_a_cluster_that_does_not_answer_ends_each_command_soon(shared: Shared, command: str) -> None:
-    """One that accepts connections and is silent: worse than one that is gone.
-
-    A refresh of it takes Pulumi's Kubernetes provider a minute (docs/existing.md), which is not waited for here.
-    """
+    """One that accepts connections and is silent: worse than one that is gone."""
     before = shared.project.state("shared")["resources"]
     (server,) = shared.plane.processes()["kube-apiserver"]
     os.kill(server, signal.SIGSTOP)

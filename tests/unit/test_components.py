@@ -303,6 +303,15 @@ def test_an_addons_provider_is_bound_to_the_cluster_by_its_identity() -> None:
     assert program.only(RELEASE).provider.startswith(f"{PROVIDER}::{provider.name}")
 
 
+@pytest.mark.parametrize(("runtime", "skips"), [("kwok", True), ("kind", True), ("existing", False)])
+def test_a_silent_server_does_not_hold_up_a_command_for_a_minute(runtime: str, skips: bool) -> None:
+    provider = run(emulated(spec(runtime=runtime, clusterAddons=[ADDON]))).only(PROVIDER)
+    # What its start asks one after the other.
+    assert 2 * json.loads(provider.inputs["kubeClientSettings"])["timeout"] <= 30
+    # What is skipped is compared all the same, ten seconds for each custom resource (docs/existing.md).
+    assert (provider.inputs["skipUpdateUnreachable"] == "true") is skips
+
+
 def test_addons_wait_for_the_system_pool_and_for_each_other() -> None:
     addons = [{**ADDON, "name": "second", "dependsOn": ["first"]}, {**ADDON, "name": "first"}]
     releases = run(emulated(spec(clusterAddons=addons))).of_type(RELEASE)
