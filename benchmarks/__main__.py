@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 
-from benchmarks import console, creation, engine, faults, others, sizes
+from benchmarks import console, creation, engine, faults, kind_fleet, others, sizes
 from benchmarks.report import Row, write
 from provider.garbage import look_rarely
 
@@ -26,6 +26,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "faults": faults.applied,
     "fault-previews": faults.previewed,
     "console": console.views,
+    "kind": kind_fleet.large_kind,
 }
 
 
@@ -36,7 +37,9 @@ async def measure(names: list[str]) -> list[Row]:
         print(f"{name} …", file=sys.stderr, flush=True)
         load = psutil.getloadavg()[0]
         found = await SCENARIOS[name]()
-        write(name, found, load, SCENARIOS)
+        # What cannot be measured on this machine stays as it was published.
+        if found:
+            write(name, found, load, SCENARIOS)
         for row in found:
             mark = {True: "reached", False: "MISSED", None: ""}[row.passed]
             print(f"{row.what}: {row.reached}" + (f"; must: {row.must}: {mark}" if row.must else ""), flush=True)
