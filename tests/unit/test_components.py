@@ -185,10 +185,11 @@ def test_a_cluster_of_another_runtime_is_the_same_resource_and_so_replaced() -> 
         assert run(emulated(spec(runtime=runtime))).only(token).formerly >= set(tokens.values()) - {token}
 
 
-def test_on_real_nodes_observability_is_a_chart_and_no_option_of_the_cluster() -> None:
-    program = run(emulated(spec(runtime="kind", observability={})))
+@pytest.mark.parametrize("runtime", ["kind", "existing"])
+def test_on_real_nodes_observability_is_a_chart_and_no_option_of_the_cluster(runtime: str) -> None:
+    program = run(emulated(spec(runtime=runtime, observability={})))
     assert program.of_type(RELEASE)["dev-observability-release"].inputs["chart"] == "kube-prometheus-stack"
-    assert program.only(CLUSTER).inputs["options"] == {}
+    assert "observability" not in program.only(CLUSTER).inputs["options"]
 
 
 def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
