@@ -161,6 +161,20 @@ def test_what_the_dashboards_show_is_what_there_is(seen: Seen) -> None:
     assert prometheus.values('count(kube_node_annotations{annotation_kumulus_io_faults="xid79"})') == [1]
     busy = prometheus.values('DCGM_FI_DEV_GPU_UTIL{gpu="0",node="a100-z1-0"}')
     assert set(map(round, busy)) <= {0, 90}
+    assert set(prometheus.values('DCGM_FI_DEV_XID_ERRORS{gpu!="",node="a100-z1-0"}')) == {79}
+    assert set(prometheus.values('DCGM_FI_DEV_XID_ERRORS{gpu!="",node!="a100-z1-0"}')) == {0}
+    # 70 % of a GPU's 81,920 MiB where a pod has it.
+    memory = set(map(round, prometheus.values('DCGM_FI_DEV_FB_USED{gpu!=""}')))
+    assert 57344 in memory
+    assert memory <= {0, 57344}
+    assert all(20 < each < 90 for each in prometheus.values('DCGM_FI_DEV_GPU_TEMP{gpu!=""}'))
+
+
+def test_every_choice_above_a_dashboard_has_values(seen: Seen) -> None:
+    choices = {(variable.metric, variable.name) for board in DASHBOARDS for variable in board.variables}
+    assert choices
+    for metric, label in choices:
+        assert seen.prometheus.values(f'count by ({label}) ({metric}{{{label}!=""}})') != [], (metric, label)
 
 
 def test_every_target_answers_and_every_rule_can_be_evaluated(seen: Seen) -> None:
@@ -194,8 +208,12 @@ def test_kubectl_top_works(seen: Seen) -> None:
 
 
 def test_everything_listens_on_this_machine_alone(seen: Seen) -> None:
-    pids = [pid for found in seen.project.processes().values() for pid in found]
-    assert {address for address, _ in processes.listening(pids)} == {"127.0.0.1"}
+    components = seen.project.processes()
+    addresses = {name: {address for address, _ in processes.listening(pids)} for name, pids in components.items()}
+    assert addresses.keys() > OURS
+    assert set().union(*addresses.values()) == {"127.0.0.1"}
+    assert all(addresses.values())
+    assert {address for address, _ in processes.listening(processes.helpers(seen.project.home))} <= {"127.0.0.1"}
 
 
 def test_a_prometheus_that_died_is_started_again_with_its_samples(seen: Seen) -> None:
