@@ -188,6 +188,13 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
     await faults.begin(fault, said, preview=True)
     assert "2 running pods on them" in said.messages[0]
     await faults.begin(fault)
+    # At once: Kubernetes' garbage collector would come to them a minute later.
+    reclaimed = [
+        each["status"]["phase"]
+        for each in plane.api.list(PODS, labelSelector=f"test={name}")
+        if each["spec"].get("nodeName") in (f"{name}-0", f"{name}-2")
+    ]
+    assert set(reclaimed) <= {"Failed"}
     assert set(pools.nodes(inputs)) == {f"{name}-1"}
     assert await pools.drift(inputs) == {}
     assert await pools.update(inputs, inputs) == inputs
