@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,14 +139,27 @@ class Run:
                 break
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
             results.tests.append(test_of(experiment, outcome, self.id, number))
-            self.directory.write(report)
+            self._write(report)
             if outcome.partial:
                 error = outcome.ended
                 break
         results.error = error
         results.status = status_of(results.tests, experiment.repetitions)
-        self.directory.write(report)
+        self._write(report)
         self._options.on_report(report, self.directory.path)
+
+    def _write(self, report: Report) -> None:
+        """Write the report; where that is not possible, hand it on as it is, so that what was measured can be shown.
+
+        Raises:
+            LabError: it cannot be written; what was written before is still there.
+        """
+        try:
+            self.directory.write(report)
+        except LabError:
+            with suppress(LabError):
+                self._options.on_report(report, self.directory.path)
+            raise
 
     async def _clean(self) -> None:
         while self._cleaning:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,6 @@ from tests.support import processes
 from tests.support.faultproxy import FaultProxy
 
 pytestmark = pytest.mark.integration
-ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = {"cpu": "1", "nvidia.com/gpu": "8"}
 
 
@@ -238,35 +235,4 @@ async def test_what_the_api_server_refuses_is_told_in_its_words(lab: Lab) -> Non
     assert "Pod work-1 is refused: " in report.results.error
     assert "no-such-class" in report.results.error
     assert report.results.status == "partial"
-    assert lab.left() == []
-
-
-def command(lab: Lab, *arguments: str) -> subprocess.Popen[str]:
-    """The command on a workload that never ends by itself."""
-    file = lab.directory / "endless.yaml"
-    work = lab.workload(arrival={"after": "5m"})
-    file.write_text(yaml.safe_dump({"name": "endless", "workloads": [work]}))
-    kubeconfig = ["--kubeconfig", lab.plane.observed.kubeconfig, "--results", str(lab.directory / "results")]
-    line = [str(ROOT / "kumulus"), "experiment", "run", str(file), *kubeconfig, *arguments]
-    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-
-
-async def test_ctrl_c_ends_the_command_with_a_partial_report(lab: Lab) -> None:
-    process = command(lab)
-    path = "/api/v1/namespaces"
-    selector = {"labelSelector": "kumulus.io/experiment=endless"}
-    await asyncio.to_thread(lab.plane.api.until, path, bool, 60, **selector)
-    process.send_signal(signal.SIGINT)
-    out, err = await asyncio.to_thread(process.communicate, timeout=60)
-    assert process.returncode == 1, err
-    assert "endless: partial; interrupted" in out
-    assert "ending: the partial report is written" in err
-    (directory,) = (lab.directory / "results" / "endless").iterdir()
-    assert report_at(directory / "report.json").results.error == "interrupted"
-    assert {file.name for file in directory.iterdir()} >= {
-        "junit.xml",
-        "repetition-1.svg",
-        "repetition-1.png",
-        "inputs",
-    }
     assert lab.left() == []

@@ -6,7 +6,9 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import RawIOBase
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -24,3 +26,15 @@ def small(place: Path, megabytes: int) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(place: Path) -> None:
+    """Take all the room there is on a file system; `place/filling` has it, and gives it back when it is removed."""
+    block = bytes(2**16)
+    with (place / "filling").open("wb", buffering=0) as filling, pytest.raises(OSError, match="No space left"):
+        _write_on(filling, block)
+
+
+def _write_on(file: RawIOBase, block: bytes) -> NoReturn:
+    while True:
+        file.write(block)

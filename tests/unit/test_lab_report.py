@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,12 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.errors import LabError
-from lab.report import compare, files, history, plots
+from lab.report import compare, history, plots
 from lab.report.files import RunDirectory, manifest
 from lab.report.junit import junit
 from lab.report.model import Cluster, Report
 from lab.report.read import find, report_at
 from lab.report.text import lines
+from tests.support import disk
 from tests.support.reports import report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,21 +69,18 @@ def test_what_is_no_report_is_told_with_its_place(tmp_path: Path) -> None:
         report_at(tmp_path / "report.json")
 
 
-def test_a_full_disk_is_told_and_the_report_written_before_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_and_the_report_written_before_is_kept(tmp_path: Path) -> None:
     first = report(status="partial")
-    written(tmp_path, first)
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(files.os, "fsync", full)
     directory = RunDirectory(tmp_path, "fill", first.metadata.run_id)
-    with pytest.raises(LabError, match=r"report.json cannot be written: No space left on device; make room, or write"):
-        directory.write(report())
-    assert report_at(directory.path / "report.json") == first
-    assert sorted(path.name for path in directory.path.iterdir()) == ["inputs", "report.json"]
+    with disk.small(tmp_path, 1):
+        written(tmp_path, first)
+        disk.fill(tmp_path)
+        with pytest.raises(LabError) as raised:
+            directory.write(report())
+        assert report_at(directory.path / "report.json") == first
+        assert sorted(path.name for path in directory.path.iterdir()) == ["inputs", "report.json"]
+    said = f"{directory.path}/report.json cannot be written: No space left on device; make room, or write --results"
+    assert str(raised.value).startswith(said)
 
 
 def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
