@@ -165,7 +165,11 @@ class Run:
         while self._cleaning:
             repetition = self._cleaning.pop()
             try:
-                await repetition.clean()
+                try:
+                    await repetition.clean()
+                except Unreachable:
+                    # Removing thousands of objects can keep a small machine from answering for longer than is waited.
+                    await repetition.clean()
             except (LabError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next run will: {error}")
 

@@ -27,7 +27,7 @@ OF_A_RUN = {"labelSelector": "kumulus.io/experiment=endless"}
 @contextmanager
 def endless(plane: Plane, results: Path, **fields: Any) -> Iterator[subprocess.Popen[str]]:
     """The command, on a workload that does not end by itself; under way, with its namespace made."""
-    file = results.with_suffix(".yaml")
+    file = results.parent / "endless.yaml"
     late = {"name": "work", "arrival": {"after": "5m"}}
     file.write_text(yaml.safe_dump({"name": "endless", "workloads": [late], "settle": "5m", **fields}))
     kubeconfig = ["--kubeconfig", plane.observed.kubeconfig, "--results", str(results)]
@@ -96,7 +96,8 @@ def test_the_same_seed_creates_the_same_to_the_byte(plane: Plane, tmp_path: Path
 
     one, again, other = created("one", 7), created("again", 7), created("other", 8)
     assert one == again
-    assert [mine == others for mine, others in zip(one, other, strict=True)] == [False] * 6
+    assert len(one[0]) == 6
+    assert not set(one[0]) & set(other[0]), "each has a duration of its own"
 
 
 def _as_asked_for(job: Object) -> bytes:

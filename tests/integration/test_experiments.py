@@ -15,7 +15,7 @@ from kube import Client, load_kubeconfig
 from lab.errors import LabError
 from lab.report.model import Report, Test
 from lab.report.read import report_at
-from lab.run.repetition import Outcome
+from lab.run.repetition import Outcome, Repetition
 from lab.run.run import Options, Run
 from schedulers import children
 from spec.experiment.load import load
@@ -222,6 +222,27 @@ async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is
     await lab.run(workloads=[lab.workload()])
     assert f"removed {left}, which an earlier run had left" in lab.said
     assert lab.left() == []
+
+
+async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_again(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = Repetition.clean
+
+    async def cut_off(repetition: Repetition) -> None:
+        monkeypatch.undo()
+        proxy.refuse()
+        try:
+            await clean(repetition)
+        finally:
+            proxy.accept()
+
+    with FaultProxy(lab.plane.directory) as proxy:
+        lab.kubeconfig = proxy.kubeconfig(lab.directory / "kubeconfig.yaml")
+        monkeypatch.setattr(Repetition, "clean", cut_off)
+        report = await lab.run(workloads=[lab.workload()])
+    assert report.results.status == "success"
+    assert (lab.said, lab.left()) == ([], [])
 
 
 async def test_what_the_cluster_does_not_know_is_told_before_anything_is_created(lab: Lab) -> None:
