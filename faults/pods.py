@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from kube.objects import remove
 from kube.pods import PODS, UNFINISHED, each_bound, path_of
 from spec.names import node_name
 from spec.node_sets import NodeSet
+from spec.owner_kinds import is_of
 from spec.pod_effects import PodEffects
 
 if TYPE_CHECKING:
@@ -34,25 +35,25 @@ async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
     return found
 
 
-async def selected(client: Client, labels: Mapping[str, str], namespaces: Collection[str]) -> list[dict[str, Any]]:
-    """The bound pods with these labels that have not ended.
+async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
+    """The bound pods that a fault of pods selects, on whatever node, and that have not ended.
 
     Args:
         client: of the cluster.
-        labels: those a pod has to have.
-        namespaces: it is in one of them; empty for any.
+        effects: the fault's.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
     query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
-    if labels:
-        query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    if effects.labels:
+        query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(effects.labels.items()))
     return [
         pod
         async for page in client.pages(PODS, query)
         for pod in page
-        if not namespaces or pod["metadata"]["namespace"] in namespaces
+        if (not effects.namespaces or pod["metadata"]["namespace"] in effects.namespaces)
+        and (not effects.owner_kinds or any(is_of(pod, kind) for kind in effects.owner_kinds))
     ]
 
 
@@ -65,7 +66,7 @@ async def met(client: Client, nodes: NodeSet, effects: PodEffects | None) -> int
     names = {node_name(pool, ordinal) for pool, members in nodes.items() for ordinal in members}
     if effects is None:
         return len(await on(client, names))
-    found = await selected(client, effects.labels, effects.namespaces)
+    found = await selected(client, effects)
     return sum(not names or pod["spec"].get("nodeName") in names for pod in found)
 
 

@@ -69,4 +69,4 @@ async def _names(client: Client, fault: str) -> set[str]:
 async def _wake(client: Client, record: Record) -> None:
     """Pods that are there already do not change by themselves, and KWOK looks only at what changes."""
     assert record.pods is not None
-    await pods.resume(client, await pods.selected(client, record.pods.labels, record.pods.namespaces))
+    await pods.resume(client, await pods.selected(client, record.pods))

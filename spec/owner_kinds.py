@@ -1,13 +1,80 @@
-"""Which pods belong to a workload of a kind, in jq, as KWOK's stages ask it. The provider plugin imports this file."""
+"""Which pods belong to a workload of a kind: in jq, as KWOK's stages ask it, and for a pod that has been read.
+
+The provider plugin imports this file.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 # Labels by which operators mark the pods of a workload whose owner is of another kind: JobSet's and MPIJob's pods are
 # (partly) a Job's, RayJob's a RayCluster's (jobset v0.12, training-operator v1.9, kuberay v1.4).
 _JOB_SET, _TRAINING, _RAY = "jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/operator-name", "ray.io/cluster"
 _PART_OF_MORE = (_JOB_SET, _TRAINING, _RAY)
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """How a workload's pods are known.
+
+    Attributes:
+        kind: the kind of their owner.
+        group: the API group of that; empty for any.
+        label: they are known by having it too.
+        begins: how that label's value begins.
+        unless: labels by which they are another workload's.
+    """
+
+    kind: str
+    group: str = ""
+    label: str = ""
+    begins: str = ""
+    unless: tuple[str, ...] = ()
+
+    def jq(self) -> str:
+        """An expression that is true for its pods and false for all others."""
+        same = f".kind == {json.dumps(self.kind)}"
+        if self.group:
+            same += f" and (.apiVersion | startswith({json.dumps(self.group + '/')}))"
+        owned = f"any(.metadata.ownerReferences[]?; {same})"
+        if self.begins:
+            value = f'.metadata.labels[{json.dumps(self.label)}]? // ""'
+            return f"({owned} or ({value} | startswith({json.dumps(self.begins)})))"
+        if self.label:
+            return f"({owned} or {_labelled(self.label)})"
+        if self.unless:
+            return f"({owned} and (any({', '.join(map(_labelled, self.unless))}; .) | not))"
+        return owned
+
+    def has(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is of it; the same in Python."""
+        labels = pod["metadata"].get("labels") or {}
+        if self.label in labels and str(labels[self.label]).startswith(self.begins):
+            return True
+        owned = any(
+            owner["kind"] == self.kind and (not self.group or owner["apiVersion"].startswith(f"{self.group}/"))
+            for owner in pod["metadata"].get("ownerReferences") or ()
+        )
+        return owned and not any(label in labels for label in self.unless)
+
+
+def _labelled(key: str) -> str:
+    return f"(.metadata.labels // {{}} | has({json.dumps(key)}))"
+
+
+_WORKLOADS = {
+    "Job": _Workload("Job", "batch", unless=_PART_OF_MORE),
+    "JobSet": _Workload("JobSet", label=_JOB_SET),
+    "MPIJob": _Workload("MPIJob", label=_TRAINING, begins="mpi"),
+    "PyTorchJob": _Workload("PyTorchJob"),
+    "RayJob": _Workload("RayJob", label=_RAY),
+    "VolcanoJob": _Workload("Job", "batch.volcano.sh"),
+}
+OWNER_KINDS = tuple(_WORKLOADS)
+"""Workloads whose pods are known by more than the kind of their owner."""
 
 
 def belongs_to(kind: str) -> str:
@@ -16,27 +83,18 @@ def belongs_to(kind: str) -> str:
     Args:
         kind: one of :data:`OWNER_KINDS`, or the kind of an owner, such as StatefulSet.
     """
-    return _WORKLOADS.get(kind) or _owned(kind)
+    return _workload(kind).jq()
 
 
-def _owned(kind: str, group: str = "") -> str:
-    same = f".kind == {json.dumps(kind)}"
-    if group:
-        same += f" and (.apiVersion | startswith({json.dumps(group + '/')}))"
-    return f"any(.metadata.ownerReferences[]?; {same})"
+def is_of(pod: Mapping[str, Any], kind: str) -> bool:
+    """Whether a pod belongs to a workload of a kind.
+
+    Args:
+        pod: the pod as the API server gives it.
+        kind: as for :func:`belongs_to`.
+    """
+    return _workload(kind).has(pod)
 
 
-def _labelled(key: str) -> str:
-    return f"(.metadata.labels // {{}} | has({json.dumps(key)}))"
-
-
-_WORKLOADS = {
-    "Job": f"({_owned('Job', 'batch')} and (any({', '.join(map(_labelled, _PART_OF_MORE))}; .) | not))",
-    "JobSet": f"({_owned('JobSet')} or {_labelled(_JOB_SET)})",
-    "MPIJob": f'({_owned("MPIJob")} or (.metadata.labels[{json.dumps(_TRAINING)}]? // "" | startswith("mpi")))',
-    "PyTorchJob": _owned("PyTorchJob"),
-    "RayJob": f"({_owned('RayJob')} or {_labelled(_RAY)})",
-    "VolcanoJob": _owned("Job", "batch.volcano.sh"),
-}
-OWNER_KINDS = tuple(_WORKLOADS)
-"""Workloads whose pods are known by more than the kind of their owner."""
+def _workload(kind: str) -> _Workload:
+    return _WORKLOADS.get(kind) or _Workload(kind)

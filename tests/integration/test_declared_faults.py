@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from faults import hold, records
+from faults.pods import met
+from kube import Client, load_kubeconfig
 from provider.errors import ProviderError
 from provider.resources.base import Properties
 from spec.active_faults import FAULTS_ANNOTATION
 from spec.fault_catalog import kinds
+from spec.pod_effects import PodEffects
 from tests.integration.conftest import (
     JOBS,
     LEASES,
@@ -183,6 +186,11 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
         lambda found: sum(p["status"]["phase"] == "Running" for p in found.values()) == 3,
         labelSelector=f"test={name}",
     )
+    # What a fault of pods would hit is counted by the kind of workload too.
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        labels = {"test": name}
+        assert await met(client, {}, PodEffects("stuck", labels=labels)) == 3
+        assert await met(client, {}, PodEffects("stuck", labels=labels, owner_kinds=("JobSet", "Job"))) == 2
     said = Said()
     fault = faults.inputs("reclaim", {name: "0,2"}, "spot-reclaim")
     await faults.begin(fault, said, preview=True)

@@ -1,4 +1,4 @@
-"""Which pods belong to which kind of workload: the very jq that lifecycles, usages and faults of pods ask KWOK with."""
+"""Which pods belong to which kind of workload: the very jq that KWOK is asked with, and what previews count by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from faults.pod_stages import pod_stages
 from lives.selection import condition
-from spec.owner_kinds import OWNER_KINDS
+from spec.owner_kinds import OWNER_KINDS, is_of
 from spec.pod_effects import PodEffects
 from spec.pod_selection import PodSelector
 
@@ -47,12 +47,14 @@ def test_a_pod_belongs_to_the_workload_whose_operator_made_it(
     assert selecting == ([belongs] if belongs else [])
     hit = [each for each in KINDS if hits(PodEffects("stuck", owner_kinds=(each,)), made)]
     assert hit == selecting
+    assert [each for each in KINDS if is_of(made, each)] == selecting, "a preview counts the pods that are hit"
 
 
 def test_a_bare_pod_belongs_to_none() -> None:
     bare = {"metadata": {"name": "p", "namespace": "default"}}
     assert not any(selects(condition(PodSelector(ownerKinds=(each,))), bare) for each in KINDS)
     assert not hits(PodEffects("stuck", owner_kinds=KINDS), bare)
+    assert not any(is_of(bare, each) for each in KINDS)
 
 
 def selects(expression: str, made: dict[str, Any]) -> bool:
