@@ -13,16 +13,18 @@ from typing import Any
 from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
+from benchmarks.usage import until_at_rest
 from provider.connections import Connections
 from provider.resources.base import Operation
 from provider.resources.fault import Fault
+from provider.runtimes.kwok.priority import Way
 from spec.fault_catalog import kinds
 from tests.support.project import Project
 
 _NODES = 10_000
 _FAULTED = 1_000
 _ROUNDS = 3
-_TURNS = 3
+_TURNS = 5
 
 
 async def applied() -> list[Row]:
@@ -38,10 +40,15 @@ async def applied() -> list[Row]:
         tenth = {pool.name: f"0-{pool.replicas // 10 - 1}" for pool in pools(_NODES)}
         one = pools(_NODES)[0]
         connections = Connections()
-        resource = Fault(connections)
+        resource = Fault(connections, Way().cleared)
         op = Operation("urn:pulumi:bench::bench::kumulus:index:Fault::bench", Quiet(), asyncio.Event())
         times: dict[str, list[float]] = {"labelled_s": [], "applied_s": [], "removed_s": []}
+
+        async def rested() -> None:
+            await asyncio.to_thread(until_at_rest, plane.observed.directory)
+
         for turn in range(_TURNS):
+            await rested()
             spent = await fleet.relabel(one.name, {"example.com/turn": str(turn)})
             times["labelled_s"].append(spent * _FAULTED / one.replicas)
             inputs: dict[str, Any] = {
@@ -51,9 +58,11 @@ async def applied() -> list[Row]:
                 "nodes": tenth,
                 "node": kinds()["gpu-dbe"].node.to_plain(),
             }
+            await rested()
             started = time.monotonic()
             await resource.create(op, inputs)
             times["applied_s"].append(time.monotonic() - started)
+            await rested()
             started = time.monotonic()
             await resource.delete(op, "bench", inputs)
             times["removed_s"].append(time.monotonic() - started)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Literal
 
 NANO = 10**9
@@ -87,7 +88,12 @@ def parse(written: str | int | float) -> Quantity:
     Raises:
         QuantityError: it is not a quantity.
     """
-    text = _text(written)
+    return _parsed(_text(written))
+
+
+# A fleet of thousands of nodes has a few dozen amounts.
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Quantity:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise QuantityError(_why_not(text))

@@ -15,7 +15,7 @@ from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, 
 from provider.values import contains_unknown
 from spec.fault_consequences import described
 from spec.names import node_name
-from spec.node_sets import from_plain
+from spec.node_sets import from_plain, size
 
 if TYPE_CHECKING:
     from kube import Client
@@ -87,7 +87,8 @@ class Fault(Placed):
         name = str(known(outputs, "name"))
         try:
             client = await self.client(outputs, WORK_PATIENCE)
-            _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
+            with self.cleared_way(outputs, size(from_plain(outputs.get("nodes") or {}))):
+                _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
         except (KubeconfigError, WrongCluster):
             return
         except (ApiError, Unreachable) as error:
@@ -99,7 +100,8 @@ class Fault(Placed):
         record = _record(inputs)
         try:
             client = await self.client(inputs, WORK_PATIENCE)
-            _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
+            with self.cleared_way(inputs, size(record.nodes)):
+                _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
         except hold.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
         except stages.NoStages:

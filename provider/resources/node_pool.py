@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kube import ApiError, KubeconfigError, Unreachable
-from provider.connections import Connections, WrongCluster
+from provider.connections import WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods, real
 from provider.pools.converge import converge
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 _LAST_LOOK, _CALM_LOOK = 1.0, 8.0
 # Seconds in which nothing must have changed.
 _STILL = 0.25
-# Fewer nodes than these are there before a way could be cleared for them.
-_MANY = 100
-ClearWay = Callable[[str], AbstractContextManager[object]]
 
 
 class NodePool(Placed):
@@ -53,16 +50,6 @@ class NodePool(Placed):
     token: ClassVar[str] = "kumulus:index:NodePool"
     own_keys: ClassVar[tuple[str, ...]] = POOL_KEYS
     replaced_by: ClassVar[tuple[str, ...]] = ("name", *Placed.replaced_by)
-
-    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
-        """Serve it.
-
-        Args:
-            connections: clients by kubeconfig.
-            clear_way: what to do while many requests go to the API server of a kubeconfig.
-        """
-        super().__init__(connections)
-        self._clear_way = clear_way
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -124,7 +111,7 @@ class NodePool(Placed):
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
                 labelled = await _labelled(client, outputs)
-                with self._way(outputs, len(labelled)):
+                with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
                     strayed = await _strayed(client, outputs, _formerly(op, outputs))
@@ -164,7 +151,7 @@ class NodePool(Placed):
                     await refuse_taken(client, pool, WORK_PATIENCE)
                 pool = await recorded(client, pool)
                 seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
-                with self._way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
+                with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
                     result = await converge(client, pool, seen, stop, op.report)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
@@ -182,10 +169,6 @@ class NodePool(Placed):
                 result = result.recounted(seen, after)
             raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
-
-    def _way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
-        """Clear the way for requests about this many nodes."""
-        return self._clear_way(str(properties["kubeconfig"])) if nodes >= _MANY else nullcontext()
 
     async def _foretell_taken(self, inputs: Properties) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
 from kube import KubeconfigError
@@ -21,6 +22,9 @@ PLACE_KEYS = ("kubeconfig", "clusterIdentity", "clusterName")
 # A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
 LOOK_PATIENCE = 3.0
 WORK_PATIENCE = 30.0
+# Fewer nodes than these are done before a way could be cleared for them.
+_MANY = 100
+ClearWay = Callable[[str], AbstractContextManager[object]]
 
 
 class Placed(Resource):
@@ -36,8 +40,19 @@ class Placed(Resource):
     required: ClassVar[tuple[str, ...]] = ()
     replaced_by: ClassVar[tuple[str, ...]] = ("clusterIdentity", "clusterName")
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        """Serve it.
+
+        Args:
+            connections: clients by kubeconfig.
+            clear_way: what to do while many requests go to the API server of a kubeconfig.
+        """
         self._connections = connections
+        self._clear_way = clear_way
+
+    def cleared_way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
+        """Clear the way for requests about this many nodes."""
+        return self._clear_way(str(properties["kubeconfig"])) if nodes >= _MANY else nullcontext()
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:

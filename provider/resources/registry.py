@@ -35,16 +35,16 @@ FUNCTIONS = {FIND_KWOK: find_kwok, "kumulus:index:ready": _ready}
 
 def resources() -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
-    connections = Connections()
+    connections, way = Connections(), Way()
     runtimes: dict[str, Runtime] = {
         runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
     }
     served: list[Resource] = [
         Cluster(runtimes, connections),
-        NodePool(connections, Way().cleared),
+        NodePool(connections, way.cleared),
         HyperNodes(connections),
         Lifetime(),
-        Fault(connections),
+        Fault(connections, way.cleared),
         Namespace(connections),
         Definitions(connections),
         ReleaseGround(connections),
