@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from spec.devices import extended_resource
 from spec.totals import is_gpu
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -91,15 +93,11 @@ class Devices:
 
     def set_slice(self, key: str, found: Published | None) -> set[str]:
         """A slice is now so, None: it is gone; returns the nodes that it concerns."""
-        old = self._slices.pop(key, None)
-        if found is not None:
-            self._slices[key] = found
-        if old == found:
-            return set()
-        for each, sign in ((old, -1), (found, 1)):
-            if each is not None and each.node:
+        changes = _changed(self._slices, key, found)
+        for each, sign in changes:
+            if each.node:
                 self._count(each, sign)
-        return {each.node for each in (old, found) if each is not None and each.node}
+        return {each.node for each, _ in changes if each.node}
 
     def _count(self, found: Published, sign: int) -> None:
         self._published[found.node] += sign * found.gpus
@@ -114,17 +112,20 @@ class Devices:
 
     def set_claim(self, key: str, found: Claim | None) -> set[str]:
         """A claim is now so, None: it is gone; returns the nodes that it concerns."""
-        old = self._claims.pop(key, None)
-        if found is not None:
-            self._claims[key] = found
-        if old == found:
-            return set()
-        for each, sign in ((old, -1), (found, 1)):
-            for place in each.gpus if each is not None else ():
+        changes = _changed(self._claims, key, found)
+        for each, sign in changes:
+            for place in each.gpus:
                 self._allocated[place] += sign
-        places = {place for each in (old, found) if each is not None for place in each.gpus}
-        return {self._nodes[place] for place in places if place in self._nodes}
+        return {self._nodes[place] for each, _ in changes for place in each.gpus if place in self._nodes}
 
     def keys(self) -> tuple[list[str], list[str]]:
         """The slices and the claims that there are."""
         return list(self._slices), list(self._claims)
+
+
+def _changed(kept: dict[str, T], key: str, found: T | None) -> list[tuple[T, int]]:
+    """Keep what there is now, None: nothing; returns what is no longer (-1) and what is new (+1)."""
+    old = kept.pop(key, None)
+    if found is not None:
+        kept[key] = found
+    return [] if old == found else [(each, sign) for each, sign in ((old, -1), (found, 1)) if each is not None]

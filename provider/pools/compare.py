@@ -48,11 +48,6 @@ def owned(pool: Pool, ordinal: int) -> OwnedFields:
     return owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))
 
 
-def applied_record(pool: Pool, ordinal: int) -> Applied:
-    """The keys that the pool sets on a node."""
-    return applied_of(owned(pool, ordinal))
-
-
 def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
     """Return every owned field of a node that is not as its pool wants it.
 
@@ -182,10 +177,10 @@ def _merge(have: Mapping[str, str], want: Mapping[str, str], before: Iterable[st
 
 
 def _condition_patch(have: Mapping[str, str], ours: OwnedFields, before: Applied) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
     differences = _conditions(have, ours, before)
     if not differences:
-        return found
+        return []
+    found = []
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for difference in differences:
         kind = difference.path.split('"')[1]

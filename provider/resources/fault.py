@@ -87,7 +87,7 @@ class Fault(Placed):
         name = str(known(outputs, "name"))
         try:
             client = await self.client(outputs, WORK_PATIENCE)
-            with self.cleared_way(outputs, size(from_plain(outputs.get("nodes") or {}))):
+            with self.cleared_way(outputs, _recorded_size(outputs)):
                 _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
         except (KubeconfigError, WrongCluster):
             return
@@ -145,6 +145,14 @@ async def _drift(client: Client, record: Record) -> str:
 
 def _record(properties: Properties) -> Record:
     return record_from({**{key: properties.get(key) for key in _FAULT_KEYS}, "declared": True})
+
+
+def _recorded_size(outputs: Properties) -> int:
+    """How many nodes a fault is on; 0 where that is not known: a state that was edited by hand may hold anything."""
+    try:
+        return size(from_plain(outputs["nodes"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return 0
 
 
 def _wanted(record: Record) -> tuple[Any, ...]:

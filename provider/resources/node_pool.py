@@ -269,9 +269,9 @@ async def _last_look(client: Client, pool: Pool, patience: float) -> Observation
     before = seen = None
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
         async with asyncio.timeout(patience):
-            while seen is None or before is None or not seen.same_nodes(before):
-                if seen is not None:
-                    await asyncio.sleep(_STILL)
+            seen = await observe(client, pool, patience=patience)
+            while before is None or not seen.same_nodes(before):
+                await asyncio.sleep(_STILL)
                 before, seen = seen, await observe(client, pool, patience=patience)
     return seen
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider.pools.compare import applied_record, field_differences, patches
+from provider.pools.compare import field_differences, patches
 from provider.pools.live import live_node
-from spec.applied import APPLIED, encode_applied
+from spec.applied import APPLIED
 from spec.nodes import node_manifest
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
+from spec.posted import record_of
 
 KWOK = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 POOL = Pool(
@@ -38,7 +39,7 @@ Node = dict[str, Any]
 def stored(pool: Pool = POOL, ordinal: int = 0) -> Node:
     """A node of the pool as the API server has it right after its creation."""
     node: Node = copy.deepcopy(node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "demo"))
-    node["metadata"]["annotations"][APPLIED] = encode_applied(applied_record(pool, ordinal))
+    node["metadata"]["annotations"][APPLIED] = record_of(pool, ordinal)
     node["metadata"] |= {"uid": "u-1", "resourceVersion": "41"}
     return node
 
