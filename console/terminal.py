@@ -140,7 +140,9 @@ class Terminal(App[None]):
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def draw(self) -> None:
-        """Show the fleet as it is now."""
+        """Show the fleet as it is now; nothing once the screen is being taken down, as the last tick may come after."""
+        if not self.is_running:
+            return
         now = summary(self._live)
         self._resource = self._resource or main_resource(now.total)
         head = Text.assemble((self._stack, "bold"), "  ", headline(now.total))

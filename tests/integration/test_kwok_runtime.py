@@ -13,6 +13,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -453,6 +454,36 @@ async def test_a_cancelled_create_leaves_nothing(tmp_path: Path) -> None:
         await task
     assert processes.components(home) == {}
     assert files(tmp_path) == []
+
+
+async def test_controllers_that_gave_up_waiting_for_a_slow_api_server_are_started_again(tmp_path: Path) -> None:
+    """The controller manager ends itself when the API server is not healthy ten seconds after its own start."""
+    asked, runtime = wanted(tmp_path / "home", "slow"), KwokRuntime()
+    seen: list[set[str]] = []
+
+    def hold_back() -> None:
+        home, give_up = Path(asked.home), time.monotonic() + 60
+        while time.monotonic() < give_up and len(found := processes.components(home)) < len(COMPONENTS):
+            time.sleep(0.01)
+        (server,) = found["slow/kube-apiserver"]
+        os.kill(server, signal.SIGSTOP)
+        try:
+            while time.monotonic() < give_up and "slow/kube-controller-manager" in processes.components(home):
+                time.sleep(0.1)
+            seen.append(set(processes.components(home)))
+        finally:
+            os.kill(server, signal.SIGCONT)
+
+    holding = asyncio.create_task(asyncio.to_thread(hold_back))
+    said = Said()
+    observed = await runtime.create(asked, said, asyncio.Event())
+    await holding
+    try:
+        assert seen == [{f"slow/{name}" for name in COMPONENTS - {"kube-controller-manager"}}]
+        assert observed.components == dict.fromkeys(COMPONENTS, "running")
+        assert any("starting kube-controller-manager again" in status for status in said.statuses)
+    finally:
+        await runtime.delete(Recorded.of(asked, observed), Said())
 
 
 def leftover(home: Path, name: str, owner: str) -> subprocess.Popen[bytes]:

@@ -103,7 +103,8 @@ class Rig:
         """Bring the stack up without harm."""
         self.want(fleet)
         self.project.up()
-        assert self.faults() == []
+        found = self.faults()
+        assert not found, found
 
     def recover(self) -> Result:
         """The next up: after ``pulumi cancel`` where the killed command left its lock."""

@@ -151,6 +151,16 @@ async def test_keys_change_the_resource_and_the_theme_and_quit(live: Live) -> No
     assert app.return_code == 0
 
 
+async def test_a_last_tick_after_the_end_draws_nothing(live: Live) -> None:
+    app = Terminal("dev", live)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await pilot.pause()
+        drawn = shown(app, "head")
+    app.draw()
+    assert not app.is_running
+    assert drawn.startswith("dev")
+
+
 async def test_a_lost_cluster_is_told_with_its_remedy_and_forgotten_when_it_is_back(live: Live) -> None:
     app = Terminal("dev", live)
     async with app.run_test(size=(140, 40)) as pilot:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kube import Client
 
 _START_TIMEOUT = 90.0
+SERVING = ("etcd", "kube-apiserver")
+"""The components without which nothing answers."""
 
 
 def client(layout: Layout, *, patience: float = 60.0) -> Client:
@@ -24,7 +26,7 @@ def client(layout: Layout, *, patience: float = 60.0) -> Client:
 
 
 async def answering(layout: Layout, report: Reporter) -> str:
-    """Wait until the API server is ready and return the cluster's identity; give up when a component died.
+    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died.
 
     Raises:
         ProviderError: it does not become ready; with the end of the log that says why.
@@ -35,7 +37,7 @@ async def answering(layout: Layout, report: Reporter) -> str:
             return await apiserver.identity(layout.kubeconfig, patience=1.0)
         except (ApiError, Unreachable, KubeconfigError) as error:
             alive = processes.running(layout.directory)
-            dead = [name for name in layout.components() if name not in alive]
+            dead = [name for name in SERVING if name not in alive]
             if dead:
                 raise ProviderError(explain(layout, f"{dead[0]} of cluster {layout.name} ended")) from None
             if time.monotonic() > deadline:

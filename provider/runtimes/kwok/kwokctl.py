@@ -13,6 +13,18 @@ from provider.runtimes.kwok.layout import Layout
 _LOOK_EVERY = 0.25
 
 
+class ComponentEnded(ProviderError):
+    """A component ended while kwokctl waited for it.
+
+    Attributes:
+        component: its name.
+    """
+
+    def __init__(self, component: str, cluster: str) -> None:
+        super().__init__(f"{component} of cluster {cluster} ended")
+        self.component = component
+
+
 async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
 
@@ -22,7 +34,8 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         timeout: seconds after which it is killed.
 
     Raises:
-        ProviderError: kwokctl failed, with the last lines of what it said; or a component that it started has ended.
+        ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun is there.
+        ProviderError: kwokctl failed, with the last lines of what it said.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     environment["KWOK_WORKDIR"] = str(layout.home)
@@ -66,5 +79,5 @@ async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -
         ended = pidfiles.ended(layout.directory)
         # Looked at twice: a process that is just being started does not bear its name yet.
         if ended is not None and ended == suspect:
-            raise ProviderError(f"{ended} of cluster {layout.name} ended")
+            raise ComponentEnded(ended, layout.name)
         suspect = ended

@@ -21,7 +21,6 @@ from provider.runtimes.kwok import (
     api,
     configuration,
     hung,
-    kwokctl,
     monitoring,
     pidfiles,
     priority,
@@ -95,12 +94,10 @@ class KwokRuntime(Runtime):
                 request = layout.directory / "create.yaml"
                 request.write_text(dump(documents))
                 report.status(f"starting Kubernetes {wanted.kubernetes_version}")
-                await kwokctl.run(
-                    layout, "create", "cluster", "--config", str(request), "--kubeconfig", "", "--timeout", "90s"
-                )
+                await starting.create_components(layout, request)
                 directories.keep_private(layout, layout.private_files())
                 priority.lower(layout.directory)
-                identity = await api.answering(layout, report)
+                identity = await starting.all_running(layout, report)
                 if configuration.custom_resources(wanted.options):
                     await starting.add(layout, wanted, claims, report)
                 layout.write_note({**layout.note(), **additions.note(wanted)})
@@ -170,7 +167,7 @@ class KwokRuntime(Runtime):
                 if dead:
                     report.status(f"starting {', '.join(dead)}")
                 await starting.start(layout, wanted, report, changed=changed, dead=dead)
-            actual = await api.answering(layout, report)
+            actual = await starting.all_running(layout, report)
             if changed:
                 # Last, so that a run that is killed before has it all done again.
                 layout.write_note({**layout.note(), **additions.note(wanted)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import toolchain
 from host import ports, processes
@@ -22,6 +23,9 @@ from provider.runtimes.kwok import (
     priority,
 )
 from provider.runtimes.kwok.layout import Layout
+
+# How often what ends by itself is started again.
+_STARTS = 3
 
 
 def dead(layout: Layout) -> list[str]:
@@ -68,6 +72,19 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         raise api.failing(layout, error) from None
 
 
+async def create_components(layout: Layout, request: Path) -> None:
+    """Have kwokctl make a control plane.
+
+    Args:
+        layout: the cluster.
+        request: the file that says what it is to be.
+
+    Raises:
+        ProviderError: it could not.
+    """
+    await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
+
+
 async def start_components(layout: Layout) -> None:
     """Have kwokctl start what does not run.
 
@@ -80,9 +97,38 @@ async def start_components(layout: Layout) -> None:
     defining = objects.is_defining(layout.settings())
     create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
     command = create if defining else ["start", "cluster"]
-    await kwokctl.run(layout, *command, "--timeout", "90s")
+    await _start(layout, *command)
     priority.lower(layout.directory)
     additions.defined(layout)
+
+
+async def _start(layout: Layout, *command: str) -> None:
+    """Run kwokctl; what gives up on a slow API server meanwhile is left to :func:`all_running`."""
+    try:
+        await kwokctl.run(layout, *command, "--timeout", "90s")
+    except kwokctl.ComponentEnded as ended:
+        if ended.component in api.SERVING:
+            raise
+
+
+async def all_running(layout: Layout, report: Reporter) -> str:
+    """Wait until the API server is ready and return the cluster's identity; what ended meanwhile is started again.
+
+    The controller manager ends itself when the API server is not healthy ten seconds after its own start (source:
+    k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a machine that has much else to do.
+
+    Raises:
+        ProviderError: the API server does not become ready, or a component ends each time.
+    """
+    identity = await api.answering(layout, report)
+    for _ in range(_STARTS):
+        ended = dead(layout)
+        if not ended:
+            return identity
+        report.status(f"starting {', '.join(ended)} again")
+        await start_components(layout)
+        identity = await api.answering(layout, report)
+    raise ProviderError(api.explain(layout, f"{', '.join(dead(layout))} of cluster {layout.name} ended"))
 
 
 async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
