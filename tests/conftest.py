@@ -6,6 +6,8 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.support.second_try"]
+
 # A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,0 +1,82 @@
+"""The second try of failed tests, by a real run of pytest beside this one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import ROOT
+from tests.support.second_try import MOST
+
+TESTS = '''
+import pathlib
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+def first(name):
+    """Whether it is the first time."""
+    mark = HERE / name
+    there = mark.exists()
+    mark.touch()
+    return not there
+
+
+@pytest.fixture(scope="module")
+def busy():
+    assert not first("fixture"), "the machine was busy"
+
+
+def test_well():
+    pass
+
+
+def test_of_fixture(busy):
+    pass
+
+
+def test_that_holds_alone():
+    assert not first("test"), "the other way round"
+
+
+@pytest.mark.parametrize("number", range({wrong}))
+def test_wrong(number):
+    assert first("never") and False
+'''
+
+
+def run(directory: Path, *arguments: str, wrong: int = 0) -> tuple[int, list[str]]:
+    (directory / "test_it.py").write_text(TESTS.replace("{wrong}", str(wrong)))
+    (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.second_try"]\n')
+    (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return answer.returncode, answer.stdout.splitlines()
+
+
+@pytest.mark.parametrize("side_by_side", [(), ("-n", "2", "--dist", "loadfile")])
+def test_what_holds_alone_is_counted_as_flaky_and_told(tmp_path: Path, side_by_side: tuple[str, ...]) -> None:
+    code, said = run(tmp_path, "--second-try", *side_by_side)
+    assert code == 0
+    assert "1 passed, 1 skipped, 2 flaky" in said[-1]
+    assert sum("failed at first: test_it.py::test_" in line for line in said) == 2
+    assert any("the machine was busy" in line for line in said)
+    assert any("the other way round" in line for line in said)
+
+
+def test_what_fails_twice_is_a_failure(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "--second-try", wrong=1)
+    assert code == 1
+    assert "2 failed, 1 passed, 1 error" in said[-1]
+    assert any("2 passed, 1 failed" in line or "1 failed, 2 passed" in line for line in said)
+
+
+@pytest.mark.parametrize(("asked", "wrong"), [((), 0), (("--second-try",), MOST)])
+def test_unasked_or_for_many_there_is_none(tmp_path: Path, asked: tuple[str, ...], wrong: int) -> None:
+    code, said = run(tmp_path, *asked, wrong=wrong)
+    assert code == 1
+    assert not any("a second try" in line for line in said)
