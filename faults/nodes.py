@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faults import leases, pods, slices
+from faults.changes import Change, Changes, Turn, turns_of
 from faults.played import see_played
 from kube import ApiError, objects
 from kube.bulk import Outcome, for_each
 from kube.media import STRATEGIC_MERGE_PATCH
-from spec.active_faults import ActiveFault, faults_of
-from spec.names import node_name
-from spec.node_delta import Delta, delta, taints_after
-from spec.node_effects import Condition
+from spec.active_faults import ActiveFault
+from spec.node_delta import taints_after
 from spec.node_sets import NodeSet
-from spec.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields
-from spec.pools import CLUSTER_LABEL, Pool
+from spec.pools import Pool
 from spec.posted import posted_node, record_of
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 _NODES = "/api/v1/nodes"
 _SEEN_AFTER = 1.0
-_UNKNOWN = Condition("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
 
 @dataclass
@@ -52,27 +49,6 @@ class Turned:
         """Take over what a bulk operation failed in and what it left to do."""
         self.problems += sorted({str(error) for _, error in outcome.failed})
         self.undone += len(outcome.failed) + outcome.skipped
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """One node, before and after."""
-
-    before: Pool
-    after: Pool
-    ordinal: int
-
-    @property
-    def name(self) -> str:
-        return node_name(self.after.name, self.ordinal)
-
-    def kubelets(self) -> tuple[str, str]:
-        was, will = (pool.faults.kubelet(self.ordinal) if pool.faults else "" for pool in (self.before, self.after))
-        return was, will
-
-    def owned(self) -> tuple[OwnedFields, OwnedFields]:
-        cluster = self.after.labels.get(CLUSTER_LABEL, "")
-        return owned_fields(self.before, self.ordinal, cluster), owned_fields(self.after, self.ordinal, cluster)
 
 
 async def turn(
@@ -101,13 +77,13 @@ async def turn(
     Raises:
         ApiError, Unreachable: the server could not be asked about leases or pods.
     """
-    turns = _turns(pools, nodes, before, after)
-    result = Turned()
+    turns = turns_of(pools, nodes, before, after)
+    result, changes = Turned(), Changes(now)
     woken = [each.name for each in turns if _wakes(each)]
     holder = await leases.keeper(client) if woken else None
 
-    async def one(each: _Turn) -> None:
-        await _turn(client, each, holder, result, now)
+    async def one(each: Turn) -> None:
+        await _turn(client, each, holder, result, changes, now)
 
     show = (lambda done: progress(done, len(turns))) if progress else None
     outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
@@ -124,20 +100,6 @@ async def turn(
     return result
 
 
-def _turns(
-    pools: Mapping[str, Pool], nodes: NodeSet, before: list[ActiveFault], after: list[ActiveFault]
-) -> list[_Turn]:
-    return [
-        _Turn(was, will, ordinal)
-        for name, members in sorted(nodes.items())
-        if name in pools
-        for was in [replace(pools[name], faults=faults_of(name, before))]
-        for will in [replace(pools[name], faults=faults_of(name, after))]
-        for ordinal in sorted(members)
-        if ordinal < will.replicas
-    ]
-
-
 async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None) -> Outcome[str]:
     # KWOK has to see first that such a node is no longer its own: it drops the heartbeat it has in store for it.
     await asyncio.sleep(_SEEN_AFTER)
@@ -145,12 +107,14 @@ async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None)
     return await for_each(nodes, take, workers=client.connections, stop=stop)
 
 
-def _wakes(each: _Turn) -> bool:
+def _wakes(each: Turn) -> bool:
     before, after = each.kubelets()
     return before == "silent" != after
 
 
-async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, result: Turned, now: str) -> None:
+async def _turn(
+    client: Client, each: Turn, holder: dict[str, Any] | None, result: Turned, changes: Changes, now: str
+) -> None:
     before, after = each.kubelets()
     if after == "gone":
         await objects.remove(client, f"{_NODES}/{each.name}")
@@ -161,30 +125,26 @@ async def _turn(client: Client, each: _Turn, holder: dict[str, Any] | None, resu
     if before == "gone" and await _bring_back(client, each, now):
         result.created += 1
         return
-    had, wanted = each.owned()
-    if before == "silent":
-        # The node lifecycle controller has taken its conditions over, and waits for the kubelet to say something.
-        had = replace(had, conditions={**had.conditions, **dict.fromkeys(CONDITIONS, _UNKNOWN)})
-    change = delta(had, wanted, boot_id(each.name, each.after.labels.get(CLUSTER_LABEL, "")), now)
-    if await _ignoring_404(_apply(client, each.name, change, had, wanted)):
+    if await _ignoring_404(_apply(client, each.name, changes.of(each))):
         result.changed += 1
-    await slices.change(client, each.before, each.after, each.ordinal)
+    await slices.change(client, each.pools.before, each.pools.after, each.ordinal)
 
 
-async def _bring_back(client: Client, each: _Turn, now: str) -> bool:
+async def _bring_back(client: Client, each: Turn, now: str) -> bool:
     """Post a node that was gone; False when somebody else has."""
-    node = posted_node(each.after, each.ordinal, now, record_of(each.after, each.ordinal))
+    after = each.pools.after
+    node = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
     try:
         made = await client.create(_NODES, node)
     except ApiError as error:
         if error.status != 409:
             raise
         return False
-    await slices.publish(client, each.after, each.ordinal, str(made["metadata"]["uid"]))
+    await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
     return True
 
 
-async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wanted: OwnedFields) -> None:
+async def _apply(client: Client, name: str, change: Change) -> None:
     path = f"{_NODES}/{name}"
     if change.status is not None:
         await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
@@ -193,7 +153,7 @@ async def _apply(client: Client, name: str, change: Delta, had: OwnedFields, wan
 
     async def taint() -> bool:
         node = await client.get(path)
-        taints = taints_after(node["spec"].get("taints") or [], had, wanted)
+        taints = taints_after(node["spec"].get("taints") or [], change.had, change.wanted)
         body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
         await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
         return True

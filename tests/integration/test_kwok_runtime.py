@@ -74,7 +74,12 @@ async def test_a_control_plane_is_five_processes_that_answer(plane: Plane) -> No
 
 def test_every_component_collects_garbage_less_often(plane: Plane) -> None:
     for name, pids in plane.processes().items():
-        assert psutil.Process(pids[0]).environ().get("GOGC") == "200", name
+        variables = psutil.Process(pids[0]).environ()
+        if name == "kube-apiserver":
+            assert variables.get("GOGC") == "400"
+            assert int(variables["GOMEMLIMIT"]) == psutil.virtual_memory().total // 4
+        else:
+            assert (variables.get("GOGC"), variables.get("GOMEMLIMIT")) == ("200", None), name
 
 
 def patient(plane: Plane) -> set[str]:
@@ -178,7 +183,7 @@ def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
     ours = [path for path in files(plane.directory) if path.parent.name != "bin"]
     secret = [path for path in ours if path.suffix == ".key" or b"PRIVATE KEY" in path.read_bytes()]
     assert plane.directory / "pki" / "admin.key" in secret
-    for path in [*secret, plane.directory / "kubeconfig.yaml"]:
+    for path in [*secret, plane.directory / "kubeconfig.yaml", plane.directory / "tokens.csv"]:
         assert mode(path) == 0o600, path
 
 
