@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     """
     import psutil
 
+    from host import memory
+
     for name in ("nodes", "heartbeat_factor", "cores", "memory"):
         value = getattr(args, name)
         if value is not None and value <= 0:
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     factor = factor or scale.HEARTBEAT_FACTOR
     machine = scale.Machine(
         cores=args.cores or psutil.cpu_count() or 1,
-        memory_mb=args.memory * 1000 if args.memory else psutil.virtual_memory().total / 1e6,
+        memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
     )
     found = scale.cost(nodes, machine.cores, factor)
     said, most = scale.limits(found, machine), scale.most_nodes(machine, factor)

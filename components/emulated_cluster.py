@@ -284,9 +284,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-# Half of the provider's own: it asks a server two things when it starts, one after the other, and every command is to
-# end within a minute where that is silent. Watches that this ends are begun again.
-_REQUEST_S = 15
+# A quarter of the provider's own: it asks a server two things when it starts, one after the other, and then one for
+# each custom resource; every command is to end within a minute where it is silent. Watches that this ends are begun
+# again.
+_REQUEST_S = 8
 _CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import psutil
 
+from host import memory
 from lab.measure.reasons import by_reason
 from lab.measure.records import Records
 from lab.measure.summary import measures
@@ -86,5 +87,4 @@ def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
 
 def machine() -> Machine:
     """The machine this runs on."""
-    memory = psutil.virtual_memory().total
-    return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory, load=round(os.getloadavg()[0], 2))
+    return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory.total(), load=round(os.getloadavg()[0], 2))

@@ -173,6 +173,20 @@ def test_after_a_restart_of_the_machine_refresh_starts_the_nodes_again(stack: St
     assert stack.answers()
 
 
+def test_a_silent_node_keeps_no_command_waiting_and_refresh_brings_it_back(stack: Stack) -> None:
+    """A paused container accepts connections and says nothing: worse than one that is gone."""
+    identity, before = stack.project.identity(NAME), stack.project.node_uids(NAME)
+    docker.docker("pause", CONTROL_PLANE)
+    preview = stack.project.pulumi("preview", timeout=120)
+    assert preview.seconds < 60, preview.text
+    again = stack.project.up("--refresh", timeout=300)
+    print(f"preview {preview.seconds:.0f} s, up --refresh {again.seconds:.0f} s")
+    assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
+    assert stack.project.identity(NAME) == identity
+    assert stack.project.node_uids(NAME) == before
+    stack.ready(34)
+
+
 def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: Stack) -> None:
     identity, before = stack.project.identity(NAME), stack.project.node_uids(NAME)
     stack.port = kind.free_port()

@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 from faults.pods import RESUMED
+from host import memory
 from host.ports import Claims, NoFreePort, in_use
 from provider.errors import ProviderError
 from provider.runtimes.base import Recorded
@@ -77,7 +78,7 @@ def test_every_component_collects_garbage_less_often(plane: Plane) -> None:
         variables = psutil.Process(pids[0]).environ()
         if name == "kube-apiserver":
             assert variables.get("GOGC") == "400"
-            assert int(variables["GOMEMLIMIT"]) == psutil.virtual_memory().total // 4
+            assert int(variables["GOMEMLIMIT"]) == memory.total() // 4
         else:
             assert (variables.get("GOGC"), variables.get("GOMEMLIMIT")) == ("200", None), name
 

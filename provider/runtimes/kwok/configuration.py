@@ -8,9 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import psutil
-
 import toolchain
+from host import memory
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok import monitoring, usage
 from provider.runtimes.kwok.layout import Layout
@@ -46,7 +45,7 @@ _SCHEDULER_FLAGS = {"leader-elect": "false"}
 _GARBAGE_COLLECTION = {"GOGC": "200"}
 # The API server's may grow fivefold, so long as all of it is a quarter of the machine: a small fleet comes sooner for
 # it, and a large one does not take the memory.
-_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(psutil.virtual_memory().total // 4)}
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 _PORT_KEYS = (
     "etcdPort",

@@ -1,0 +1,27 @@
+"""How much memory there is: the machine's, or what the limit of a container leaves of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+# Of control groups, version 2 and 1; a container sees its own limit there.
+_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
+
+
+def total(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes of memory that programs started here may have together.
+
+    Args:
+        groups: where the kernel shows control groups.
+    """
+    found = [int(psutil.virtual_memory().total)]
+    for name in _LIMITS:
+        try:
+            text = (groups / name).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            found.append(int(text))
+    return min(found)
