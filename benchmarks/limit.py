@@ -7,8 +7,6 @@ import json
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from benchmarks.control_plane import ControlPlane, pools
 from provider.pools.bodies import MEDIA_TYPE, Bodies
 from toolchain import golang
@@ -44,11 +42,10 @@ async def post(plane: ControlPlane, binary: Path, nodes: int, connections: int) 
                 body = encode.of(ordinal)
                 file.write(len(body).to_bytes(4, "big") + body)
         file.flush()
-        kubeconfig = await asyncio.to_thread(Path(plane.observed.kubeconfig).read_text)
         process = await asyncio.create_subprocess_exec(
             str(binary),
             *("-server", plane.observed.server, "-ca", str(plane.pki / "ca.crt")),
-            *("-token", yaml.safe_load(kubeconfig)["users"][0]["user"]["token"]),
+            *("-cert", str(plane.pki / "admin.crt"), "-key", str(plane.pki / "admin.key")),
             *("-bodies", file.name, "-media-type", MEDIA_TYPE, "-connections", str(connections)),
             stdout=asyncio.subprocess.PIPE,
         )

@@ -32,18 +32,18 @@ class Line:
 
 
 MEMORY_MB = {
-    "kube-apiserver": Line(330.0, 0.088),
-    "etcd": Line(85.0, 0.0045),
-    "kwok-controller": Line(65.0, 0.0333),
-    "kube-controller-manager": Line(140.0, 0.027),
-    "kube-scheduler": Line(70.0, 0.0115),
+    "kube-apiserver": Line(600.0, 0.13),
+    "etcd": Line(86.0, 0.005),
+    "kwok-controller": Line(65.0, 0.03),
+    "kube-controller-manager": Line(142.0, 0.0368),
+    "kube-scheduler": Line(71.0, 0.0111),
 }
 """Resident memory by component, once the fleet stands."""
 
 ETCD_MB = Line(10.0, 0.0058)
 """etcd's database file."""
 
-CREATION_CPU_S = Line(0.0, 0.0046)
+CREATION_CPU_S = Line(0.8, 0.002)
 """CPU seconds, of all components and the plugin together, until the fleet is Ready."""
 
 CPU_S_PER_RENEWAL = 0.0033

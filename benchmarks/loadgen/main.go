@@ -22,7 +22,8 @@ func main() {
 	server := flag.String("server", "", "address of the API server")
 	path := flag.String("path", "/api/v1/nodes", "where to post")
 	ca := flag.String("ca", "", "certificate authority file")
-	token := flag.String("token", "", "bearer token")
+	cert := flag.String("cert", "", "client certificate file")
+	key := flag.String("key", "", "client key file")
 	bodies := flag.String("bodies", "", "file with bodies, each after its length in four bytes")
 	mediaType := flag.String("media-type", "application/json", "of the bodies, and asked for in return")
 	connections := flag.Int("connections", 64, "connections, and so requests at once")
@@ -30,12 +31,14 @@ func main() {
 
 	items, err := read(*bodies)
 	check(err)
+	pair, err := tls.LoadX509KeyPair(*cert, *key)
+	check(err)
 	pem, err := os.ReadFile(*ca)
 	check(err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig:     &tls.Config{RootCAs: roots},
+		TLSClientConfig:     &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots},
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1: one request a connection
 		MaxIdleConnsPerHost: *connections,
 		MaxConnsPerHost:     *connections,
@@ -57,7 +60,6 @@ func main() {
 				check(err)
 				request.Header.Set("Content-Type", *mediaType)
 				request.Header.Set("Accept", *mediaType)
-				request.Header.Set("Authorization", "Bearer "+*token)
 				response, err := client.Do(request)
 				if err != nil {
 					failed.Add(1)

@@ -6,11 +6,9 @@ import asyncio
 import os
 import signal
 import ssl
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from kube import Client, load_kubeconfig
 from tests.integration.conftest import Plane
@@ -35,31 +33,8 @@ def watched(tls: ssl.SSLContext | None, monkeypatch: pytest.MonkeyPatch) -> list
     return made
 
 
-def by_certificate(plane: Plane, folder: Path) -> Path:
-    """A kubeconfig with the administrator's client certificate instead of the token."""
-    document = yaml.safe_load((plane.directory / "kubeconfig.yaml").read_text())
-    pki = plane.directory / "pki"
-    document["clusters"][0]["cluster"]["certificate-authority"] = str(pki / "ca.crt")
-    user = {"client-certificate": str(pki / "admin.crt"), "client-key": str(pki / "admin.key")}
-    document["users"][0]["user"] = user
-    file = folder / "kubeconfig.yaml"
-    file.write_text(yaml.safe_dump(document))
-    return file
-
-
-async def test_who_has_the_kubeconfig_asks_by_its_token(plane: Plane) -> None:
-    (user,) = yaml.safe_load((plane.directory / "kubeconfig.yaml").read_text())["users"]
-    assert set(user["user"]) == {"token"}
-    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
-        asked = (await client.create(REVIEWS, REVIEW))["status"]["userInfo"]
-    assert asked["username"] == "kubernetes-admin"
-    assert "system:masters" in asked["groups"]
-
-
-async def test_connections_after_the_first_resume_its_session(
-    plane: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection = load_kubeconfig(by_certificate(plane, tmp_path))
+async def test_connections_after_the_first_resume_its_session(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = load_kubeconfig(plane.observed.kubeconfig)
     made = watched(connection.tls, monkeypatch)
     async with Client(connection) as client:
         await client.get(VERSION)

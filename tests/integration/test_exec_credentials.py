@@ -18,11 +18,11 @@ def _kubeconfig(plane: Plane, folder: Path) -> Path:
     """The control plane's kubeconfig, its certificate and key printed by a command."""
     origin = Path(plane.observed.kubeconfig)
     document = yaml.safe_load(origin.read_text())
-    cluster = document["clusters"][0]["cluster"]
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     cluster["certificate-authority"] = str(origin.parent / cluster["certificate-authority"])
     status = {
-        "clientCertificateData": (origin.parent / "pki" / "admin.crt").read_text(),
-        "clientKeyData": (origin.parent / "pki" / "admin.key").read_text(),
+        "clientCertificateData": (origin.parent / user["client-certificate"]).read_text(),
+        "clientKeyData": (origin.parent / user["client-key"]).read_text(),
     }
     version = "client.authentication.k8s.io/v1"
     answer = folder / "answer"

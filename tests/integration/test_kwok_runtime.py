@@ -184,7 +184,7 @@ def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
     ours = [path for path in files(plane.directory) if path.parent.name != "bin"]
     secret = [path for path in ours if path.suffix == ".key" or b"PRIVATE KEY" in path.read_bytes()]
     assert plane.directory / "pki" / "admin.key" in secret
-    for path in [*secret, plane.directory / "kubeconfig.yaml", plane.directory / "tokens.csv"]:
+    for path in [*secret, plane.directory / "kubeconfig.yaml"]:
         assert mode(path) == 0o600, path
 
 

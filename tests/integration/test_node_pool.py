@@ -446,6 +446,9 @@ async def test_in_another_cluster_under_the_same_kubeconfig_there_is_nothing_of_
 async def test_a_server_with_another_certificate_is_unreachable_in_words(plane: Plane, tmp_path: Path) -> None:
     document = yaml.safe_load((plane.directory / "kubeconfig.yaml").read_text())
     document["clusters"][0]["cluster"]["certificate-authority"] = certifi.where()
+    for entry in ("client-certificate", "client-key"):
+        user = document["users"][0]["user"]
+        user[entry] = str(plane.directory / user[entry])
     file = tmp_path / "kubeconfig.yaml"
     file.write_text(yaml.safe_dump(document))
     async with Client(load_kubeconfig(file)) as client:

@@ -78,11 +78,13 @@ class FaultProxy:
         self._loop.close()
 
     def kubeconfig(self, file: Path) -> Path:
-        """Write a kubeconfig that leads through the proxy, with the absolute path of its authority."""
+        """Write a kubeconfig that leads through the proxy, with absolute paths of its certificates."""
         document = _kubeconfig(self._directory / "kubeconfig.yaml")
-        cluster = document["clusters"][0]["cluster"]
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         cluster["server"] = f"https://127.0.0.1:{self._port}"
-        cluster["certificate-authority"] = str(self._directory / cluster["certificate-authority"])
+        for entry, keys in ((cluster, ("certificate-authority",)), (user, ("client-certificate", "client-key"))):
+            for key in keys:
+                entry[key] = str(self._directory / entry[key])
         file.write_text(yaml.safe_dump(document))
         return file
 

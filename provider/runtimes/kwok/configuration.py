@@ -12,7 +12,6 @@ import toolchain
 from host import memory
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok import monitoring, usage
-from provider.runtimes.kwok.layout import Layout
 from spec.base_stages import stages
 from spec.errors import path_text
 from spec.observability import observability_problems
@@ -206,7 +205,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     Raises:
         toolchain.ToolMissing: a component's binary is not there; the message says how to get it.
     """
-    options, layout = wanted.options, Layout.of(wanted.home, wanted.name)
+    options = wanted.options
     version = wanted.kubernetes_version
     kwokctl: dict[str, Any] = {
         "runtime": "binary",
@@ -239,7 +238,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         kwokctl["enableCRDs"] = kinds
     # kwokctl's `override` only replaces a flag that it sets itself: these are added.
     patches = [
-        _flags("kube-apiserver", {**_API_SERVER_FLAGS, "token-auth-file": str(layout.tokens_file)}),
+        _flags("kube-apiserver", _API_SERVER_FLAGS),
         _flags("kube-controller-manager", _CONTROLLER_MANAGER_FLAGS),
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *(_environment(component, _garbage_collection(component)) for component in _COMPONENTS),

@@ -28,14 +28,9 @@ class Layout(Place):
         """Kwokctl's and kwok-controller's configuration."""
         return self.directory / "kwok.yaml"
 
-    @property
-    def tokens_file(self) -> Path:
-        """The token that the API server takes for the administrator's."""
-        return self.directory / "tokens.csv"
-
     def private_files(self) -> list[Path]:
         """What holds keys or credentials."""
-        return [self.kubeconfig, self.kwok_file, self.tokens_file, *(self.directory / "pki").glob("*")]
+        return [self.kubeconfig, self.kwok_file, *(self.directory / "pki").glob("*")]
 
     def removed(self) -> bool:
         """Whether a removal was begun, or nothing of the cluster is left."""

@@ -15,7 +15,6 @@ from provider.runtimes.kwok import (
     additions,
     api,
     configuration,
-    credentials,
     handover,
     kwokctl,
     monitoring,
@@ -83,7 +82,6 @@ async def create_components(layout: Layout, request: Path) -> None:
     Raises:
         ProviderError: it could not.
     """
-    credentials.prepare(layout)
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
@@ -111,7 +109,6 @@ async def _start(layout: Layout, *command: str) -> None:
     except kwokctl.ComponentEnded as ended:
         if ended.component in api.SERVING:
             raise
-    credentials.hand_out(layout)
 
 
 async def all_running(layout: Layout, report: Reporter) -> str:
