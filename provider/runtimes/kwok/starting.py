@@ -120,15 +120,15 @@ async def all_running(layout: Layout, report: Reporter) -> str:
     Raises:
         ProviderError: the API server does not become ready, or a component ends each time.
     """
-    identity = await api.answering(layout, report)
-    for _ in range(_STARTS):
-        ended = dead(layout)
-        if not ended:
-            return identity
+    identity, starts = await api.answering(layout, report), 0
+    while ended := dead(layout):
+        if starts == _STARTS:
+            raise ProviderError(api.explain(layout, f"{', '.join(ended)} of cluster {layout.name} ended"))
+        starts += 1
         report.status(f"starting {', '.join(ended)} again")
         await start_components(layout)
         identity = await api.answering(layout, report)
-    raise ProviderError(api.explain(layout, f"{', '.join(dead(layout))} of cluster {layout.name} ended"))
+    return identity
 
 
 async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
