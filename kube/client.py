@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
-from functools import lru_cache
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
-
-import aiohttp
-from yarl import URL
+from urllib.parse import urlsplit
 
 from kube.config import Connection
 from kube.errors import ApiError, Unreachable, api_error
 from kube.exec_credentials import Credential
+from kube.http import Answer, Http, reason
 from kube.media import JSON, MERGE_PATCH, PROTOBUF
 from kube.protobuf import decode_status
 
-# What the connection itself can fail with: refused, reset, cut in the middle of an answer, silent, or no HTTP at all.
-_BROKEN = (
-    aiohttp.ClientConnectionError,
-    aiohttp.ClientPayloadError,
-    aiohttp.ClientResponseError,
-    asyncio.TimeoutError,
-    ConnectionError,
-)
 # For answers that nobody reads.
 _UNREAD = f"{PROTOBUF}, {JSON}"
 _LONGEST_PAUSE = 5.0
@@ -66,7 +55,9 @@ class Client:
         self.field_manager = field_manager
         self.patience = patience
         self._request_timeout = request_timeout
-        self._session: aiohttp.ClientSession | None = None
+        local = _is_local(connection.server)
+        # The API server compresses long lists, which costs it more time than a local socket saves.
+        self._http = Http(connection.server, connection.headers, connection.tls, compressed=not local)
         # More callers than connections would only queue inside the connector with a timeout already running.
         self._slots = asyncio.Semaphore(self.connections)
         # For operations on many objects (kube.bulk), which share the connections and can be stopped between objects.
@@ -80,23 +71,7 @@ class Client:
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0, ssl=self.connection.tls if self.connection.tls is not None else True, ttl_dns_cache=300
-            )
-            headers = dict(self.connection.headers)
-            if _is_local(self.connection.server):
-                # The API server compresses long lists, which costs it more time than a local socket saves.
-                headers["Accept-Encoding"] = "identity"
-            self._session = aiohttp.ClientSession(
-                connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar()
-            )
-        return self._session
+        self._http.close()
 
     async def get(
         self,
@@ -158,16 +133,15 @@ class Client:
         query = dict(params or {})
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", self.field_manager)
-        url = _url(self.connection.server, path, tuple(query.items()))
         allowed = self.patience if patience is None else patience
         give_up = time.monotonic() + allowed
         # Who is not patient must not wait for one silent attempt longer than that either.
-        limits = _limits(min(self._request_timeout, max(allowed, 1.0)))
+        within = min(self._request_timeout, max(allowed, 1.0))
         attempt, renewed = 0, False
         while True:
             try:
                 async with self._slots:
-                    return await self._once(verb, url, data, headers, limits, decode or _content)
+                    return await self._once(verb, path, query, headers, data, within, decode or _content)
             except ApiError as error:
                 if error.status == 401 and self.connection.credentials is not None and not renewed:
                     # They were taken back before they expired; the next attempt has new ones.
@@ -176,41 +150,37 @@ class Client:
                 pause = error.retry_after if error.retry_after is not None else backoff(attempt)
                 if not error.transient or time.monotonic() + pause > give_up:
                     raise
-            except aiohttp.ClientConnectorCertificateError as error:
-                # A certificate does not become a trusted one by asking again.
-                raise Unreachable(self.connection.server, _plain(error)) from error
-            except _BROKEN as error:
+            except OSError as error:
                 pause = backoff(attempt)
-                if time.monotonic() + pause > give_up:
-                    raise Unreachable(self.connection.server, _plain(error)) from error
+                # A certificate does not become a trusted one by asking again.
+                if isinstance(error, ssl.SSLCertVerificationError) or time.monotonic() + pause > give_up:
+                    raise Unreachable(self.connection.server, reason(error)) from error
             attempt += 1
             await asyncio.sleep(pause)
 
     async def _once(
         self,
         verb: str,
-        url: URL,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
         data: bytes | None,
-        headers: dict[str, str],
-        limits: aiohttp.ClientTimeout,
+        within: float,
         decode: Callable[[bytes], Any],
     ) -> Any:
         credential, tls = await self._credential()
-        signed = headers | _signature(credential) if credential is not None else headers
-        async with self._open().request(verb, url, data=data, headers=signed, timeout=limits, ssl=tls) as response:
-            raw = await response.read()
-            if response.status < 300:
-                return decode(raw)
-            self._heed(response.status, credential)
-            after = response.headers.get("Retry-After", "")
-            raise api_error(response.status, _decoded(raw), verb, url.path, float(after) if after.isdigit() else None)
+        signed = {**headers, **_signature(credential)} if credential is not None else headers
+        answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
+        if answer.status < 300:
+            return decode(answer.body)
+        self._heed(answer.status, credential)
+        raise api_error(answer.status, _decoded(answer.body), verb, path, _wait(answer))
 
-    async def _credential(self) -> tuple[Credential | None, ssl.SSLContext | bool]:
-        """A command's credentials and the TLS context with their certificate; None and the connector's own without."""
+    async def _credential(self) -> tuple[Credential | None, ssl.SSLContext | None]:
+        """A command's credentials and the TLS context with their certificate; None for the connection's own."""
         if self.connection.credentials is None:
-            return None, True
-        credential, tls = await self.connection.credentials.current()
-        return credential, tls if tls is not None else True
+            return None, None
+        return await self.connection.credentials.current()
 
     def _heed(self, status: int, credential: Credential | None) -> None:
         if status == 401 and credential is not None and self.connection.credentials is not None:
@@ -263,52 +233,45 @@ class Client:
         """
         server, (credential, tls) = self.connection.server, await self._credential()
         headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})
-        limits = aiohttp.ClientTimeout(total=timeout, sock_read=min(timeout, _LONGEST_SILENCE))
-        request = self._open().get(
-            _url(server, path, tuple((params or {}).items())),
-            headers=headers,
-            timeout=limits,
-            read_bufsize=2**20,
-            ssl=tls,
+        ends = time.monotonic() + timeout
+        streaming = self._http.stream(
+            path, params or {}, headers, within=self._request_timeout, silence=min(timeout, _LONGEST_SILENCE), tls=tls
         )
-        try:
-            async with asyncio.timeout(self._request_timeout):
-                response = await request
-        except _BROKEN as error:
-            raise Unreachable(server, _plain(error)) from error
-        async with response:
-            if response.status >= 300:
-                self._heed(response.status, credential)
-                after = response.headers.get("Retry-After", "")
-                wait = float(after) if after.isdigit() else None
-                raise api_error(response.status, _decoded(await response.read()), "GET", path, wait)
-            async with aclosing(_chunks(response, server)) as chunks:
-                yield chunks
+        async with AsyncExitStack() as stack:
+            try:
+                answer, chunks = await stack.enter_async_context(streaming)
+                if answer.status >= 300:
+                    self._heed(answer.status, credential)
+                    said = b"".join([chunk async for chunk in chunks])
+                    raise api_error(answer.status, _decoded(said), "GET", path, _wait(answer))
+            except OSError as error:
+                raise Unreachable(server, reason(error)) from error
+            yield await stack.enter_async_context(aclosing(_until(chunks, ends, server)))
 
 
-async def _chunks(response: aiohttp.ClientResponse, server: str) -> AsyncGenerator[bytes, None]:
+async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> AsyncGenerator[bytes, None]:
+    """The chunks, until it is time to end or the server was silent for too long."""
     try:
-        async for chunk in response.content.iter_any():
+        while True:
+            async with asyncio.timeout(ends - time.monotonic()):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
             yield chunk
     except TimeoutError:
         return
-    except _BROKEN as error:
-        raise Unreachable(server, _plain(error)) from error
-
-
-# Thousands of requests differ in nothing but their bodies: what they have in common is made once.
-@lru_cache(maxsize=64)
-def _url(server: str, path: str, query: tuple[tuple[str, str], ...]) -> URL:
-    return (URL(server + path)).with_query(query or None)
-
-
-@lru_cache(maxsize=16)
-def _limits(total: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=total)
+    except OSError as error:
+        raise Unreachable(server, reason(error)) from error
 
 
 def _is_local(server: str) -> bool:
-    return URL(server).host in ("127.0.0.1", "::1", "localhost")
+    return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")
+
+
+def _wait(answer: Answer) -> float | None:
+    """Seconds that the server asked to wait, if it did."""
+    after = answer.headers.get("retry-after", "")
+    return float(after) if after.isdigit() else None
 
 
 def _signature(credential: Credential) -> dict[str, str]:
@@ -319,20 +282,6 @@ def backoff(attempt: int) -> float:
     """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
     ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
     return ceiling * (0.5 + random.random() / 2)
-
-
-def _plain(error: BaseException) -> str:
-    if isinstance(error, asyncio.TimeoutError):
-        return "no answer in time"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        reason = error.certificate_error
-        return f"its certificate is not trusted: {getattr(reason, 'verify_message', '') or reason}"
-    if isinstance(error, aiohttp.ClientConnectorSSLError):
-        return f"no TLS connection: {error.os_error.strerror or error.os_error}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno
-        return os.strerror(number).lower() if number else str(error.os_error)
-    return str(error) or type(error).__name__
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

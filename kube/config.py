@@ -186,8 +186,8 @@ def _using(what: str, path: Path) -> Iterator[None]:
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLContext:
     """Build the TLS context from the cluster's CA and the user's client certificate."""
-    context = ResumingContext.for_client()
     if cluster.get("insecure-skip-tls-verify"):
+        context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif cluster.get("certificate-authority-data"):
@@ -197,6 +197,9 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLCo
         authority = path.parent / str(cluster["certificate-authority"])
         with _using(f"certificate-authority {authority}", path):
             context = ResumingContext.for_client(cafile=str(authority))
+    else:
+        # The system's authorities, a hundred of them: read only where they are wanted.
+        context = ResumingContext.for_client()
     if user.get("client-certificate-data") and user.get("client-key-data"):
         with _using("client-certificate-data and client-key-data", path):
             _load_pair(context, _decode(user["client-certificate-data"]), _decode(user["client-key-data"]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from kube import objects
 from kube.bulk import for_each
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 # Up to this many missing names are asked for one by one; beyond it one list of names only is cheaper.
 _ASK_SINGLY = 50
+# A stack's pools are observed at the same moment: the list that is under way serves all who ask for it meanwhile. One
+# for each would be late on a busy server, and as long as what the other pools have made by then.
+_listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
 
 
 @dataclass
@@ -138,7 +143,7 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
     """Return those of the names that exist although they did not come with the pool's label."""
     if len(names) > _ASK_SINGLY:
         among = set(names)
-        return [name for name in await objects.names(client, NODES) if name in among]
+        return [name for name in await _all_names(client) if name in among]
     there: list[str] = []
 
     async def ask(name: str) -> None:
@@ -149,3 +154,12 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
     if outcome.failed:
         raise outcome.failed[0][1]
     return sorted(there)
+
+
+async def _all_names(client: Client) -> list[str]:
+    """The names of all nodes, as of this call or of just before it."""
+    listing = _listings.get(client)
+    if listing is None or listing.done():
+        listing = _listings[client] = asyncio.ensure_future(objects.names(client, NODES))
+    # Who is stopped while waiting leaves it to the others.
+    return await asyncio.shield(listing)
