@@ -136,10 +136,16 @@ async def test_controllers_stand_back_until_the_last_of_many_requests_is_answere
 async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(priority, "LONGEST_S", 0.2)
-    with priority.Way().cleared(plane.observed.kubeconfig):
+    monkeypatch.setattr(priority, "LONGEST_S", 0.5)
+    way = priority.Way()
+    with way.cleared(plane.observed.kubeconfig):
         assert niceness(plane) == BACK
         await until_niceness(plane, USUAL)
+    with way.cleared(plane.observed.kubeconfig):
+        assert niceness(plane) == USUAL
+    await asyncio.sleep(1)
+    with way.cleared(plane.observed.kubeconfig):
+        assert niceness(plane) == BACK
 
 
 CLEARED = """

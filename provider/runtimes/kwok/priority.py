@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,9 +23,12 @@ _PATIENT = ("kube-controller-manager", "kwok-controller")
 _WAITING = (*_PATIENT, "kube-scheduler")
 _NICENESS = 5
 _LOWEST = 19
-# A node is taken for lost after 40 s without a renewal of its lease, which is due every 10 s (kubelet's defaults, and
-# KWOK's): a controller that hardly runs for so long still is in time.
-LONGEST_S = 15.0
+# A node is taken for lost when its lease has run out, which is renewed each quarter of that time: 40 s as kubelets have
+# it, 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more still is in time.
+_BEARABLE = 3 / 8
+_LEASE_S = 40.0
+# Pods wait for their scheduler meanwhile.
+LONGEST_S = 45.0
 # It waits for the end of its input, which comes with the plugin's end, however that comes, and gives everybody the
 # priority back. Linux takes one such change in 100 ms from who is not root (man 7 sched), so it is tried again.
 _GUARD = """
@@ -72,16 +76,28 @@ class _Held:
         users: operations under way that want it.
         guard: holds the way open; None where controllers cannot be asked, or no longer stand back.
         limit: ends it when it has lasted long enough.
+        began: when the controllers began to stand back (``time.monotonic``).
+        behind: seconds that they were behind by then.
+        rested: since when they go on as before.
     """
 
-    users: int
+    users: int = 0
     guard: subprocess.Popen[bytes] | None = None
     limit: asyncio.TimerHandle | None = None
+    began: float = 0.0
+    behind: float = 0.0
+    rested: float = 0.0
+
+    def behind_by_now(self) -> float:
+        """Seconds that the controllers may still be behind; a second of their usual priority makes up for one."""
+        return max(0.0, self.behind + (self.rested - self.began) - (time.monotonic() - self.rested))
 
     def end(self) -> None:
         """Let the controllers go on as before."""
         if self.limit is not None:
             self.limit.cancel()
+        if self.guard is not None:
+            self.rested = time.monotonic()
         if self.guard is not None and self.guard.stdin is not None:
             self.guard.stdin.close()
             with suppress(subprocess.TimeoutExpired):
@@ -93,11 +109,13 @@ class Way:
     """Clears the way for many requests: controllers of a cluster on this machine stand back while they last.
 
     Its controllers have nothing to do that a few seconds matter to, and a third more requests are answered in that
-    time (docs/performance.md). They are as before when the last operation ends, or the plugin, or 15 s are over.
+    time (docs/performance.md). They are as before when the last operation ends, or the plugin, or the time that their
+    nodes' leases bear, which operations that follow one another share.
     """
 
     def __init__(self) -> None:
         self._held: dict[Path, _Held] = {}
+        self._latest: dict[Path, _Held] = {}
 
     @contextmanager
     def cleared(self, kubeconfig: str) -> Iterator[None]:
@@ -112,19 +130,31 @@ class Way:
             return
         held = self._held.get(directory)
         if held is None:
-            held = self._held[directory] = _stand_back(directory)
+            latest = self._latest.get(directory)
+            held = self._held[directory] = _stand_back(directory, latest.behind_by_now() if latest else 0.0)
         held.users += 1
         try:
             yield
         finally:
             held.users -= 1
             if not held.users:
-                del self._held[directory]
+                self._latest[directory] = self._held.pop(directory)
                 held.end()
 
 
-def _stand_back(directory: Path) -> _Held:
-    held = _Held(0)
+def bearable(layout: Layout) -> float:
+    """Seconds for which a cluster's controllers may stand back without a node being lost.
+
+    Args:
+        layout: the cluster's.
+    """
+    lease = (layout.settings().get("options") or {}).get("nodeLeaseDurationSeconds") or _LEASE_S
+    return min(LONGEST_S, _BEARABLE * float(lease))
+
+
+def _stand_back(directory: Path, behind: float) -> _Held:
+    held = _Held(began=time.monotonic(), rested=time.monotonic(), behind=behind)
+    longest = bearable(Layout(directory)) - behind
     running = processes.running(directory)
     groups = {
         pid: _NICENESS if name in _PATIENT else 0
@@ -133,7 +163,7 @@ def _stand_back(directory: Path) -> _Held:
         for pid in pids
         if Path(f"/proc/{pid}/autogroup").exists()
     }
-    if not groups:
+    if not groups or longest <= 0:
         return held
     try:
         # First, so that nobody stays behind: from here on a kill of the plugin is noticed. In a session of its own, a
@@ -149,5 +179,5 @@ def _stand_back(directory: Path) -> _Held:
         return held
     for pid in groups:
         _set(pid, _LOWEST)
-    held.limit = asyncio.get_running_loop().call_later(LONGEST_S, held.end)
+    held.limit = asyncio.get_running_loop().call_later(longest, held.end)
     return held
