@@ -9,20 +9,21 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 import yaml
-from pulumi_kubernetes.core.v1 import ConfigMap, Secret, Service
+from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 import dashboards
 from components.helm_addon import HelmAddon
+from components.helm_resources import ReleaseReady
 from components.resources import ClusterLike
 from lives.scraping import scraped
 from spec import real_nodes
 from spec.addons import Addon
 from spec.errors import Where
 from spec.observability import Observability, as_bytes
+from spec.prometheus_stack import NAME
 from spec.prometheus_stack import PrometheusStack as Chart
 
 _KUBELETS = "kumulus-kubelets"
-_CERTIFICATE = "kube-prometheus-stack-admission"
 # As the operator writes them, whatever it finds.
 _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor", 4194))
 
@@ -49,7 +50,7 @@ class PrometheusStack(pulumi.ComponentResource):
         addon: the chart's :class:`HelmAddon`.
         kubelets: the Service that the chart's operator keeps the addresses of kubelets under; it would make one itself,
             and leave it behind with all of them when the chart is removed.
-        certificate: the Secret with that of the chart's admission webhooks, taken over to be removed.
+        ready: that all of it has come up, Prometheus included, which Helm does not wait for.
         dashboards: a ConfigMap for each dashboard, which the chart's Grafana finds by its label.
     """
 
@@ -104,11 +105,14 @@ class PrometheusStack(pulumi.ComponentResource):
             # As for add-ons, see docs/decisions/deleted-with.md.
             deleted_with=cluster.lifetime,
         )
-        # A Job of the chart's makes it, nobody removes it, and it would keep the namespace.
-        self.certificate = Secret(
-            f"{resource_name}-certificate",
-            metadata={"name": _CERTIFICATE, "namespace": chart.namespace},
-            opts=inside,
+        self.ready = ReleaseReady(
+            f"{resource_name}-ready",
+            namespace=chart.namespace,
+            name=NAME,
+            revision=self.addon.release.status.apply(lambda status: status["revision"] if status else None),
+            timeout=chart.timeout,
+            cluster=cluster,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.addon], deleted_with=cluster.lifetime),
         )
         self.dashboards = [
             ConfigMap(
@@ -149,7 +153,10 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
         },
         "prometheusOperator": {
             "kubeletService": {"name": _KUBELETS, "selector": real_nodes.SELECTOR},
-            "admissionWebhooks": {"patch": placed},
+            # Two Jobs with an image of their own, a Secret that keeps the namespace from going, and one more thing to
+            # fail, for a check of rules that the operator makes anyway.
+            "admissionWebhooks": {"enabled": False},
+            "tls": {"enabled": False},
             **placed,
         },
         "alertmanager": {"alertmanagerSpec": placed},

@@ -11,6 +11,9 @@ from pydantic import Field
 from spec.addons import DAY, MappingOrYaml, RepositoryOpts, chart_kind, not_empty_fault, repository_fault
 from spec.fields import Section, short_label, text, whole
 
+NAME = "kube-prometheus-stack"
+"""The release's, by which its parts' names begin."""
+
 
 class PrometheusStack(Section):
     """How kube-prometheus-stack is installed in a cluster whose nodes run containers.
@@ -46,13 +49,15 @@ class PrometheusStack(Section):
         """
         kind = chart_kind(self.chart)
         return {
-            "name": "kube-prometheus-stack",
+            "name": NAME,
             "namespace": self.namespace,
             "chart": self.chart,
             "repoURL": self.repoURL if kind == "repository" else None,
             "version": None if kind == "path" else self.version,
             "valuesObject": laid_on(values, self.valuesObject),
             "timeout": self.timeout,
+            # ReleaseReady waits, and tells what for.
+            "skipAwait": True,
             "repositoryOpts": self.repositoryOpts,
         }
 
