@@ -23,7 +23,9 @@ import pytest
 import toolchain
 from dashboards.every import DASHBOARDS
 from tests.support import docker, kind, prometheus_images
+from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, Object
+from tests.support.processes import await_that
 from tests.support.project import NODES, ROOT, Project
 from tests.support.prometheus import Prometheus
 
@@ -89,10 +91,21 @@ class Seen:
     cluster: dict[str, Any]
     numbers: Iterator[int] = field(default_factory=count)
 
-    def up(self, **more: Any) -> None:
-        """Bring it up with these keys besides."""
+    def up(self, **more: Any) -> str:
+        """Bring it up with these keys besides; what is said."""
         self.project.write_stack({**self.cluster, **more})
-        self.project.up(timeout=600)
+        return self.project.up(timeout=600).text
+
+    def nothing_left(self) -> None:
+        """Make sure that nothing of the chart is left in the cluster, or will be in a moment."""
+        api = self.project.api(NAME)
+        await_that(lambda: "monitoring" not in names_of(api, "/api/v1/namespaces"), 60, "the namespace goes", 0.5)
+        assert {name for name in names_of(api, CRDS) if "monitoring.coreos.com" in name} == set()
+        assert names_of(api, SERVICES) == {"kube-dns", "kwok-controller"}
+        assert "kumulus-kubelets" not in names_of(api, "/api/v1/namespaces/kube-system/endpoints")
+        for kind_ in ("clusterroles", "clusterrolebindings"):
+            names = names_of(api, f"/apis/rbac.authorization.k8s.io/v1/{kind_}")
+            assert {name for name in names if "prometheus" in name or "grafana" in name} == set()
 
     @contextmanager
     def prometheus(self) -> Iterator[Prometheus]:
@@ -112,6 +125,10 @@ class Seen:
         container = {"name": "main", "image": "none", "resources": {"requests": resources, "limits": resources}}
         metadata = {"name": name or f"p{next(self.numbers)}", "labels": {"app": app}}
         self.project.api(NAME).create(PODS, {"metadata": metadata, "spec": on_the_fleet(container)})
+
+
+def names_of(api: Api, path: str) -> set[str]:
+    return {each["metadata"]["name"] for each in api.list(path)}
 
 
 def on_the_fleet(container: Object) -> Object:
@@ -218,10 +235,12 @@ def test_every_panel_of_every_dashboard_has_data(seen: Seen) -> None:
         for panel in board.panels()
         for query in panel.queries
     }
+    assert len(lacking) > 80
     give_up = time.monotonic() + 240
     with seen.prometheus() as prometheus:
         while lacking := {query for query in lacking if not prometheus.values(query[2])}:
             assert time.monotonic() < give_up, lacking
+            print(f"{len(lacking)} queries without data yet")
             # Latencies and rates are of the last minute: something has to happen in it.
             seen.run_pod()
             time.sleep(1)
@@ -258,15 +277,9 @@ def test_an_image_that_cannot_be_pulled_is_named_and_not_waited_for_for_ever(see
 
 
 def test_without_the_section_nothing_of_it_is_left(seen: Seen) -> None:
-    api = seen.project.api(NAME)
     nodes = seen.project.node_uids(NAME)
-    seen.up()
-    assert "monitoring" not in {each["metadata"]["name"] for each in api.list("/api/v1/namespaces")}
-    assert [each for each in api.list(CRDS) if "monitoring.coreos.com" in each["metadata"]["name"]] == []
-    assert {each["metadata"]["name"] for each in api.list(SERVICES)} == {"kube-dns", "kwok-controller"}
-    for kind_ in ("clusterroles", "clusterrolebindings"):
-        names = {each["metadata"]["name"] for each in api.list(f"/apis/rbac.authorization.k8s.io/v1/{kind_}")}
-        assert {name for name in names if "prometheus" in name or "grafana" in name} == set()
+    assert "is kept" not in seen.up()
+    seen.nothing_left()
     assert seen.project.node_uids(NAME) == nodes
     seen.project.preview("--expect-no-changes")
 
@@ -279,7 +292,7 @@ def test_on_a_cluster_that_is_there_already_it_comes_and_goes_alike(seen: Seen) 
     group = {**FLEET["nodeGroups"][1], "name": "others"}
     cluster = {"runtime": "existing", "name": "others", "existing": kubeconfig, "nodeGroups": [group], **MEASURED}
     api = seen.project.api(NAME)
-    before = {each["metadata"]["name"] for each in api.list(NODES)}
+    before = names_of(api, NODES)
     try:
         seen.project.write_stack(cluster, other)
         seen.project.up(timeout=600)
@@ -291,9 +304,8 @@ def test_on_a_cluster_that_is_there_already_it_comes_and_goes_alike(seen: Seen) 
         seen.project.destroy()
     finally:
         seen.project.stack = mine
-    assert {each["metadata"]["name"] for each in api.list(NODES)} == before
-    assert "monitoring" not in {each["metadata"]["name"] for each in api.list("/api/v1/namespaces")}
-    assert {each["metadata"]["name"] for each in api.list(SERVICES)} == {"kube-dns", "kwok-controller"}
+    assert names_of(api, NODES) == before
+    seen.nothing_left()
 
 
 def test_destroy_leaves_nothing(seen: Seen) -> None:
