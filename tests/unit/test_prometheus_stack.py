@@ -220,6 +220,8 @@ def test_a_node_is_asked_for_at_its_controller() -> None:
     assert rules["metrics_path"]["replacement"] == "/metrics/resource"
     [sharded] = [rule for rule in job["relabel_configs"] if "regex" in rule]
     assert sharded["source_labels"] == ["__meta_kubernetes_node_label_kumulus_io_shard"]
+    # A node without the label stays the first one's.
+    assert sharded["regex"] == "(.+)"
     assert sharded["replacement"] == "kwok-controller-shard-$1.kube-system:10247"
 
 
