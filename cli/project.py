@@ -21,6 +21,7 @@ _ASKED_FOR = {
     r"^[ \t]+observability:": "observability",
     r"""^[ \t]+(kumulus:)?runtime:[ \t]*["']?kind["']?[ \t]*(#|$)""": "kind",
 }
+_REAL_NODES = r"""^[ \t]+(kumulus:)?runtime:[ \t]*["']?(kind|existing)\b"""
 
 
 def stacks() -> list[str]:
@@ -45,7 +46,9 @@ def require_stack(stack: str) -> str:
 
 def optional_tools(stack: str) -> list[str]:
     """The optional tools that a stack's file asks for; none where it has no file."""
-    return [tools for pattern, tools in _ASKED_FOR.items() if _has(stack, pattern)]
+    asked = [tools for pattern, tools in _ASKED_FOR.items() if _has(stack, pattern)]
+    # There they are images, in the cluster.
+    return [tools for tools in asked if tools != "observability" or not _has(stack, _REAL_NODES)]
 
 
 def runs_host_commands(stack: str) -> bool:

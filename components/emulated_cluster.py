@@ -101,7 +101,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         if spec.podLifecycles or spec.podUsage:
             self._live(resource_name, loaded)
         if spec.observability and spec.runtime != "kwok":
-            self._prometheus_stack(spec.observability)
+            self._prometheus_stack(spec.observability, loaded)
         sums = totals(loaded.pools)
         self.kubeconfig = self.cluster.kubeconfig
         measured = spec.observability and spec.runtime == "kwok"
@@ -136,6 +136,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             cluster=self.cluster,
             provider=self._kubernetes,
             base=self._base,
+            measured=loaded.spec.observability is not None,
             depends_on=after,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -240,7 +241,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
 
-    def _prometheus_stack(self, asked: Observability) -> None:
+    def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> None:
         """What is measured where nodes run containers; the kwok runtime has processes of its own for it."""
         from components.prometheus_stack import PrometheusStack
 
@@ -249,8 +250,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             asked=asked,
             cluster=self.cluster,
             provider=self._kubernetes,
+            chart=loaded.spec.prometheusStack,
+            shards=len(self.kwok.services) if self.kwok else 0,
             base=self._base,
-            depends_on=list(self.addons.values()),
+            secrets=loaded.secrets.within("prometheusStack"),
+            depends_on=[*self.addons.values(), *([self.kwok] if self.kwok else [])],
             opts=pulumi.ResourceOptions(parent=self),
         )
 

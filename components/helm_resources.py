@@ -64,6 +64,34 @@ class ReleaseMark(InCluster):
         super().__init__("kumulus:index:ReleaseMark", resource_name, cluster, properties, opts)
 
 
+class ReleaseReady(InCluster):
+    """``kumulus:index:ReleaseReady``: that what a release has in the cluster has come up.
+
+    Args:
+        resource_name: its name in the stack.
+        namespace: the release's.
+        name: the release's.
+        revision: the release's; another one is waited for anew.
+        timeout: how many seconds to wait.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        namespace: str,
+        name: str,
+        revision: pulumi.Input[int | None],
+        timeout: int,
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {"namespace": namespace, "name": name, "revision": revision, "timeout": timeout}
+        super().__init__("kumulus:index:ReleaseReady", resource_name, cluster, properties, opts)
+
+
 class ChartCrds(InCluster):
     """``kumulus:index:ChartCrds``: the CRDs of a chart, made and kept up to date.
 

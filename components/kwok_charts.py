@@ -10,13 +10,15 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
-from pulumi_kubernetes.core.v1 import ConfigMap
+from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 from components.helm_addon import HelmAddon
 from components.resources import ClusterLike, Definitions
 from lives.in_cluster import NAMESPACE, Controllers, release_name, stage_manifests
+from spec import node_metrics
 from spec.addons import Addon
 from spec.kwok_stages import API_VERSION
+from spec.pools import CLUSTER_LABEL
 
 
 class KwokCharts(pulumi.ComponentResource):
@@ -28,12 +30,14 @@ class KwokCharts(pulumi.ComponentResource):
         cluster: the cluster component it is installed in.
         provider: the Kubernetes provider of that cluster.
         base: directory that a local chart's path refers to.
+        measured: whether the controllers have the series of their nodes' kubelets, for a Prometheus.
         depends_on: what has to be there first, such as the controllers' image.
         opts: Pulumi's resource options.
 
     Attributes:
         releases: the charts' :class:`HelmAddon`.
         deployments: the kwok-controllers, each with its share of the nodes.
+        services: where each is asked for metrics, if they are measured.
         stages: of faults' nodes, and of Jobs' pods.
     """
 
@@ -45,6 +49,7 @@ class KwokCharts(pulumi.ComponentResource):
         cluster: ClusterLike,
         provider: kubernetes.Provider,
         base: Path,
+        measured: bool = False,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -52,8 +57,11 @@ class KwokCharts(pulumi.ComponentResource):
         self._cluster, self._kubernetes, self._base = cluster, provider, base
         self.releases: list[HelmAddon] = []
         self.deployments: list[Deployment] = []
+        self.services: list[Service] = []
         if controllers:
             self._install(resource_name, controllers, depends_on)
+        if controllers and measured:
+            self._measure(resource_name, controllers)
         self.stages = [
             CustomResource(
                 manifest["metadata"]["name"],
@@ -93,6 +101,22 @@ class KwokCharts(pulumi.ComponentResource):
                     opts=self._options([configuration, stages]),
                 )
             )
+
+    def _measure(self, resource_name: str, controllers: Controllers) -> None:
+        metric = node_metrics.metric("gpus")
+        CustomResource(
+            f"{resource_name}-{metric['metadata']['name']}",
+            api_version=API_VERSION,
+            kind="Metric",
+            # As of PodLives' objects: another stack's is not taken over.
+            metadata={**metric["metadata"], "labels": {CLUSTER_LABEL: controllers.cluster}},
+            spec=metric["spec"],
+            opts=self._options(self.releases),
+        )
+        for shard in range(controllers.shards):
+            manifest = controllers.service(shard)
+            name = f"{resource_name}-{manifest['metadata']['name']}"
+            self.services.append(Service(name, **manifest, opts=self._options(self.releases)))
 
     def _release(
         self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]

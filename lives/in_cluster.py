@@ -24,7 +24,7 @@ NAMESPACE = "kube-system"
 NAME = "kwok-controller"
 """What the chart calls its service account; also the first controller's name."""
 
-_PORT = 10247
+PORT = 10247
 _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 
@@ -80,7 +80,7 @@ class Controllers:
     def deployment(self, shard: int) -> dict[str, Any]:
         """The Deployment of a controller."""
         labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
-        chosen = {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance", SHARD_LABEL)}
+        chosen = _selected(labels)
         # Read at its start only: another configuration is another pod.
         read = hashlib.sha256(json.dumps(self.configuration(shard), sort_keys=True).encode()).hexdigest()[:16]
         pod = {
@@ -89,6 +89,15 @@ class Controllers:
         }
         spec = {"replicas": 1, "selector": {"matchLabels": chosen}, "template": pod}
         return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
+
+    def service(self, shard: int) -> dict[str, Any]:
+        """The Service where a controller is asked for its metrics and its nodes'; the chart's is of all of them."""
+        labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
+        ports = [{"name": "http", "port": PORT, "targetPort": PORT}]
+        spec = {"selector": _selected(labels), "ports": ports}
+        # Whether the controller answers is for its Deployment to tell.
+        metadata = {**self._metadata(service_name(shard), shard), "annotations": {"pulumi.com/skipAwait": "true"}}
+        return {"metadata": metadata, "spec": spec}
 
     def _pod(self, shard: int) -> dict[str, Any]:
         def mount(name: str, path: str) -> dict[str, Any]:
@@ -131,6 +140,11 @@ class Controllers:
         }
 
 
+def service_name(shard: int | str) -> str:
+    """The name of the Service of one controller."""
+    return f"{NAME}-shard-{shard}"
+
+
 def release_name(cluster: str) -> str:
     """The name of the chart kwok's release, which tells whose it is."""
     return f"{cluster}-kwok"
@@ -147,9 +161,13 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
 
 
+def _selected(labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance", SHARD_LABEL)}
+
+
 def _healthy(after: int, every: int, failures: int) -> dict[str, Any]:
     return {
-        "httpGet": {"path": "/healthz", "port": _PORT, "scheme": "HTTP"},
+        "httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTP"},
         "initialDelaySeconds": after,
         "periodSeconds": every,
         "failureThreshold": failures,

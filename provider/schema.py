@@ -96,6 +96,11 @@ _GROUND_OUTPUTS = {
     "repairs": _described({"type": "integer"}, "How often something was in the release's way."),
     "foreign": _described(_STRING, "UID of the revision of somebody else's release that was there before."),
 }
+_READY_INPUTS = {
+    **_RELEASE_INPUTS,
+    "timeout": _described({"type": "number"}, "How many seconds to wait."),
+    "revision": _described({"type": "integer"}, "The release's revision; another one is waited for anew."),
+}
 _CRDS_INPUTS = {
     **{key: _POOL_INPUTS[key] for key in ("kubeconfig", "clusterIdentity", "clusterName")},
     "name": _described(_STRING, "The add-on's name."),
@@ -180,6 +185,13 @@ def schema_json() -> str:
             "requiredInputs": list(_RELEASE_INPUTS),
             "properties": _RELEASE_INPUTS,
             "required": list(_RELEASE_INPUTS),
+        },
+        "kumulus:index:ReleaseReady": {
+            "description": "That what a Helm release has in the cluster has come up, and what operators make of it.",
+            "inputProperties": _READY_INPUTS,
+            "requiredInputs": [*_RELEASE_INPUTS, "timeout"],
+            "properties": _READY_INPUTS,
+            "required": [*_RELEASE_INPUTS, "timeout"],
         },
         "kumulus:index:ChartCrds": {
             "description": "The CRDs of a Helm chart, made and kept up to date.",

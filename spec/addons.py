@@ -21,7 +21,7 @@ Crds = Literal["CreateReplace", "Create", "Skip"]
 """What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made and upgraded, made once, or neither."""
 
 _RELEASE_NAME_LENGTH = 53
-_DAY = 86_400
+DAY = 86_400
 
 
 def chart_kind(chart: str) -> ChartKind:
@@ -68,13 +68,15 @@ def _as_mapping(raw: object) -> dict[str, Any]:
     return dict(value)
 
 
-def _repository_fault(url: str) -> Fault | None:
+def repository_fault(url: str) -> Fault | None:
+    """What is wrong with the URL of a chart repository."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return Fault("is not the URL of a chart repository", "write a URL that starts with https://")
 
 
-def _not_empty_fault(value: str) -> Fault | None:
+def not_empty_fault(value: str) -> Fault | None:
+    """What is wrong with a text that names something."""
     if value and value == value.strip() and value.isprintable():
         return None
     return Fault("is not a name", "write it without blanks around it")
@@ -166,15 +168,15 @@ class Addon(ReleaseOptions):
 
     name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(examples=["prometheus"])
     repoName: str = Field(default="", examples=["prometheus-community"])
-    repoURL: Annotated[str, text(_repository_fault)] | None = Field(
+    repoURL: Annotated[str, text(repository_fault)] | None = Field(
         default=None, examples=["https://prometheus-community.github.io/helm-charts"]
     )
     namespace: Annotated[str, short_label(63)] = Field(default="default", examples=["monitoring"])
-    chart: Annotated[str, text(_not_empty_fault)] = Field(examples=["prometheus-community/kube-prometheus-stack"])
+    chart: Annotated[str, text(not_empty_fault)] = Field(examples=["prometheus-community/kube-prometheus-stack"])
     version: str | None = Field(default=None, examples=['"75.16.1"'])
     valuesObject: MappingOrYaml = Field(default_factory=dict, examples=["{}"])
     createNamespace: bool = Field(default=True, examples=["true"])
-    timeout: Annotated[int, whole(1, _DAY)] = Field(default=300, examples=["300"])
+    timeout: Annotated[int, whole(1, DAY)] = Field(default=300, examples=["300"])
     atomic: bool = Field(default=False, examples=["true"])
     skipAwait: bool = Field(default=False, examples=["true"])
     dependsOn: list[str] = Field(default_factory=list, examples=["[cert-manager]"])

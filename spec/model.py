@@ -22,6 +22,7 @@ from spec.kind import Kind, KindConfig
 from spec.kwok_charts import KwokCharts
 from spec.lifecycles import PodLifecycles
 from spec.observability import Observability, observability_from, observability_problems
+from spec.prometheus_stack import PrometheusStack
 from spec.rules import rule_problems
 from spec.shapes import with_shapes
 from spec.tenants import Tenant
@@ -106,6 +107,7 @@ class ClusterSpec(Section):
         kind: settings of the kind runtime.
         existing: which cluster the existing runtime uses.
         kwokCharts: how KWOK is installed where nodes run containers: with the runtimes kind and existing.
+        prometheusStack: how the chart that is `observability` there is installed.
     """
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(default="", examples=["my-cluster"])
@@ -139,6 +141,9 @@ class ClusterSpec(Section):
     kind: Kind = Field(default_factory=Kind, examples=["{nodeImage: kindest/node:v1.35.4}"])
     existing: Existing = Field(default_factory=Existing, examples=["{context: my-cluster}"])
     kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
+    prometheusStack: PrometheusStack = Field(
+        default_factory=PrometheusStack, examples=["{chart: ./charts/kube-prometheus-stack}"]
+    )
 
     @model_validator(mode="wrap")
     @classmethod

@@ -6,6 +6,9 @@ from typing import Any
 
 from spec.pools import POOL_LABEL
 
+SELECTOR = f"!{POOL_LABEL},type!=kwok"
+"""The same as :func:`affinity`, as a selector of nodes by their labels."""
+
 
 def affinity() -> dict[str, Any]:
     """The ``affinity`` of a pod that a kubelet has to run: neither a stack's nodes nor others that KWOK plays."""

@@ -90,8 +90,18 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if runtime == "kwok" and raw.get("kwokCharts") is not None:
         message = "has no effect with the runtime kwok, where KWOK runs beside the cluster"
         yield problem(("kwokCharts",), message, "leave it out, or write runtime: kind or existing")
+    if raw.get("prometheusStack") is not None:
+        yield from _prometheus_stack(runtime, measured)
     if runtime == "existing" and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
+
+
+def _prometheus_stack(runtime: object, measured: object) -> Found:
+    if runtime == "kwok":
+        message = "has no effect with the runtime kwok, where Prometheus runs beside the cluster"
+        yield problem(("prometheusStack",), message, "leave it out, or write runtime: kind or existing")
+    elif measured is None:
+        yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
 
 
 def _ports(raw: Mapping[str, object]) -> Found:

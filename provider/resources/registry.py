@@ -16,6 +16,7 @@ from provider.resources.namespace import Namespace
 from provider.resources.node_pool import NodePool
 from provider.resources.release_ground import ReleaseGround
 from provider.resources.release_mark import ReleaseMark
+from provider.resources.release_ready import ReleaseReady
 from provider.runtimes.base import Runtime
 from provider.runtimes.existing.kwok import FIND_KWOK, find_kwok
 from provider.runtimes.existing.runtime import ExistingRuntime
@@ -50,5 +51,6 @@ def resources() -> dict[str, Resource]:
         ReleaseGround(connections),
         ChartCrds(connections),
         ReleaseMark(connections),
+        ReleaseReady(connections),
     ]
     return {resource.token: resource for resource in served}

@@ -254,6 +254,9 @@ def test_make_without_a_target_prints_help() -> None:
         ("runtime: kind", ["helm", "kind"]),
         ('runtime: "kind"  # in Docker', ["helm", "kind"]),
         ("runtime: existing", ["helm"]),
+        # There it is a chart.
+        ("runtime: kind\n    observability: {}", ["helm", "kind"]),
+        ("runtime: existing\n    observability: {}", ["helm"]),
         ("clusterAddons: []", ["helm"]),
         ("runtime: kwok", []),
         ("kind: {}", []),

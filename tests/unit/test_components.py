@@ -15,13 +15,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup, PrometheusStack
+from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup
 from components.helm_addon import chart_source
-from dashboards.every import DASHBOARDS
 from provider.resources.registry import resources
 from spec.addons import Addon
 from spec.load import Loaded, load
-from spec.observability import Observability
 from spec.pools import pool_to_properties
 from spec.secrets import Secrets
 from tests.support.program import KUBECONFIG, Program, run
@@ -183,13 +181,6 @@ def test_a_cluster_of_another_runtime_is_the_same_resource_and_so_replaced() -> 
     tokens = {each: f"kumulus:index:{each.capitalize()}Cluster" for each in ("kwok", "kind", "existing")}
     for runtime, token in tokens.items():
         assert run(emulated(spec(runtime=runtime))).only(token).formerly >= set(tokens.values()) - {token}
-
-
-@pytest.mark.parametrize("runtime", ["kind", "existing"])
-def test_on_real_nodes_observability_is_a_chart_and_no_option_of_the_cluster(runtime: str) -> None:
-    program = run(emulated(spec(runtime=runtime, observability={})))
-    assert program.of_type(RELEASE)["dev-observability-release"].inputs["chart"] == "kube-prometheus-stack"
-    assert "observability" not in program.only(CLUSTER).inputs["options"]
 
 
 def test_a_kind_cluster_gets_its_settings_and_kinds_own_configuration() -> None:
@@ -359,35 +350,6 @@ def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
     assert release.inputs["chart"] == str(tmp_path)
     assert "repositoryOpts" not in release.inputs
     assert "version" not in release.inputs
-
-
-def test_the_prometheus_chart_brings_the_dashboards_and_the_rules() -> None:
-    def program() -> None:
-        import pulumi_kubernetes as kubernetes
-
-        cluster = KwokCluster("dev")
-        provider = kubernetes.Provider("k", kubeconfig=cluster.kubeconfig)
-        asked = Observability(retention="3h", retentionSize="1Gi", nodeLabels=("example.com/team",))
-        PrometheusStack("metrics", asked=asked, cluster=cluster, provider=provider)
-
-    found = run(program)
-    release = found.only(RELEASE)
-    assert (release.inputs["name"], release.inputs["namespace"]) == ("kube-prometheus-stack", "monitoring")
-    assert release.deleted_with == f"{LIFETIME}::dev-lifetime"
-    values = release.inputs["values"]
-    wanted = values["prometheus"]["prometheusSpec"]
-    assert (wanted["retention"], wanted["retentionSize"]) == ("3h", f"{1 << 30}B")
-    [labels] = values["kube-state-metrics"]["metricLabelsAllowlist"]
-    assert labels.startswith("nodes=[kumulus.io/group,")
-    assert labels.endswith(",example.com/team]")
-    groups = values["additionalPrometheusRulesMap"]["kumulus"]["groups"]
-    assert [group["name"] for group in groups] == ["kumulus-fleet", "kumulus-fleet-alerts"]
-    maps = found.of_type("kubernetes:core/v1:ConfigMap").values()
-    assert {name: json.loads(text)["uid"] for each in maps for name, text in each.inputs["data"].items()} == {
-        f"{dashboard.uid}.json": dashboard.uid for dashboard in DASHBOARDS
-    }
-    assert all(each.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"} for each in maps)
-    assert all(f"{RELEASE}::metrics-release" in each.depends_on for each in maps)
 
 
 # --- as a library ----------------------------------------------------------------------------------------------------

@@ -287,7 +287,13 @@ async def test_kind_gets_the_stack_s_configuration_and_its_image(bench: Bench) -
     nodes = [{"role": "control-plane", "image": "own:1"}]
     config = {**CONFIG, "nodes": nodes, "networking": {"podSubnet": "10.1.0.0/16"}}
     seen = await bench.create(kindConfig=config, nodeImage="example.com/node:v1")
-    assert yaml.safe_load((bench.directory / "kind.yaml").read_text()) == config
+    given = yaml.safe_load((bench.directory / "kind.yaml").read_text())
+    # For its metrics, whether anybody asks now or later: kind changes nothing in place.
+    assert [yaml.safe_load(patch)["kind"] for patch in given.pop("kubeadmConfigPatches")] == [
+        "ClusterConfiguration",
+        "KubeProxyConfiguration",
+    ]
+    assert given == config
     (call,) = [each for each in bench.tools.asked() if each.startswith("kind create")]
     assert call.endswith(f"--kubeconfig {seen.kubeconfig} --image example.com/node:v1")
     assert bench.said.statuses[:2] == ["kind: ensuring node image (kindest/node:v1)", "kind: preparing nodes"]

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from spec.errors import SpecError
 from spec.kind_config import API_VERSION
+from spec.kind_metrics import with_metrics
 from spec.kind_network import node_ranges, real_nodes, with_room
 from spec.kind_options import options_problems
 from spec.load import load
@@ -142,6 +144,29 @@ def test_a_subnet_that_is_left_open_has_room_for_a_fleet(networking: Any, subnet
 )
 def test_a_configuration_that_says_where_pods_get_addresses_is_given_as_it_is(part: dict[str, Any]) -> None:
     assert with_room({**HEAD, **part}) == {**HEAD, **part}
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "etcd"),
+    [(None, "0.0.0.0", "0.0.0.0"), ("dual", "0.0.0.0", "0.0.0.0"), ("ipv6", "::", "[::]")],
+)
+def test_the_control_planes_metrics_can_be_had_from_pods(family: str | None, address: str, etcd: str) -> None:
+    config = {**HEAD, "networking": {"ipFamily": family}} if family else HEAD
+    cluster, proxy = map(yaml.safe_load, with_metrics(config)["kubeadmConfigPatches"])
+    for component in ("controllerManager", "scheduler"):
+        assert cluster[component] == {"extraArgs": {"bind-address": address}}
+    assert cluster["etcd"]["local"]["extraArgs"] == {"listen-metrics-urls": f"http://{etcd}:2381"}
+    assert proxy["metricsBindAddress"] == f"{etcd}:10249"
+    # kind lays a patch without one on whichever version it writes.
+    assert not {"apiVersion"} & {*cluster, *proxy}
+
+
+def test_the_stacks_own_patches_come_last_and_win() -> None:
+    own = "kind: ClusterConfiguration\nscheduler: {extraArgs: {bind-address: 127.0.0.1}}"
+    config = {**HEAD, "kubeadmConfigPatches": [own]}
+    given = with_metrics(config)
+    assert given["kubeadmConfigPatches"][-1] == own
+    assert config["kubeadmConfigPatches"] == [own]
 
 
 def notices(replicas: int, config: Any = None, base: Path = Path()) -> list[str]:

@@ -21,6 +21,7 @@ from provider.runtimes.kind import commands, daemons, failures
 from provider.runtimes.kind.containers import Engine
 from provider.runtimes.kind.place import KindPlace
 from spec.durations import seconds
+from spec.kind_metrics import with_metrics
 from spec.kind_network import with_room
 from spec.kind_options import DEFAULT_WAIT
 from toolchain.kind.environment import environment
@@ -55,8 +56,11 @@ def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, st
 
 
 def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What kind is given: the stack's ``kindConfig``, with room for a fleet's addresses where it leaves that open."""
-    return with_room(options.get("kindConfig") or {})
+    """What kind is given: the stack's ``kindConfig``, with what a fleet needs and it leaves open.
+
+    That is room for addresses, and a control plane whose metrics can be asked.
+    """
+    return with_metrics(with_room(options.get("kindConfig") or {}))
 
 
 def image(wanted: Wanted) -> str | None:

@@ -12,6 +12,7 @@ import toolchain
 from host import memory
 from provider.runtimes.base import Wanted
 from provider.runtimes.kwok import monitoring, usage
+from spec import node_metrics
 from spec.base_stages import stages
 from spec.errors import path_text
 from spec.observability import observability_problems
@@ -104,7 +105,7 @@ def _switch_problem(value: Any) -> str | None:
 
 
 def _usage_problem(value: Any) -> str | None:
-    return None if value in usage.KINDS else f"is {value!r}; write one of {', '.join(usage.KINDS)}"
+    return None if value in node_metrics.KINDS else f"is {value!r}; write one of {', '.join(node_metrics.KINDS)}"
 
 
 _NEW_CLUSTER: Mapping[str, Callable[[Any], str | None]] = {
@@ -130,7 +131,7 @@ def port_keys(options: dict[str, Any]) -> list[str]:
 
 
 def usage_kind(options: Mapping[str, Any]) -> str | None:
-    """Which of :data:`usage.KINDS` of series the nodes have; observability without podUsage looks at all of them."""
+    """Which of :data:`node_metrics.KINDS` of series nodes have; observability without podUsage looks at all of them."""
     kind = options.get("podUsage")
     return str(kind) if kind else None if options.get("observability") is None else "gpus"
 
@@ -166,7 +167,7 @@ def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not options.get("stageObjects"):
         found += base_stages(options)
     if kind := usage_kind(options):
-        found.append(usage.metric(kind))
+        found.append(node_metrics.metric(kind))
     return found
 
 

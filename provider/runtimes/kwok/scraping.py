@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spec import node_metrics
 from spec.durations import seconds
 from spec.observability import Observability
 
@@ -83,11 +84,7 @@ def _nodes(asked: Observability, port: int) -> dict[str, Any]:
             *({**path, "target_label": name} for name in ("node", "instance")),
             {"regex": "metrics_name", "action": "labeldrop"},
         ],
-        "metric_relabel_configs": [
-            # A node without GPUs has one series of each all the same (provider/runtimes/kwok/usage.py).
-            {"source_labels": ["__name__", "gpu"], "regex": "DCGM_.*;", "action": "drop"},
-            {"source_labels": ["__name__"], "regex": "promhttp_.*", "action": "drop"},
-        ],
+        "metric_relabel_configs": list(node_metrics.UNREAD),
     }
 
 

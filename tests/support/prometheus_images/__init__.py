@@ -1,0 +1,43 @@
+"""The images of kube-prometheus-stack, made here of Go programs under the names that the chart asks for.
+
+Of kube-state-metrics it is the project's own version under that name. There is none of Grafana, whose page npm makes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolchain import pins, supply
+from toolchain.kind.node import containers
+from toolchain.kind.node.containers import Container
+
+_HERE = Path(__file__).resolve().parent
+# By program: the image's name, and the program's path in it, which the operator's manifests name or leave out.
+_IMAGES = {
+    "operator": ("quay.io/prometheus-operator/prometheus-operator:v0.83.0", "bin/operator"),
+    "prometheus-config-reloader": (
+        "quay.io/prometheus-operator/prometheus-config-reloader:v0.83.0",
+        "bin/prometheus-config-reloader",
+    ),
+    "prometheus": ("quay.io/prometheus/prometheus:v3.5.0", "bin/prometheus"),
+    "alertmanager": ("quay.io/prometheus/alertmanager:v0.28.1", "bin/alertmanager"),
+    "node_exporter": ("quay.io/prometheus/node-exporter:v1.9.1", "bin/node_exporter"),
+    "kube-state-metrics": ("registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.16.0", "kube-state-metrics"),
+}
+
+
+def archive(folder: Path) -> Path:
+    """Write an archive of them into a folder; what is not built yet takes some minutes, once.
+
+    Raises:
+        ToolchainError: something cannot be built.
+    """
+    known = pins.load(_HERE / "pins.toml")
+    programs = supply.built([tool.name for tool in known.tools], known) | supply.built(["kube-state-metrics"])
+    images = [
+        Container(name, {path: programs[program]}, entrypoint=(f"/{path}",))
+        for program, (name, path) in _IMAGES.items()
+    ]
+    file = folder / "images.tar"
+    containers.write(file, images, folder)
+    return file
