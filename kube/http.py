@@ -29,6 +29,7 @@ _LONGEST_IDLE = 30.0
 _MOST_UNREAD = 2**20
 # RFC 8305: when an address does not answer, the next one is tried beside it.
 _NEXT_ADDRESS_S = 0.25
+_IN_PATHS = "/:@!$&'()*+,;=~%"
 _NO_BREAKS = str.maketrans("", "", "\r\n")
 
 
@@ -193,7 +194,7 @@ class Http:
         coding: str,
     ) -> bytes:
         """The request, its body included."""
-        target = self._prefix + _target(path, tuple(query.items()))
+        target = f"{self._prefix}{quote(path, safe=_IN_PATHS)}{_query(tuple(query.items()))}"
         length = f"Content-Length: {len(data)}\r\n" if data is not None else ""
         head = f"{verb} {target} HTTP/1.1\r\n{self._common}{coding}{_lines(headers)}{length}\r\n".encode()
         return head if data is None else head + data
@@ -386,9 +387,8 @@ def _whole(answer: Answer) -> Answer:
 
 # Thousands of requests differ in nothing but their bodies: what they have in common is made once.
 @lru_cache(maxsize=64)
-def _target(path: str, query: tuple[tuple[str, str], ...]) -> str:
-    escaped = quote(path, safe="/:@!$&'()*+,;=~%")
-    return f"{escaped}?{urlencode(query, quote_via=quote)}" if query else escaped
+def _query(query: tuple[tuple[str, str], ...]) -> str:
+    return f"?{urlencode(query, quote_via=quote)}" if query else ""
 
 
 def _lines(headers: Mapping[str, str]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kube import ApiError, KubeconfigError, Unreachable
-from provider.connections import WrongCluster
+from provider.connections import Connections, WrongCluster
 from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods, real
 from provider.pools.converge import converge
@@ -19,9 +19,10 @@ from provider.pools.others import PoolTaken, refuse_taken
 from provider.pools.removal import remove_nodes, remove_slices
 from provider.pools.result import Result, explain
 from provider.pools.slices import NotServed
+from provider.pools.turns import Turns
 from provider.resources.base import Checked, Failure, Found, Operation, Properties, known
 from provider.resources.limit import limited, why
-from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, Placed, when_down
+from provider.resources.placed import LOOK_PATIENCE, PLACE_KEYS, WORK_PATIENCE, ClearWay, Placed, when_down
 from provider.runtimes.existing.copy import is_copy
 from provider.values import contains_unknown
 from spec.checks import MOST_REPLICAS
@@ -50,6 +51,10 @@ class NodePool(Placed):
     token: ClassVar[str] = "kumulus:index:NodePool"
     own_keys: ClassVar[tuple[str, ...]] = POOL_KEYS
     replaced_by: ClassVar[tuple[str, ...]] = ("name", *Placed.replaced_by)
+
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        super().__init__(connections, clear_way)
+        self._turns = Turns()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -150,7 +155,9 @@ class NodePool(Placed):
                 if not old_outputs:
                     await refuse_taken(client, pool, WORK_PATIENCE)
                 pool = await recorded(client, pool)
-                seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
+                # A new pool's look is a matter of milliseconds.
+                async with self._turns.turn() if old_outputs else nullcontext():
+                    seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
                 with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
                     result = await converge(client, pool, seen, stop, op.report)
                 if left:
