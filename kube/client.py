@@ -9,9 +9,10 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from kube.codecs import Codec, JsonCodec
 from kube.config import Connection
 from kube.errors import ApiError, Unreachable, api_error
 from kube.exec_credentials import Credential
@@ -19,6 +20,7 @@ from kube.http import Answer, Http, reason
 from kube.media import JSON, MERGE_PATCH, PROTOBUF
 from kube.protobuf import decode_status
 
+T = TypeVar("T")
 # For answers that nobody reads.
 _UNREAD = f"{PROTOBUF}, {JSON}"
 _LONGEST_PAUSE = 5.0
@@ -203,14 +205,35 @@ class Client:
             patience: as for :meth:`request`, for each page.
             accept: another representation, such as ``PartialObjectMetadataList``.
         """
+        async for items in self.listed(path, JsonCodec(accept), params, limit, patience):
+            yield items
+
+    async def listed(
+        self,
+        path: str,
+        codec: Codec[T],
+        params: Mapping[str, str] | None = None,
+        limit: int = 500,
+        patience: float | None = None,
+    ) -> AsyncIterator[list[T]]:
+        """As :meth:`pages`, in another representation.
+
+        Args:
+            path: the collection.
+            codec: how its lists are asked for and read, such as :class:`kube.messages.MessageCodec`.
+            params: as for :meth:`pages`.
+            limit: likewise.
+            patience: likewise.
+        """
         query = dict(params or {}) | {"limit": str(limit)}
         while True:
-            page = await self.get(path, query, patience, accept)
-            yield page.get("items") or []
-            token = page.get("metadata", {}).get("continue")
-            if not token:
+            page = await self.request(
+                "GET", path, params=query, patience=patience, accept=codec.list_type, decode=codec.listed
+            )
+            yield page.items
+            if not page.token:
                 return
-            query["continue"] = token
+            query["continue"] = page.token
 
     @asynccontextmanager
     async def stream(

@@ -81,11 +81,16 @@ def _mapping(
 ) -> list[FieldDifference]:
     found = [
         FieldDifference(f'{section}["{key}"]', have.get(key), value)
-        for key, value in want.items()
+        for key, value in _others(have, want)
         if not same(have.get(key), value)
     ]
     dropped = [key for key in before if key not in want and key in have]
     return found + [FieldDifference(f'{section}["{key}"]', have[key], None) for key in sorted(dropped)]
+
+
+def _others(have: Mapping[str, str], want: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """What is wanted, unless all of it is there literally, as on nearly every node: that is told without a loop."""
+    return () if want.items() <= have.items() else want.items()
 
 
 def _same(have: str | None, want: str) -> bool:
@@ -159,7 +164,9 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
         ("capacity", node.capacity, ours.capacity),
         ("allocatable", node.allocatable, ours.allocatable),
     ):
-        changed: dict[str, str | None] = {key: value for key, value in want.items() if not _same(have.get(key), value)}
+        changed: dict[str, str | None] = {
+            key: value for key, value in _others(have, want) if not _same(have.get(key), value)
+        }
         changed.update({key: None for key in before.resources if key not in want and key in have})
         if changed:
             status[section] = changed
@@ -171,7 +178,7 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
 
 
 def _merge(have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> dict[str, str | None]:
-    changed: dict[str, str | None] = {key: value for key, value in want.items() if have.get(key) != value}
+    changed: dict[str, str | None] = {key: value for key, value in _others(have, want) if have.get(key) != value}
     changed.update({key: None for key in before if key not in want and key in have})
     return changed
 

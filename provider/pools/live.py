@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from spec.pools import Taint
@@ -63,6 +64,34 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
         conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
         real=bool(_REAL_RUNTIME.match(runtime)),
     )
+
+
+def listed_node(message: Any) -> LiveNode:
+    """Reduce a Node of a list to the same; its message is :mod:`kube.messages`' own, which a C library decodes."""
+    meta, status = message.metadata, message.status
+    info = {field.name: value for field, value in status.nodeInfo.ListFields()}
+    return LiveNode(
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resourceVersion,
+        labels=dict(meta.labels),
+        annotations=dict(meta.annotations),
+        taints=tuple(_taint(taint) for taint in message.spec.taints),
+        capacity={key: quantity.string for key, quantity in status.capacity.items()},
+        allocatable={key: quantity.string for key, quantity in status.allocatable.items()},
+        node_info=info,
+        conditions={each.type: each.status for each in status.conditions},
+        real=bool(_REAL_RUNTIME.match(status.nodeInfo.containerRuntimeVersion)),
+    )
+
+
+def _taint(message: Any) -> dict[str, str]:
+    """A taint as JSON has it: the patch that writes it back is JSON."""
+    taint = {field: value for field in ("key", "value", "effect") if (value := getattr(message, field))}
+    if message.HasField("timeAdded"):
+        added = datetime.fromtimestamp(message.timeAdded.seconds, UTC)
+        taint["timeAdded"] = added.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return taint
 
 
 def taint_key(taint: Mapping[str, Any] | Taint) -> tuple[str, str]:

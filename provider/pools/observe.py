@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from kube import objects
 from kube.bulk import for_each
 from provider.pools.compare import FieldDifference, field_differences
-from provider.pools.live import NODES, LiveNode, live_node
+from provider.pools.live import NODES, LiveNode, listed_node, live_node
 from provider.pools.slices import SliceObservation, observe_slices
 from spec.applied import APPLIED
 from spec.names import node_name
@@ -102,9 +102,13 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
         else:
             found.matching += 1
 
-    async for page in client.pages(NODES, {"labelSelector": f"{POOL_LABEL}={pool.name}"}, patience=patience):
-        for item in page:
-            node = live_node(item)
+    # Here and not above: a pool that only compares properties needs none of it.
+    from kube.messages import MessageCodec
+
+    selector = {"labelSelector": f"{POOL_LABEL}={pool.name}"}
+    async for page in client.listed(NODES, MessageCodec("Node"), selector, patience=patience):
+        for message in page:
+            node = listed_node(message)
             if node.name in unseen:
                 look(node)
             elif node.name not in gone and not node.real:

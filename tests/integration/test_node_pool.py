@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 import yaml
 
 from kube import Client, Unreachable, load_kubeconfig
+from kube.messages import MessageCodec
 from provider.errors import PartialFailure, ProviderError
-from provider.pools.live import live_node
+from provider.pools.live import listed_node, live_node
 from provider.pools.single import change_node
 from spec.applied import APPLIED
 from spec.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
@@ -233,6 +235,31 @@ async def test_a_taint_that_appears_meanwhile_survives(plane: Plane, pools: Pool
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         await change_node(client, pool, 0, stale)
     assert plane.api.get(f"{NODES}/{node}")["spec"]["taints"] == [{"key": "dedicated", "effect": "NoSchedule"}, fault]
+
+
+async def test_a_listed_node_is_read_as_the_same_node_alone_and_others_taints_are_written_back_whole(
+    plane: Plane, pools: Pools
+) -> None:
+    inputs = pools.inputs(1, annotations={"example.com/note": "fast ⚡"})
+    await pools.create(inputs)
+    path = f"{NODES}/{inputs['name']}-0"
+    lost = {"key": "node.kubernetes.io/out", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+    plane.api.merge(path, {"spec": {"taints": [KWOK_TAINT, lost, {"key": "a", "value": "b", "effect": "NoSchedule"}]}})
+    alone = live_node(plane.api.get(path))
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        only = {"fieldSelector": f"metadata.name={inputs['name']}-0"}
+        pages = [page async for page in client.listed(NODES, MessageCodec("Node"), only)]
+    (listed,) = (listed_node(message) for page in pages for message in page)
+    assert replace(listed, version="") == replace(alone, version="")
+    assert len(listed.labels) > 5
+    assert listed.capacity
+
+    changed = pools.inputs(1, inputs["name"], taints=[{"key": "dedicated", "effect": "NoSchedule"}])
+    await pools.update(changed, inputs)
+    others = [{"key": "a", "value": "b", "effect": "NoSchedule"}, lost]
+    taints = plane.api.get(path)["spec"]["taints"]
+    assert taints[0] == {"key": "dedicated", "effect": "NoSchedule"}
+    assert sorted(taints[1:], key=lambda taint: taint["key"]) == others
 
 
 # --- drift -----------------------------------------------------------------------------------------------------------

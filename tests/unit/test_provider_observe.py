@@ -6,9 +6,13 @@ import asyncio
 
 from aiohttp import web
 
+from kube.media import PROTOBUF
+from kube.messages import message_classes
 from provider.pools.observe import Observation, observe
 from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from tests.support.apiserver import serving
+
+EMPTY = b"k8s\x00" + message_classes()["Unknown"](raw=b"").SerializeToString()
 
 
 def pool(name: str) -> Pool:
@@ -18,7 +22,7 @@ def pool(name: str) -> Pool:
 async def test_pools_observed_at_once_ask_for_all_names_once_and_later_ones_anew() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if "labelSelector" in request.query:
-            return web.json_response({"items": []})
+            return web.Response(body=EMPTY, content_type=PROTOBUF)
         await asyncio.sleep(0.2)
         return web.json_response({"items": [{"metadata": {"name": "real-0"}}]})
 
