@@ -79,6 +79,7 @@ def _single_resources(plane: ControlPlane) -> list[Row]:
     project = Project(folder / "single", _single_program(folder, plane.observed.kubeconfig))
     rows = []
     try:
+        toolchain.install_plugins(project.pulumi_home)
         project.write_config({}, "single")
         for nodes in _SINGLE:
             (project.directory / "nodes.json").write_text(json.dumps(list(_manifests(nodes))))
