@@ -29,8 +29,8 @@ def test_the_model_is_in_step_with_what_was_measured(size: dict[str, Any]) -> No
     assert found.etcd_mb == pytest.approx(size["etcd_mb"], rel=0.5)
     assert found.creation_s == pytest.approx(size["ready_s"], rel=0.5)
     if size["steady"]:
-        # Renewals come in bursts, so that a window may hold one more or one less; of a large fleet they come late, after
-        # half of the lease instead of a quarter at most.
+        # Renewals come in bursts, so that a window may hold one more or one less; those of a large fleet come late,
+        # after half of the lease at most instead of a quarter.
         assert 0.45 * found.leases_per_s < size["leases_per_s"] < 1.25 * found.leases_per_s
         assert found.standing_cores == pytest.approx(sum(size["standing_cores"].values()), rel=0.55)
 
