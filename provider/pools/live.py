@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spec.pools import Taint
+from spec.pools import POOL_LABEL, Taint
+
+if TYPE_CHECKING:
+    from kube import Client
 
 NODES = "/api/v1/nodes"
 
@@ -64,6 +67,30 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
         conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
         real=bool(_REAL_RUNTIME.match(runtime)),
     )
+
+
+async def selected(client: Client, labels: str, patience: float | None = None) -> AsyncIterator[LiveNode]:
+    """Every node that a label selector selects, real ones too, page by page.
+
+    Args:
+        client: the cluster's API.
+        labels: the selector, such as :func:`of_pool`.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    # Here and not above: a plugin that only compares properties needs none of it.
+    from kube.messages import MessageCodec
+
+    async for page in client.listed(NODES, MessageCodec("Node"), {"labelSelector": labels}, patience=patience):
+        for message in page:
+            yield listed_node(message)
+
+
+def of_pool(name: str) -> str:
+    """The selector of a pool's nodes."""
+    return f"{POOL_LABEL}={name}"
 
 
 def listed_node(message: Any) -> LiveNode:

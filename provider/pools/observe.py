@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 from kube import objects
 from kube.bulk import for_each
 from provider.pools.compare import FieldDifference, field_differences
-from provider.pools.live import NODES, LiveNode, listed_node, live_node
+from provider.pools.live import NODES, LiveNode, live_node, of_pool, selected
 from provider.pools.slices import SliceObservation, observe_slices
 from spec.applied import APPLIED
 from spec.names import node_name
-from spec.pools import POOL_LABEL, Pool
+from spec.pools import Pool
 
 if TYPE_CHECKING:
     from kube import Client
@@ -102,17 +102,11 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
         else:
             found.matching += 1
 
-    # Here and not above: a pool that only compares properties needs none of it.
-    from kube.messages import MessageCodec
-
-    selector = {"labelSelector": f"{POOL_LABEL}={pool.name}"}
-    async for page in client.listed(NODES, MessageCodec("Node"), selector, patience=patience):
-        for message in page:
-            node = listed_node(message)
-            if node.name in unseen:
-                look(node)
-            elif node.name not in gone and not node.real:
-                found.extra.append(node.name)
+    async for node in selected(client, of_pool(pool.name), patience):
+        if node.name in unseen:
+            look(node)
+        elif node.name not in gone and not node.real:
+            found.extra.append(node.name)
 
     for name in await _existing(client, list(unseen)):
         node_or_none = await get_node(client, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provider.pools.live import NODES, live_node
+from provider.pools.live import selected
 from spec.pools import POOL_LABEL, Pool
 
 if TYPE_CHECKING:
@@ -26,9 +26,8 @@ async def in_the_way(client: Client, pool: Pool, patience: float | None = None) 
     """
     wanted = set(pool.node_names())
     # Real nodes have no pool: of a fleet of emulated ones there are few others.
-    pages = client.pages(NODES, {"labelSelector": f"!{POOL_LABEL}"}, patience=patience)
-    nodes = [live_node(item) async for page in pages for item in page]
-    return sorted(node.name for node in nodes if node.real and node.name in wanted)
+    nodes = selected(client, f"!{POOL_LABEL}", patience)
+    return sorted([node.name async for node in nodes if node.real and node.name in wanted])
 
 
 def refusal(pool: Pool, taken: list[str]) -> str:

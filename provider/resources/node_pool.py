@@ -13,7 +13,7 @@ from provider.errors import PartialFailure, ProviderError
 from provider.pools import drift, pods, real
 from provider.pools.converge import converge
 from provider.pools.faulted import forgotten, looked_at, played, recorded
-from provider.pools.live import NODES, live_node
+from provider.pools.live import of_pool, selected
 from provider.pools.observe import Observation, observe
 from provider.pools.others import PoolTaken, refuse_taken
 from provider.pools.removal import remove_nodes, remove_slices
@@ -29,7 +29,7 @@ from spec.checks import MOST_REPLICAS
 from spec.consequences import consequences
 from spec.errors import SpecError
 from spec.names import node_name
-from spec.pools import POOL_KEYS, POOL_LABEL, Pool, pool_from_properties, pool_problems, pool_to_properties
+from spec.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
 
 if TYPE_CHECKING:
     from kube import Client
@@ -229,9 +229,8 @@ def _pool(properties: Properties) -> Pool:
 
 async def _labelled(client: Client, outputs: Properties) -> list[str]:
     """Names of the nodes that carry the pool's label; a real node may carry it, but is never ours to remove."""
-    selector = {"labelSelector": f"{POOL_LABEL}={known(outputs, 'name')}"}
-    found = [live_node(item) async for page in client.pages(NODES, selector) for item in page]
-    return [node.name for node in found if not node.real]
+    pool = of_pool(str(known(outputs, "name")))
+    return [node.name async for node in selected(client, pool) if not node.real]
 
 
 async def _strayed(client: Client, outputs: Properties, formerly: int) -> list[str]:

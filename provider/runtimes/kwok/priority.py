@@ -98,8 +98,8 @@ class _Held:
             self.limit.cancel()
         if self.guard is not None:
             self.rested = time.monotonic()
-        if self.guard is not None and self.guard.stdin is not None:
-            self.guard.stdin.close()
+            if self.guard.stdin is not None:
+                self.guard.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 self.guard.wait(0.5)
         self.guard = None
