@@ -16,7 +16,8 @@ from kube.codecs import Codec, JsonCodec
 from kube.config import Connection
 from kube.errors import ApiError, Unreachable, api_error
 from kube.exec_credentials import Credential
-from kube.http import Answer, Http, reason
+from kube.http import Http, reason
+from kube.http_connection import Answer
 from kube.media import JSON, MERGE_PATCH, PROTOBUF
 from kube.protobuf import decode_status
 

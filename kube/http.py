@@ -1,7 +1,7 @@
 """HTTP/1.1 as API servers are asked by it: many small requests, over connections that stay open.
 
-asyncio carries the bytes, httptools (the parser of Node.js) reads the answers; what is here brings the two together.
-Why that is not left to a whole client library: docs/decisions/http-client.md.
+Which connections there are and which of them a request takes; one of them is :mod:`kube.http_connection`. Why that is
+not left to a whole client library: docs/decisions/http-client.md.
 """
 
 from __future__ import annotations
@@ -15,41 +15,19 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 
-import httptools
+from kube.http_connection import Answer, Broken, HttpConnection
 
 # Servers close what was silent for long (Go's own after 90 s, load balancers after 60): it is not tried.
 _LONGEST_IDLE = 30.0
-# A stream whose reader is slower than the server holds this much, and lets the server wait.
-_MOST_UNREAD = 2**20
 # RFC 8305: when an address does not answer, the next one is tried beside it.
 _NEXT_ADDRESS_S = 0.25
 _IN_PATHS = "/:@!$&'()*+,;=~%"
 _NO_BREAKS = str.maketrans("", "", "\r\n")
-
-
-class Broken(ConnectionError):
-    """The connection ended before the answer did, or what came is no HTTP."""
-
-
-@dataclass(slots=True)
-class Answer:
-    """What a server answered.
-
-    Attributes:
-        status: the HTTP status.
-        headers: by their names in lower case.
-        body: all of it; of a stream nothing.
-    """
-
-    status: int
-    headers: dict[str, str]
-    body: bytes = b""
 
 
 class Http:
@@ -75,8 +53,8 @@ class Http:
         self._common = _lines(common)
         self._coding = _lines({"Accept-Encoding": "gzip" if compressed else "identity"})
         # By the TLS context they were made with, the latest used last.
-        self._idle: dict[ssl.SSLContext | None, list[_Connection]] = {}
-        self._busy: set[_Connection] = set()
+        self._idle: dict[ssl.SSLContext | None, list[HttpConnection]] = {}
+        self._busy: set[HttpConnection] = set()
         self._closed = False
 
     def close(self) -> None:
@@ -124,7 +102,7 @@ class Http:
                         raise
             return _whole(await self._ask(await self._connect(tls), head))
 
-    async def _ask(self, connection: _Connection, request: bytes) -> Answer:
+    async def _ask(self, connection: HttpConnection, request: bytes) -> Answer:
         self._busy.add(connection)
         try:
             answer = await connection.ask(request)
@@ -180,7 +158,7 @@ class Http:
         finally:
             self._end(connection)
 
-    def _end(self, connection: _Connection) -> None:
+    def _end(self, connection: HttpConnection) -> None:
         self._busy.discard(connection)
         connection.abort()
 
@@ -199,7 +177,7 @@ class Http:
         head = f"{verb} {target} HTTP/1.1\r\n{self._common}{coding}{_lines(headers)}{length}\r\n".encode()
         return head if data is None else head + data
 
-    def _kept(self, tls: ssl.SSLContext | None) -> _Connection | None:
+    def _kept(self, tls: ssl.SSLContext | None) -> HttpConnection | None:
         """The connection that was used last, if it is still good; those that were idle for too long go."""
         idle = self._idle.get(tls or self._tls)
         while idle:
@@ -209,153 +187,16 @@ class Http:
             connection.abort()
         return None
 
-    async def _connect(self, tls: ssl.SSLContext | None) -> _Connection:
+    async def _connect(self, tls: ssl.SSLContext | None) -> HttpConnection:
         context = (tls or self._tls or _system_trust()) if self._secure else None
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: _Connection(tls or self._tls),
+            lambda: HttpConnection(tls or self._tls),
             self._host,
             self._port,
             ssl=context,
             happy_eyeballs_delay=None if _is_address(self._host) else _NEXT_ADDRESS_S,
         )
         return connection
-
-
-class _Connection(asyncio.Protocol):
-    """One connection, with at most one request under way.
-
-    Attributes:
-        tls: the context it was made with.
-        heard: whether something of an answer to the latest request came.
-        reusable: whether another request may follow.
-        lost: whether it has ended.
-        idle_since: when its latest answer was complete (``time.monotonic``).
-    """
-
-    def __init__(self, tls: ssl.SSLContext | None) -> None:
-        self.tls = tls
-        self.heard = self.reusable = self.lost = False
-        self.idle_since = 0.0
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpResponseParser(self)
-        self._asked: asyncio.Future[Answer] | None = None
-        self._whole = True
-        self._headers: dict[str, str] = {}
-        self._body: list[bytes] = []
-        self._unread = 0
-        # Its headers are there, and its end is not.
-        self._begun = False
-        self._ended = False
-        self._error: OSError | None = None
-        self._news: asyncio.Future[None] | None = None
-
-    def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[Answer]:
-        """Send a request; its answer comes when it is complete, or, if not ``whole``, when its headers are there."""
-        self._asked = self._loop.create_future()
-        self._whole, self._ended, self.heard, self.reusable = whole, False, False, False
-        self._headers, self._body = {}, []
-        if self._transport is None or self.lost:
-            self._asked.set_exception(Broken("the connection was closed"))
-        else:
-            self._transport.write(request)
-        return self._asked
-
-    async def chunks(self, silence: float) -> AsyncGenerator[bytes, None]:
-        """The body as it comes, all that there is at once."""
-        while True:
-            if self._body:
-                chunk = b"".join(self._body)
-                self._body.clear()
-                if self._unread > _MOST_UNREAD and self._transport is not None:
-                    self._transport.resume_reading()
-                self._unread = 0
-                yield chunk
-            elif self._ended:
-                return
-            elif self.lost:
-                raise self._error or Broken("the connection ended in the middle of an answer")
-            else:
-                self._news = self._loop.create_future()
-                async with asyncio.timeout(silence):
-                    await self._news
-
-    def abort(self) -> None:
-        """End it at once."""
-        self.lost = True
-        if self._transport is not None:
-            self._transport.abort()
-
-    # What asyncio calls.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.heard = True
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._error = Broken(f"what it says is no HTTP: {error}")
-            self.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
-        if self._error is None and isinstance(exc, OSError):
-            self._error = exc
-        if self._begun and not {"content-length", "transfer-encoding"} & self._headers.keys():
-            # RFC 9112, section 6.3: such an answer ends with its connection.
-            self._complete()
-        elif self._asked is not None and not self._asked.done():
-            where = "in the middle of" if self.heard else "before"
-            self._asked.set_exception(self._error or Broken(f"the connection ended {where} an answer"))
-        self._tell()
-
-    # What httptools calls.
-
-    def on_message_begin(self) -> None:
-        if self._asked is None:
-            # A server that ends a connection may say why; nothing that follows is an answer to us.
-            self.abort()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        self._begun = self._final()
-        if not self._whole and self._asked is not None and not self._asked.done() and self._begun:
-            self._asked.set_result(Answer(self._parser.get_status_code(), self._headers))
-
-    def on_body(self, body: bytes) -> None:
-        self._body.append(body)
-        if not self._whole:
-            before, self._unread = self._unread, self._unread + len(body)
-            if before <= _MOST_UNREAD < self._unread and self._transport is not None:
-                self._transport.pause_reading()
-            self._tell()
-
-    def on_message_complete(self) -> None:
-        if not self._final():
-            self._headers = {}
-            return
-        self.reusable = self._parser.should_keep_alive()
-        self._complete()
-
-    def _final(self) -> bool:
-        """Whether this is the answer, and not "100 Continue" and the like before it."""
-        return self._parser.get_status_code() >= 200
-
-    def _complete(self) -> None:
-        asked, self._ended, self._begun, self.idle_since = self._asked, True, False, time.monotonic()
-        if asked is not None and not asked.done():
-            asked.set_result(Answer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
-        self._asked = None
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
 
 
 def reason(error: OSError) -> str:

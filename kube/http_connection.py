@@ -1,0 +1,178 @@
+"""One HTTP/1.1 connection: asyncio carries the bytes, httptools (the parser of Node.js) reads the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import httptools
+
+# A stream whose reader is slower than the server holds this much, and lets the server wait.
+_MOST_UNREAD = 2**20
+
+
+class Broken(ConnectionError):
+    """The connection ended before the answer did, or what came is no HTTP."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a server answered.
+
+    Attributes:
+        status: the HTTP status.
+        headers: by their names in lower case.
+        body: all of it; of a stream nothing.
+    """
+
+    status: int
+    headers: dict[str, str]
+    body: bytes = b""
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection, with at most one request under way.
+
+    Attributes:
+        tls: the context it was made with.
+        heard: whether something of an answer to the latest request came.
+        reusable: whether another request may follow.
+        lost: whether it has ended.
+        idle_since: when its latest answer was complete (``time.monotonic``).
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self.tls = tls
+        self.heard = self.reusable = self.lost = False
+        self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._asked: asyncio.Future[Answer] | None = None
+        self._whole = True
+        self._headers: dict[str, str] = {}
+        self._body: list[bytes] = []
+        self._unread = 0
+        # Its headers are there, and its end is not.
+        self._begun = False
+        self._ended = False
+        self._error: OSError | None = None
+        self._news: asyncio.Future[None] | None = None
+
+    def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[Answer]:
+        """Send a request; its answer comes when it is complete, or, if not ``whole``, when its headers are there."""
+        self._asked = self._loop.create_future()
+        self._whole, self._ended, self.heard, self.reusable = whole, False, False, False
+        self._headers, self._body = {}, []
+        if self._transport is None or self.lost:
+            self._asked.set_exception(Broken("the connection was closed"))
+        else:
+            self._transport.write(request)
+        return self._asked
+
+    async def chunks(self, silence: float) -> AsyncGenerator[bytes, None]:
+        """The body as it comes, all that there is at once."""
+        while True:
+            if self._body:
+                chunk = b"".join(self._body)
+                self._body.clear()
+                if self._unread > _MOST_UNREAD and self._transport is not None:
+                    self._transport.resume_reading()
+                self._unread = 0
+                yield chunk
+            elif self._ended:
+                return
+            elif self.lost:
+                raise self._error or Broken("the connection ended in the middle of an answer")
+            else:
+                self._news = self._loop.create_future()
+                async with asyncio.timeout(silence):
+                    await self._news
+
+    def abort(self) -> None:
+        """End it at once."""
+        self.lost = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :class:`asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """See :class:`asyncio.Protocol`."""
+        self.heard = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._error = Broken(f"what it says is no HTTP: {error}")
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See :class:`asyncio.Protocol`."""
+        self.lost = True
+        if self._error is None and isinstance(exc, OSError):
+            self._error = exc
+        if self._begun and not {"content-length", "transfer-encoding"} & self._headers.keys():
+            # RFC 9112, section 6.3: such an answer ends with its connection.
+            self._complete()
+        elif self._asked is not None and not self._asked.done():
+            where = "in the middle of" if self.heard else "before"
+            self._asked.set_exception(self._error or Broken(f"the connection ended {where} an answer"))
+        self._tell()
+
+    # What httptools calls.
+
+    def on_message_begin(self) -> None:
+        """See :class:`httptools.HttpResponseParser`."""
+        if self._asked is None:
+            # A server that ends a connection may say why; nothing that follows is an answer to us.
+            self.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See :class:`httptools.HttpResponseParser`."""
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """See :class:`httptools.HttpResponseParser`."""
+        self._begun = self._final()
+        if not self._whole and self._asked is not None and not self._asked.done() and self._begun:
+            self._asked.set_result(Answer(self._parser.get_status_code(), self._headers))
+
+    def on_body(self, body: bytes) -> None:
+        """See :class:`httptools.HttpResponseParser`."""
+        self._body.append(body)
+        if not self._whole:
+            before, self._unread = self._unread, self._unread + len(body)
+            if before <= _MOST_UNREAD < self._unread and self._transport is not None:
+                self._transport.pause_reading()
+            self._tell()
+
+    def on_message_complete(self) -> None:
+        """See :class:`httptools.HttpResponseParser`."""
+        if not self._final():
+            self._headers = {}
+            return
+        self.reusable = self._parser.should_keep_alive()
+        self._complete()
+
+    def _final(self) -> bool:
+        """Whether this is the answer, and not "100 Continue" and the like before it."""
+        return self._parser.get_status_code() >= 200
+
+    def _complete(self) -> None:
+        asked, self._ended, self._begun, self.idle_since = self._asked, True, False, time.monotonic()
+        if asked is not None and not asked.done():
+            asked.set_result(Answer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
+        self._asked = None
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
