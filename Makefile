@@ -1,14 +1,16 @@
 # Each target does its own set-up: the virtual environment, the tools, the plugin. When all is there that takes half a second.
 
-STACK ?= quickstart
+# The current one, unless one is named: make up STACK=dev
+STACK ?=
 # Passed on to pulumi or pytest, such as ARGS=--refresh or ARGS="-k resize".
 ARGS ?=
 # Tests wait more than they compute: two files at once, each whole and in one process, end in little more than half the time.
 SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# What only some stacks need, and tests of every kind of stack.
+EVERY_STACK := --with kubectl --with pulumi-resource-kubernetes
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
-MEASURING := --with observability --with kwok-charts --with helm
+MEASURING := $(EVERY_STACK) --with observability --with kwok-charts --with helm
 
-PACKAGES := spec lives components policy provider kube cli toolchain faults fleet console dashboards lab host schedulers __main__.py
 BIN := .venv/bin
 KUMULUS := ./kumulus
 
@@ -20,9 +22,9 @@ help: ## this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## make .venv and the tools, and nothing else
+setup: ## make .venv and the tools of every usual stack, and nothing else
 	@$(KUMULUS) venv
-	@$(KUMULUS) tools
+	@$(KUMULUS) tools $(EVERY_STACK)
 
 kind-image: ## make and load a node image for the runtime kind, where no image registry is in reach
 	@$(KUMULUS) kind-image $(ARGS)
@@ -43,23 +45,23 @@ test: ## set everything up, then run every test
 
 soak: ## set everything up, then try every fault in full, which takes hours
 	@$(KUMULUS) venv --dev
-	@$(KUMULUS) tools
+	@$(KUMULUS) tools $(EVERY_STACK)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m tests.soak $(ARGS)
 
 lint: ## ruff, mypy --strict and import-linter
 	@$(KUMULUS) venv --dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy $(wildcard $(PACKAGES))
+	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 bench: ## set everything up, then measure
 	@$(KUMULUS) venv --dev
-	@$(KUMULUS) tools
+	@$(KUMULUS) tools $(EVERY_STACK)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove .venv and caches; refused while a cluster is up
 	@$(KUMULUS) clean
 
-clean-tools: ## also remove the built tools: about 15 minutes to get back
+clean-tools: ## also remove the tools, which have to be downloaded or built again
 	@$(KUMULUS) clean --tools

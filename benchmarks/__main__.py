@@ -11,7 +11,7 @@ import psutil
 
 from benchmarks import console, creation, engine, faults, kind_fleet, others, sizes
 from benchmarks.report import Row, write
-from provider.garbage import look_rarely
+from kumulus.provider.garbage import look_rarely
 
 SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kwokctl": creation.against_kwokctl,

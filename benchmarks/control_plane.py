@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import toolchain
-from host import processes
-from kube import Client, load_kubeconfig
-from provider.errors import ProviderError
-from provider.runtimes.base import Observed, Recorded, Wanted
-from provider.runtimes.kwok import kwokctl
-from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.runtime import KwokRuntime
-from spec.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.host import processes
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kwok import kwokctl
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 # The controllers of a control plane that answers go on filling their caches for a while.
 _SETTLING_S = 4.0

@@ -9,13 +9,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import toolchain
 from benchmarks import limit
 from benchmarks.control_plane import ControlPlane, control_plane, stock_control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kube.watch import watch
+from kumulus import toolchain
+from kumulus.kube.watch import watch
 
 FLEET = 2550
 LARGE = 10_000

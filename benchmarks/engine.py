@@ -136,7 +136,7 @@ class _PluginMemory:
         while not self._ended.is_set():
             for process in psutil.process_iter(["cmdline"]):
                 command = process.info["cmdline"] or []
-                if command[1:4] == ["-P", "-m", "provider"]:
+                if command[1:4] == ["-P", "-m", "kumulus.plugin"]:
                     self.peak = max(self.peak, _high_water_mark(process.pid))
             time.sleep(0.2)
 

@@ -16,11 +16,11 @@ from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from provider.connections import Connections
-from provider.resources.base import Operation
-from provider.resources.fault import Fault
-from provider.runtimes.kwok.priority import Way
-from spec.fault_catalog import kinds
+from kumulus.catalog.faults import kinds
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.fault import Fault
+from kumulus.runtimes.kwok.priority import Way
 from tests.support.project import Project
 
 _NODES = 10_000

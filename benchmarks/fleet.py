@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.control_plane import ControlPlane, Quiet, pools
-from kube import Client
-from provider.connections import Connections
-from provider.resources.base import Operation
-from provider.resources.node_pool import NodePool
-from provider.runtimes.kwok.priority import Way
-from spec.pools import Pool, pool_to_properties
+from kumulus.kube import Client
+from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.kwok.priority import Way
 
 NODES = "/api/v1/nodes"
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import psutil
 
-import toolchain
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
-from kube import Client, load_kubeconfig
+from kumulus import toolchain
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.toolchain.kind.node import image
 from tests.support import docker, kind
 from tests.support.project import Project
-from toolchain.kind.node import image
 
 _NAME = "kumulus-bench"
 _NODE = f"{_NAME}-control-plane"

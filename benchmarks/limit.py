@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.control_plane import ControlPlane, pools
-from provider.pools.bodies import MEDIA_TYPE, Bodies
-from toolchain import golang
+from kumulus.cluster.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.toolchain import golang
 
 _SOURCE = Path(__file__).parent / "loadgen"
 

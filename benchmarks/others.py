@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
-import toolchain
 from benchmarks.control_plane import ControlPlane, control_plane, pools
 from benchmarks.creation import FLEET
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
-from provider.pools.bodies import Bodies
+from kumulus import toolchain
+from kumulus.cluster.pools.bodies import Bodies
 from tests.support.project import Project
 
 _KEMU_RATE = 5.0

@@ -13,7 +13,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from spec import scale
+from kumulus.model import scale
 
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"

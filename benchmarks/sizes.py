@@ -1,6 +1,6 @@
 """What fleets of growing size cost: time, memory, CPU and writes, while they come and when they only stand there.
 
-The figures go to ``benchmarks/results/sizes.json``; ``spec.scale`` rests on them, and docs/scale.md shows them.
+The figures go to ``benchmarks/results/sizes.json``; ``kumulus.model.scale`` and docs/scale.md rest on them.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from host import processes
-from kube import Client
+from kumulus.host import processes
+from kumulus.kube import Client
 
 _COUNTER = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<value>\S+)")
 _LOOK_S = 3.0

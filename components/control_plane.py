@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import pulumi
 
-from components.resources import Cluster, Lifetime
+from kumulus.components.resources import Cluster, Lifetime
+
+if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+
+    from kumulus.components.fault import Fault
+    from kumulus.components.kwok_node_group import KwokNodeGroup
+
+# A quarter of the provider's own: it asks a server two things when it starts, one after the other, and then one for
+# each custom resource; every command is to end within a minute where it is silent. Watches that this ends are begun
+# again.
+_REQUEST_S = 8
 
 
 class ControlPlane(pulumi.ComponentResource):
     """A cluster had by one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
-
-    Args:
-        resource_name: its name in the stack.
-        cluster_name: the cluster's name; the resource's name when None.
-        kubernetes_version: such as ``v1.35.4``; the runtime's default when None.
-        options: the runtime's own options.
-        contents: what the stack has in it, from :func:`spec.contents.contents`; a preview tells what goes.
-        opts: Pulumi's resource options.
 
     Attributes:
         runtime: how the cluster is had; a subclass's.
@@ -29,28 +33,63 @@ class ControlPlane(pulumi.ComponentResource):
         end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
         lifetime: likewise, what other providers' resources name there.
         cluster_name: the cluster's name, as given.
-        kubeconfig: path of the kubeconfig file, known in previews.
-        identity: UID of the kube-system namespace; another one means another cluster.
+        groups: the node groups that are declared in it so far.
+        faults: likewise.
     """
 
     runtime: ClassVar[str]
     token: ClassVar[str]
     outlives_stack: ClassVar[bool] = False
-    kubeconfig: pulumi.Output[str]
-    identity: pulumi.Output[str]
 
-    def __init__(
+    kubeconfig: pulumi.Output[str]
+    """Path of the cluster's kubeconfig file, known in previews."""
+    identity: pulumi.Output[str]
+    """UID of the namespace kube-system: another one means another cluster."""
+    server: pulumi.Output[str]
+    """Address of the API server."""
+
+    @classmethod
+    def declared(
+        cls,
+        resource_name: str,
+        options: Mapping[str, Any],
+        *,
+        cluster_name: str,
+        kubernetes_version: str | None,
+        contents: Mapping[str, Any],
+        opts: pulumi.ResourceOptions,
+    ) -> Self:
+        """The cluster of a loaded stack file, all of which has been checked.
+
+        Args:
+            resource_name: its name in the stack.
+            options: the runtime's own.
+            cluster_name: the cluster's name.
+            kubernetes_version: the runtime's default when None.
+            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview tells what goes.
+            opts: Pulumi's resource options. What the cluster's Kubernetes provider is a child of is their ``parent``.
+        """
+        cluster = cls.__new__(cls)
+        cluster._declare(resource_name, cluster_name, kubernetes_version, options, opts, contents)
+        assert isinstance(opts.parent, pulumi.Resource)
+        cluster._owner = opts.parent
+        return cluster
+
+    def _declare(
         self,
         resource_name: str,
-        *,
-        cluster_name: str | None = None,
-        kubernetes_version: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        cluster_name: str,
+        kubernetes_version: pulumi.Input[str | None] | None,
+        options: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None,
         contents: Mapping[str, Any] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(self.token, resource_name, None, opts)
+        self._resource_name = resource_name
+        self._owner: pulumi.Resource = self
         self.cluster_name = cluster_name or resource_name
+        self.groups: list[KwokNodeGroup] = []
+        self.faults: list[Fault] = []
         self.resource = Cluster(
             f"{resource_name}-control-plane",
             name=self.cluster_name,
@@ -62,14 +101,50 @@ class ControlPlane(pulumi.ComponentResource):
         )
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
+        self.server = self.resource.server
         self.end = None if self.outlives_stack else self.resource
         self.lifetime = None if self.outlives_stack else self._lifetime(resource_name)
-        self.register_outputs({"kubeconfig": self.kubeconfig, "identity": self.identity})
+        self.register_outputs(
+            {
+                "clusterName": self.cluster_name,
+                "kubeconfig": self.kubeconfig,
+                "identity": self.identity,
+                "server": self.server,
+                # What other languages' components in it, which are constructed elsewhere, know of it.
+                "controlPlaneUrn": self.resource.urn,
+                **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
+            }
+        )
 
     def _lifetime(self, resource_name: str) -> Lifetime:
         opts = pulumi.ResourceOptions(parent=self)
         return Lifetime(f"{resource_name}-lifetime", cluster_identity=self.identity, opts=opts)
 
+    @cached_property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
+        import pulumi_kubernetes as kubernetes
+
+        return kubernetes.Provider(
+            f"{self._resource_name}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=self.identity,
+            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
+            # refresh fails on it. One that is not ours to bring back has failed already, and what is skipped is still
+            # compared, for which a silent server is asked again for each custom resource.
+            skip_update_unreachable=not self.outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
+            opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),
+        )
+
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
         return self.resource.endpoints.apply(lambda found: (found or {}).get(name))
+
+
+class ControlPlaneArgs(TypedDict, total=False):
+    """What every cluster is given."""
+
+    cluster_name: str
+    """The cluster's name, a DNS-1123 label of at most 40 characters; the resource's name when left out."""

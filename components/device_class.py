@@ -2,49 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Any, Required, TypedDict, Unpack
+
 import pulumi
-import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.resources import ClusterLike
-from spec.pools import CLUSTER_LABEL
-from spec.slices import RESOURCE_API, device_class_expression
+from kumulus.components.arguments import check
+from kumulus.components.inputs import Checked
+from kumulus.components.resources import ClusterLike, depended_on
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.slices import RESOURCE_API, device_class_expression
+from kumulus.stackfile.resource_slices import ResourceSlices
+
+
+class DeviceClassArgs(TypedDict, total=False):
+    """What a DeviceClass is given."""
+
+    cluster: Required[ClusterLike]
+    """The cluster it is declared in."""
+    driver: pulumi.Input[str]
+    """The DRA driver whose devices belong to it; ``gpu.nvidia.com`` when left out."""
+    class_name: str
+    """The class's name; the resource's name when left out."""
 
 
 class DeviceClass(pulumi.ComponentResource):
     """A DeviceClass of the cluster: one object, of the version of the API that its ResourceSlices have.
 
     Args:
-        resource_name: its name in the stack, and the class's name.
-        driver: the DRA driver whose devices belong to it.
-        cluster: the cluster component it is declared in.
-        provider: the Kubernetes provider of that cluster.
+        resource_name: its name in the stack.
+        args: see :class:`DeviceClassArgs`.
         opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    name: pulumi.Output[str]
+    """The class's name, which ResourceClaims have as ``deviceClassName``."""
+
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        driver: str,
-        cluster: ClusterLike,
-        provider: kubernetes.Provider,
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[DeviceClassArgs]
     ) -> None:
+        source = f"DeviceClass {resource_name}"
+        check(args, DeviceClassArgs, source)
+        given = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
+        found = Checked(ResourceSlices, source, given, {"deviceClass": "class_name"})
         super().__init__("kumulus:index:DeviceClass", resource_name, None, opts)
+        cluster, name = args["cluster"], found.plain.device_class
         self.object = CustomResource(
             f"{resource_name}-device-class",
             api_version=RESOURCE_API,
             kind="DeviceClass",
             # Another stack's class of this name is not taken over: its label is another one, which is a conflict.
-            metadata={"name": resource_name, "labels": {CLUSTER_LABEL: cluster.cluster_name}},
-            spec={"selectors": [{"cel": {"expression": device_class_expression(driver)}}]},
+            metadata={"name": name, "labels": {CLUSTER_LABEL: cluster.cluster_name}},
+            spec={"selectors": [{"cel": {"expression": _expression(found["driver"])}}]},
             opts=pulumi.ResourceOptions(
                 parent=self,
-                provider=provider,
+                provider=cluster.kubernetes,
+                depends_on=depended_on(opts),
                 # As for add-ons, see docs/decisions/deleted-with.md.
                 deleted_with=cluster.lifetime,
                 delete_before_replace=False,
             ),
         )
-        self.register_outputs({})
+        self.name = pulumi.Output.from_input(name)
+        self.register_outputs({"name": name})
+
+
+def _expression(driver: Any) -> Any:
+    if isinstance(driver, pulumi.Output):
+        return driver.apply(device_class_expression)
+    return device_class_expression(driver)

@@ -2,99 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack, overload
 
 import pulumi
 
-from components import stack_traces
-from components.control_plane import ControlPlane
-from components.existing_cluster import ExistingCluster, options_of
-from components.kind_cluster import KindCluster
-from components.kwok_cluster import KwokCluster
-from components.kwok_node_group import KwokNodeGroup
-from components.kwok_plan import KwokPlan
-from components.resources import Fault, HyperNodes
-from lives.options import cluster_options
-from spec.contents import contents
-from spec.group_topology import VOLCANO
-from spec.host_commands import When
-from spec.hypernodes import Fabric
-from spec.load import Loaded
-from spec.pools import Pool
-from spec.resource_slices import device_classes
-from spec.shards import shards_for
-from spec.totals import totals
+from kumulus.components import stack_traces
+from kumulus.components.arguments import SectionOf, check
+from kumulus.components.command_plugin import require_command_plugin
+from kumulus.components.described_cluster import control_plane
+from kumulus.components.fault import Fault
+from kumulus.components.inputs import telling
+from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.resources import Cluster, ClusterLike, HyperNodes, Lifetime
+from kumulus.model.hypernodes import Fabric
+from kumulus.model.pools import Pool
+from kumulus.model.totals import totals
+from kumulus.stackfile.group_topology import VOLCANO
+from kumulus.stackfile.host_commands import When
+from kumulus.stackfile.load import Loaded, default_cluster_name, load
+from kumulus.stackfile.resource_slices import device_classes
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
     from pulumi_command.local import Command
 
-    from components.device_class import DeviceClass
-    from components.helm_addon import HelmAddon
-    from components.kwok_charts import KwokCharts
-    from components.tenant import Tenant
-    from spec.observability import Observability
+    from kumulus.components.device_class import DeviceClass
+    from kumulus.components.helm_addon import HelmAddon
+    from kumulus.components.kwok_charts import KwokCharts
+    from kumulus.components.tenant import Tenant
+    from kumulus.model.observability import Observability
+
+
+class EmulatedClusterArgs(TypedDict, total=False):
+    """What an EmulatedCluster is given."""
+
+    spec: Required[Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.model:ClusterSpec")]]
+    """What a stack file has as ``kumulus:cluster``: runtime, nodeGroups, clusterAddons, faults, tenants …; plain, as
+    everything follows from it. The cluster's name is the resource's where it has none."""
+    base: str
+    """The directory that relative paths in it refer to; the program's when left out."""
 
 
 class EmulatedCluster(pulumi.ComponentResource):
     """A control plane, its add-ons and its emulated nodes.
 
+    Other components can be declared in it, as in any cluster: ``Tenant("research", cluster=emulated)``.
+
     Args:
         resource_name: its name in the stack.
-        loaded: the stack's spec, from :func:`spec.load.load`.
-        base: directory that relative paths in the spec refer to.
+        args: see :class:`EmulatedClusterArgs`.
+        loaded: instead of ``spec``, a stack that has been read from its file.
         opts: Pulumi's resource options.
 
     Attributes:
-        kubeconfig: path of the kubeconfig file.
-        cluster_name: the cluster's name.
-        prometheus: where Prometheus answers; None without observability.
-        node_count: nodes of the declared groups.
-        capacity: the fleet's totals: ``gpus`` as a number, every resource as a quantity.
-        gpu_products: GPUs by product, of the groups that name one.
-        tenants: by name: who shares the cluster.
-        node_groups: by group: ``nodes``, ``gpus``, and ``zones`` with the nodes in each.
+        cluster: its :class:`ControlPlane`.
+        addons, tenants: by name.
+        groups, faults: in the order of the file.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    kubeconfig: pulumi.Output[str]
+    """Path of the cluster's kubeconfig file, known in previews."""
+    identity: pulumi.Output[str]
+    """UID of the namespace kube-system: another one means another cluster."""
+    server: pulumi.Output[str]
+    """Address of the API server."""
+
+    @overload
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[EmulatedClusterArgs]
+    ) -> None: ...
+
+    @overload
     def __init__(
         self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        loaded: Loaded | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **args: Any,
     ) -> None:
+        base = Path(args.get("base") or "").absolute()
+        if loaded is None:
+            loaded = _loaded(resource_name, args, base)
         with stack_traces.short():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
         self.register_outputs(
-            {"kubeconfig": self.kubeconfig, "clusterName": self.cluster_name, "nodeCount": self.node_count}
+            {
+                "kubeconfig": self.kubeconfig,
+                "clusterName": self.cluster_name,
+                "nodeCount": self.node_count,
+                "identity": self.identity,
+                "server": self.server,
+                "controlPlaneUrn": self.resource.urn,
+                **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
+            }
         )
 
     def _declare(self, resource_name: str, loaded: Loaded, base: Path) -> None:
         spec = loaded.spec
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
+        if spec.hostCommands or spec.loadImages:
+            require_command_plugin()
+        if spec.clusterAddons:
+            # Imported here, as the provider's SDK is.
+            from kumulus.components.charts_in_reach import require_charts
+
+            require_charts(loaded, base)
         plan = KwokPlan.of(loaded, base)
-        self.cluster = _CLUSTERS[spec.runtime](
-            resource_name,
-            cluster_name=loaded.cluster_name,
-            kubernetes_version=spec.kubernetesVersion,
-            options=_options(loaded, base, plan),
-            contents=_contents(loaded),
-            opts=pulumi.ResourceOptions(parent=self, aliases=_other_runtimes(spec.runtime)),
-        )
+        self.cluster = control_plane(resource_name, loaded, base, plan, self)
+        self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
+        self.server = self.cluster.server
         first = self._host_commands(loaded, "beforeAddons")
         first += self._images(loaded, first)
         self.kwok = self._kwok(plan, loaded, first)
         self.addons = self._addons(loaded, first) if spec.clusterAddons else {}
         second = self._host_commands(loaded, "beforeNodes", [*first, *self.addons.values()])
         needed = [*second, *([self.kwok] if self.kwok else [])]
-        self.groups = [
+        self.groups = self.cluster.groups
+        self.groups += [
             KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), needed)
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
-        self.faults = self._faults(loaded)
+        self.faults = self.cluster.faults
+        self.faults += self._faults(loaded)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
         self._host_commands(loaded, "last", [*first, *second, *self.addons.values(), *self.groups, *self.faults])
         self._hyper_nodes(resource_name, loaded)
@@ -103,7 +147,6 @@ class EmulatedCluster(pulumi.ComponentResource):
         if spec.observability and spec.runtime != "kwok":
             self._prometheus_stack(spec.observability, loaded)
         sums = totals(loaded.pools)
-        self.kubeconfig = self.cluster.kubeconfig
         measured = spec.observability and spec.runtime == "kwok"
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
@@ -125,37 +168,19 @@ class EmulatedCluster(pulumi.ComponentResource):
         if not plan.stages:
             return None
         # Imported here, as the provider's SDK is.
-        from components.kwok_charts import KwokCharts
-        from lives.in_cluster import Controllers
+        from kumulus.components.kwok_charts import KwokCharts, arguments_of
 
-        nodes = sum(pool.replicas for pool in loaded.pools)
-        charts, name = loaded.spec.kwokCharts, loaded.cluster_name
+        given = arguments_of(loaded.spec.kwokCharts, self.cluster, self._base)
+        given["nodes"] = sum(pool.replicas for pool in loaded.pools)
+        given["measured"] = loaded.spec.observability is not None
+        given["install"] = plan.install
         return KwokCharts(
-            f"{self._name}-kwok",
-            controllers=Controllers(charts, name, nodes, shards_for(nodes, charts.shards)) if plan.install else None,
-            cluster=self.cluster,
-            provider=self._kubernetes,
-            base=self._base,
-            measured=loaded.spec.observability is not None,
-            depends_on=after,
-            opts=pulumi.ResourceOptions(parent=self),
+            f"{self._name}-kwok", **given, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
 
     def _faults(self, loaded: Loaded) -> list[Fault]:
-        pools = {pool.name: resource for group in self.groups for pool, resource in group.by_pool}
-        return [
-            Fault(
-                fault.name,
-                fault=fault,
-                cluster=self.cluster,
-                opts=pulumi.ResourceOptions(
-                    parent=self,
-                    depends_on=[pools[name] for name in fault.nodes],
-                    deleted_with=self.cluster.end,
-                ),
-            )
-            for fault in loaded.faults
-        ]
+        opts = pulumi.ResourceOptions(parent=self)
+        return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
     def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> None:
         """Volcano's own objects, for the groups whose topology has its preset."""
@@ -174,54 +199,58 @@ class EmulatedCluster(pulumi.ComponentResource):
             ),
         )
 
-    @cached_property
-    def _kubernetes(self) -> kubernetes.Provider:
-        """The Kubernetes provider of the cluster, for stacks that declare objects in it."""
-        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
-        import pulumi_kubernetes as kubernetes
+    @property
+    def resource(self) -> Cluster:
+        """The ``kumulus:index:Cluster``."""
+        return self.cluster.resource
 
-        return kubernetes.Provider(
-            f"{self._name}-kubernetes",
-            kubeconfig=self.cluster.kubeconfig,
-            cluster_identifier=self.cluster.identity,
-            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
-            # refresh fails on it. One that is not ours to bring back has failed already, and what is skipped is still
-            # compared, for which a silent server is asked again for each custom resource.
-            skip_update_unreachable=not self.cluster.outlives_stack,
-            kube_client_settings={"timeout": _REQUEST_S},
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.cluster.resource]),
-        )
+    @property
+    def end(self) -> Cluster | None:
+        """As of its :class:`ControlPlane`."""
+        return self.cluster.end
+
+    @property
+    def lifetime(self) -> Lifetime | None:
+        """As of its :class:`ControlPlane`."""
+        return self.cluster.lifetime
+
+    @property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        return self.cluster.kubernetes
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+        return self.cluster.endpoint(name)
 
     def _device_classes(self, loaded: Loaded) -> dict[str, DeviceClass]:
         classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
         if not classes:
             return {}
-        from components.device_class import DeviceClass
+        from kumulus.components.device_class import DeviceClass
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
-            name: DeviceClass(name, driver=driver, cluster=self.cluster, provider=self._kubernetes, opts=opts)
-            for name, driver in classes.items()
+            name: DeviceClass(name, driver=driver, cluster=self.cluster, opts=opts) for name, driver in classes.items()
         }
 
     def _tenants(self, loaded: Loaded) -> dict[str, Tenant]:
-        from components.tenant import Tenant
+        from kumulus.components.tenant import Tenant, arguments_of
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
-            tenant.name: Tenant(tenant.name, tenant=tenant, cluster=self.cluster, provider=self._kubernetes, opts=opts)
+            tenant.name: Tenant(tenant.name, **arguments_of(tenant, self.cluster), opts=opts)
             for tenant in loaded.spec.tenants
         }
 
     def _live(self, resource_name: str, loaded: Loaded) -> None:
-        from components.pod_lives import PodLives
+        from kumulus.components.pod_lives import PodLives
 
         PodLives(
             f"{resource_name}-lives",
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
-            provider=self._kubernetes,
             depends_on=[self.kwok] if self.kwok else [],
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -230,51 +259,42 @@ class EmulatedCluster(pulumi.ComponentResource):
         if all(command.when != when for command in loaded.spec.hostCommands):
             return []
         # Imported here: no other stack needs pulumi-command.
-        from components.host_commands import host_commands
+        from kumulus.components.host_commands import host_commands
 
         return host_commands(loaded, when, cluster=self.cluster, after=after, parent=self)
 
     def _images(self, loaded: Loaded, after: Sequence[Command]) -> list[Command]:
         if not loaded.spec.loadImages:
             return []
-        from components.host_commands import image_loads
+        from kumulus.components.host_commands import image_loads
 
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
 
     def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> None:
         """What is measured where nodes run containers; the kwok runtime has processes of its own for it."""
-        from components.prometheus_stack import PrometheusStack
+        from kumulus.components.prometheus_stack import PrometheusStack, arguments_of
 
-        PrometheusStack(
-            f"{self._name}-observability",
-            asked=asked,
-            cluster=self.cluster,
-            provider=self._kubernetes,
-            chart=loaded.spec.prometheusStack,
-            shards=len(self.kwok.services) if self.kwok else 0,
-            base=self._base,
-            secrets=loaded.secrets.within("prometheusStack"),
-            depends_on=[*self.addons.values(), *([self.kwok] if self.kwok else [])],
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        first = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
+        chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
+        given = arguments_of(chart, asked, self.cluster, self._base, secrets)
+        given["shards"] = len(self.kwok.services) if self.kwok else 0
+        opts = pulumi.ResourceOptions(parent=self, depends_on=first)
+        PrometheusStack(f"{self._name}-observability", **given, opts=opts)
 
     def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
-        from components.helm_addon import HelmAddon
+        from kumulus.components.helm_addon import HelmAddon, arguments_of
 
         system = [self._system(loaded.system_pool)] if loaded.system_pool else []
         places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
         made: dict[str, HelmAddon] = {}
         for addon in loaded.addons_in_order():
+            first = [*system, *after, *(made[name] for name in addon.dependsOn)]
+            secrets = loaded.secrets.within("clusterAddons", places[addon.name])
             made[addon.name] = HelmAddon(
                 addon.name,
-                addon=addon,
-                cluster=self.cluster,
-                provider=self._kubernetes,
-                base=self._base,
-                secrets=loaded.secrets.within("clusterAddons", places[addon.name]),
-                depends_on=[*system, *after, *(made[name] for name in addon.dependsOn)],
-                opts=pulumi.ResourceOptions(parent=self),
+                **arguments_of(addon, self.cluster, self._base, secrets),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=first),
             )
         return made
 
@@ -288,38 +308,21 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-# A quarter of the provider's own: it asks a server two things when it starts, one after the other, and then one for
-# each custom resource; every command is to end within a minute where it is silent. Watches that this ends are begun
-# again.
-_REQUEST_S = 8
-_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}
+def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
+    """The stack that a program describes.
+
+    Raises:
+        pulumi.RunError: with every problem there is.
+    """
+    source = f"EmulatedCluster {resource_name}"
+    check(args, EmulatedClusterArgs, source)
+    with telling(source, {"": "spec"}):
+        loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
+    for notice in loaded.notices:
+        pulumi.log.warn(str(notice))
+    return loaded
 
 
-def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
-    """What the cluster was called with another runtime: it is replaced, the old one first, as they share a place."""
-    return [pulumi.Alias(type_=each.token) for each in _CLUSTERS.values() if each.runtime != runtime]
-
-
-def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
-    """The runtime's options."""
-    if loaded.spec.runtime == ExistingCluster.runtime:
-        return options_of(loaded, base, kwok)
-    if loaded.spec.runtime == "kind":
-        config = loaded.spec.kindConfig
-        return {**loaded.spec.kind.options(), **({"kindConfig": config} if config else {})}
-    return _kwok_options(loaded)
-
-
-def _kwok_options(loaded: Loaded) -> dict[str, Any]:
-    """Those of the kwok runtime: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
-    stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
-    asked = loaded.spec.observability
-    measured = {"observability": asked.options()} if asked else {}
-    return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec), **measured}
-
-
-def _contents(loaded: Loaded) -> dict[str, object]:
-    """The names by which a later preview knows what goes."""
-    system = [loaded.system_pool] if loaded.system_pool else []
-    pools = (pool.name for pool in (*loaded.pools, *system))
-    return contents((fault.name for fault in loaded.faults), pools, preview=pulumi.runtime.is_dry_run())
+if TYPE_CHECKING:
+    # What can be put into a cluster can be put into this one, too: the type checker says if not.
+    _CLUSTER: type[ClusterLike] = EmulatedCluster

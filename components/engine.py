@@ -16,6 +16,10 @@ import pulumi
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
+from kumulus.components import plugin
+from kumulus.model.errors import SpecError
+from kumulus.surroundings.version import VERSION
+
 # By this exit code Pulumi's language host knows that the user has been told what is wrong.
 _TOLD = 32
 _LOOK_EVERY = 1.0
@@ -47,11 +51,25 @@ def start_plugin() -> None:
     """
     monitor = get_monitor()
     if monitor is not None:
-        request = resource_pb2.ResourceInvokeRequest(tok=_READY)
+        plugin.make_known()
+        request = resource_pb2.ResourceInvokeRequest(tok=_READY, version=VERSION)
         threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
 
 
-def told(message: str) -> pulumi.RunError:
+class Mistake(pulumi.RunError):
+    """A mistake of the user, known problem by problem.
+
+    Attributes:
+        problems: each with its place.
+    """
+
+    def __init__(self, error: SpecError) -> None:
+        super().__init__(str(error))
+        self.problems = error.problems
+        self.source = error.source
+
+
+def told(message: str | SpecError) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is said of it.
 
     Pulumi would exit with code 1 after it, for which the language host reports another error of its own.
@@ -61,7 +79,7 @@ def told(message: str) -> pulumi.RunError:
     """
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _TOLD)
-    return pulumi.RunError(message)
+    return Mistake(message) if isinstance(message, SpecError) else pulumi.RunError(message)
 
 
 def _ask(monitor: Any, request: object) -> None:

@@ -2,36 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import pulumi
 
-from components.control_plane import ControlPlane
-from components.kwok_plan import KwokPlan
-from spec import needs
-from spec.group_topology import VOLCANO
-from spec.load import Loaded
+from kumulus.components.arguments import check
+from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
+from kumulus.components.inputs import Checked, refused
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.model import needs
+from kumulus.model.errors import shown
+from kumulus.stackfile.existing import Existing
+from kumulus.stackfile.group_topology import VOLCANO
+from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.model import ClusterSpec
+
+
+class ExistingClusterArgs(ControlPlaneArgs, total=False):
+    """What an ExistingCluster is given."""
+
+    kubeconfig: pulumi.Input[str]
+    """A path, from the program's directory or with ``~``, or a kubeconfig's whole text, which is kept as a secret;
+    ``$KUBECONFIG``, or else ``~/.kube/config``, when left out."""
+    context: pulumi.Input[str]
+    """A context of that kubeconfig; its current one when left out."""
+    needs: Sequence[str]
+    """What the program does there: nodes, faults, stages, usage, devices, hypernodes, kwok, addons, tenants. The
+    permissions for it are asked before anything is done; nothing is asked when left out."""
 
 
 class ExistingCluster(ControlPlane):
     """A cluster of which nothing but what the stack puts into it is made, changed or removed.
 
-    Arguments and attributes are those of :class:`ControlPlane`; its ``options`` are ``kubeconfig`` (an absolute path,
-    or a kubeconfig's text, which is kept as a secret), ``context``, and ``needs``, what the stack does there, of
-    :data:`spec.needs.NEEDS`: permissions for it are asked before anything is done.
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`ExistingClusterArgs`.
+        opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     runtime: ClassVar[str] = "existing"
     token: ClassVar[str] = "kumulus:index:ExistingCluster"  # noqa: S105 - Pulumi's word for a type
     outlives_stack: ClassVar[bool] = True
 
-    def __init__(self, resource_name: str, *, options: Mapping[str, Any], **arguments: Any) -> None:
-        kubeconfig = options.get("kubeconfig")
-        if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
-            options = {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
-        super().__init__(resource_name, options=options, **arguments)
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
+    ) -> None:
+        source = f"ExistingCluster {resource_name}"
+        check(args, ExistingClusterArgs, source)
+        wanted = list(args.get("needs") or ())
+        if unknown := [each for each in wanted if each not in needs.NEEDS]:
+            raise refused(source, "needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
+        name = Checked(
+            ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
+        ).plain.name
+        given = {key: args.get(key) for key in ("kubeconfig", "context")}
+        found = Checked(Existing, source, given, {})
+        options: dict[str, Any] = {**found.plain.options(Path.cwd()), "needs": wanted}
+        if found.is_later("kubeconfig"):
+            # It may be a kubeconfig's text, with keys in it.
+            options["kubeconfig"] = pulumi.Output.secret(found["kubeconfig"]).apply(_path_or_text)
+        if found.is_later("context"):
+            options["context"] = found["context"]
+        self._declare(resource_name, name, None, _secret(options), opts)
+
+
+def _path_or_text(kubeconfig: str) -> str:
+    return str(Existing(kubeconfig=kubeconfig).options(Path.cwd())["kubeconfig"])
+
+
+def _secret(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with a kubeconfig's text marked as the secret it is."""
+    kubeconfig = options["kubeconfig"]
+    if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
+        return {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
+    return options
 
 
 def options_of(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
@@ -55,4 +104,4 @@ def options_of(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
         needs.TENANTS: spec.tenants,
         needs.ADDONS: spec.clusterAddons or spec.observability,
     }
-    return {**spec.existing.options(base), "needs": [need for need, asked in wanted.items() if asked]}
+    return _secret({**spec.existing.options(base), "needs": [need for need, asked in wanted.items() if asked]})

@@ -2,23 +2,82 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
-import pulumi_kubernetes as kubernetes
-from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
-from components.helm_resources import ChartCrds, ReleaseGround, ReleaseMark
-from components.resources import ClusterLike
-from components.secrets import marked
-from spec.addons import Addon
-from spec.errors import Where
-from spec.secrets import Secrets
+from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.helm_release import HelmRelease
+from kumulus.components.helm_resources import ReleaseGround, ReleaseMark
+from kumulus.components.inputs import Checked, refused
+from kumulus.components.resources import ClusterLike, depended_on
+from kumulus.components.secrets import marked
+from kumulus.model.errors import Where
+from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
+from kumulus.stackfile.secrets import Secrets
 
-_SNAKE = re.compile(r"([A-Z])")
+
+class HelmAddonArgs(TypedDict, total=False):
+    """What a HelmAddon is given."""
+
+    cluster: Required[ClusterLike]
+    """The cluster it is installed in."""
+    chart: Required[str]
+    """A chart of ``repo_url``, an ``oci://`` reference, or a path, ``./chart``, from ``base``."""
+    repo_url: pulumi.Input[str]
+    """The chart's repository, ``https://…``; needed unless the chart is an ``oci://`` reference or a path."""
+    version: pulumi.Input[str]
+    """The chart's version; the newest when left out."""
+    namespace: pulumi.Input[str]
+    """Where it is installed; ``default`` when left out."""
+    values: pulumi.Input[Mapping[str, Any]]
+    """The chart's values."""
+    release_name: str
+    """The Helm release's name; the resource's name when left out."""
+    create_namespace: pulumi.Input[bool]
+    """Whether the namespace is made where it is missing, and removed with the last add-on in it. True when left out."""
+    timeout: pulumi.Input[int]
+    """Seconds to wait until all of it is ready; 300 when left out."""
+    atomic: pulumi.Input[bool]
+    """Take the release back when it fails. False when left out."""
+    skip_await: pulumi.Input[bool]
+    """Do not wait until all of it is ready. False when left out."""
+    crds: Literal["CreateReplace", "Create", "Skip"]
+    """What becomes of the CRDs in the chart's ``crds`` directories: ``CreateReplace``, made and kept up to date, when
+    left out."""
+    repository_opts: Annotated[pulumi.Input[Mapping[str, Any]], SectionOf("kumulus.stackfile.addons:RepositoryOpts")]
+    """How to be let into a private repository: username, password, caFile, certFile, keyFile."""
+    base: str
+    """The directory that a chart's relative path refers to; the program's when left out."""
+    cleanup_on_fail: pulumi.Input[bool]
+    """Delete what a failed upgrade has made."""
+    dependency_update: pulumi.Input[bool]
+    """Fetch the chart's dependencies first, for a chart from a path."""
+    devel: pulumi.Input[bool]
+    """Without a version, take one of development too."""
+    disable_openapi_validation: pulumi.Input[bool]
+    """Do not check the objects against the cluster's OpenAPI schema."""
+    disable_webhooks: pulumi.Input[bool]
+    """Run no hooks."""
+    force_update: pulumi.Input[bool]
+    """Delete and make anew what cannot be updated."""
+    keyring: pulumi.Input[str]
+    """Path of the public keys for ``verify``."""
+    lint: pulumi.Input[bool]
+    """Lint the chart before an upgrade."""
+    max_history: pulumi.Input[int]
+    """How many revisions are kept; 0 means all of them."""
+    verify: pulumi.Input[bool]
+    """The chart has to be signed."""
+    wait_for_jobs: pulumi.Input[bool]
+    """Wait for Jobs to complete, too."""
+
+
+_APART = {"release_name": "name", "repo_url": "repoURL", "values": "valuesObject"}
+_FIELDS = fields(HelmAddonArgs, but=("cluster", "base"), otherwise=_APART)
+_NAMES = {field: name for name, field in _FIELDS.items()}
 
 
 class HelmAddon(pulumi.ComponentResource):
@@ -28,164 +87,88 @@ class HelmAddon(pulumi.ComponentResource):
 
     Args:
         resource_name: its name in the stack.
-        addon: chart, version, namespace and values, as in the stack file's ``clusterAddons``.
-        cluster: the cluster component it is installed in.
-        provider: the Kubernetes provider of that cluster.
-        base: directory that a local chart's path refers to.
-        secrets: places in ``addon`` that are secret, such as ``("valuesObject", "adminPassword")``.
-        depends_on: what has to be there first.
-        opts: Pulumi's resource options.
+        args: see :class:`HelmAddonArgs`.
+        opts: Pulumi's resource options; what they depend on is there before anything of the add-on.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    status: pulumi.Output[Mapping[str, Any]]
+    """The release's: its revision, app version, namespace and state."""
+
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        addon: Addon,
-        cluster: ClusterLike,
-        provider: kubernetes.Provider,
-        base: Path,
-        secrets: Sequence[Where] = (),
-        depends_on: Sequence[pulumi.Resource] = (),
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[HelmAddonArgs]
     ) -> None:
+        source = f"HelmAddon {resource_name}"
+        check(args, HelmAddonArgs, source)
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
-        kept = Secrets(tuple(secrets))
-        # A password is one however the stack file has it.
-        access = marked(repository_access(addon, base), (*kept.within("repositoryOpts"), ("password",)))
-        values = marked(addon.values(), kept.within("valuesObject"))
+        given = {field: args.get(name) for name, field in _FIELDS.items()}
+        addon = Checked(Addon, source, {**given, "name": args.get("release_name") or resource_name}, _NAMES)
+        base = Path(args.get("base") or "").absolute()
+        cluster, chart = args["cluster"], addon.plain.chart
+        _look_for(chart, args, base, source)
+        release = HelmRelease(addon, base)
         # Not the cluster: see docs/decisions/deleted-with.md.
-        opts = pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.lifetime)
+        first = depended_on(opts)
+        within = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=cluster.lifetime)
         ground = ReleaseGround(
             f"{resource_name}-ground",
-            namespace=addon.namespace,
-            name=addon.name,
-            create_namespace=addon.createNamespace,
+            namespace=addon["namespace"],
+            name=addon.plain.name,
+            create_namespace=addon["createNamespace"],
             cluster=cluster,
-            opts=opts,
+            opts=within,
         )
-        crds = self._crds(resource_name, addon, chart_source(addon, base), access, values, cluster, opts)
-        self.release = _release(
-            resource_name,
-            addon,
-            chart_source(addon, base),
-            access,
-            values,
+        crds = [release.crds(f"{resource_name}-crds", cluster, within)] if addon.plain.crds == "CreateReplace" else []
+        self.release = release.declared(
+            f"{resource_name}-release",
             ground.repairs,
             pulumi.ResourceOptions(
                 parent=self,
-                provider=provider,
-                depends_on=[*depends_on, ground, *crds],
+                provider=cluster.kubernetes,
+                depends_on=[*first, ground, *crds],
                 deleted_with=cluster.lifetime,
             ),
         )
         ReleaseMark(
             f"{resource_name}-mark",
-            namespace=addon.namespace,
-            name=addon.name,
+            namespace=addon["namespace"],
+            name=addon.plain.name,
             cluster=cluster,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.release], deleted_with=cluster.lifetime),
         )
-        self.register_outputs({"status": self.release.status})
-
-    @staticmethod
-    def _crds(
-        resource_name: str,
-        addon: Addon,
-        source: tuple[str, str | None],
-        access: Any,
-        values: Any,
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions,
-    ) -> list[pulumi.Resource]:
-        if addon.crds != "CreateReplace":
-            return []
-        chart, repository = source
-        return [
-            ChartCrds(
-                f"{resource_name}-crds",
-                name=addon.name,
-                chart=chart,
-                repository=repository,
-                version=addon.version,
-                access=access,
-                values=values,
-                cluster=cluster,
-                opts=opts,
-            )
-        ]
+        self.status = self.release.status
+        self.register_outputs({"status": self.status})
 
 
-def _release(
-    resource_name: str,
-    addon: Addon,
-    source: tuple[str, str | None],
-    access: Any,
-    values: Any,
-    repairs: pulumi.Output[int],
-    opts: pulumi.ResourceOptions,
-) -> Release:
-    chart, repository = source
-    return Release(
-        f"{resource_name}-release",
-        name=addon.name,
-        namespace=addon.namespace,
-        chart=chart,
-        version=addon.version,
-        repository_opts=_repository_opts(repository, access),
-        values=values,
-        # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
-        reset_values=True,
-        create_namespace=addon.createNamespace,
-        timeout=addon.timeout,
-        atomic=addon.atomic,
-        skip_await=addon.skipAwait,
-        # Those of ChartCrds are there by now; Helm would only make what is missing.
-        skip_crds=addon.crds != "Create",
-        # What an interrupted update left is marked as failed, and gone on from.
-        replace=True,
-        description=repairs.apply(lambda times: f"repaired {times} times" if times else ""),
-        **{_SNAKE.sub(r"_\1", key).lower(): value for key, value in addon.further().items()},
-        opts=opts,
-    )
-
-
-def repository_access(addon: Addon, base: Path) -> dict[str, str]:
-    """What a private repository asks for, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
-    given = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
-    return {key: str(base / value) if key.endswith("File") else value for key, value in given.items() if value}
-
-
-def _repository_opts(repository: str | None, access: Any) -> RepositoryOptsArgs | None:
-    if not repository and not access:
-        return None
-    return RepositoryOptsArgs(
-        repo=repository,
-        username=_of(access, "username"),
-        password=_of(access, "password"),
-        ca_file=_of(access, "caFile"),
-        cert_file=_of(access, "certFile"),
-        key_file=_of(access, "keyFile"),
-    )
-
-
-def _of(access: Any, key: str) -> Any:
-    # All of it is one output when all of it is secret.
-    return access.apply(lambda known: known.get(key)) if isinstance(access, pulumi.Output) else access.get(key)
-
-
-def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
-    """Return the chart's reference as Helm takes it, and its repository's URL if it comes from one.
+def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()) -> HelmAddonArgs:
+    """The arguments of a HelmAddon that a stack file's add-on means.
 
     Args:
-        addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
-            path (see :func:`spec.addons.chart_kind`).
-        base: directory that a relative path refers to.
+        addon: as in the stack file's ``clusterAddons``.
+        cluster: the cluster it is installed in.
+        base: directory that relative paths refer to.
+        secrets: places in it that are secret, such as ``("valuesObject", "adminPassword")``.
     """
-    if addon.chart_kind == "oci":
-        return addon.chart, None
-    if addon.chart_kind == "path":
-        return str((base / addon.chart).resolve()), None
-    if addon.repoURL and addon.repoURL.startswith("oci://"):
-        return f"{addon.repoURL.rstrip('/')}/{addon.chart_name}", None
-    return addon.chart_name, addon.repoURL
+    kept = Secrets(secrets)
+    given = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
+    if addon.repositoryOpts:
+        access = addon.repositoryOpts.model_dump(exclude_unset=True)
+        given["repository_opts"] = marked(access, kept.within("repositoryOpts"))
+    given |= {"cluster": cluster, "base": str(base)}
+    given["values"] = marked(addon.values(), kept.within("valuesObject"))
+    return cast(HelmAddonArgs, given)
+
+
+def _look_for(chart: str, args: HelmAddonArgs, base: Path, source: str) -> None:
+    """Tell of a chart that cannot be had.
+
+    Raises:
+        pulumi.RunError: with what to write instead.
+    """
+    kind = chart_kind(chart)
+    if kind == "repository" and not args.get("repo_url"):
+        raise refused(source, "repo_url", "is missing", "write the URL of the chart's repository, https://…")
+    if kind == "path" and (wrong := missing_chart(base / chart)):
+        raise refused(source, "chart", *wrong)

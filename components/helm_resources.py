@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from components.resources import ClusterLike, InCluster
+from kumulus.components.resources import ClusterLike, InCluster
 
 
 class ReleaseGround(InCluster):
@@ -30,9 +30,9 @@ class ReleaseGround(InCluster):
         self,
         resource_name: str,
         *,
-        namespace: str,
+        namespace: pulumi.Input[str],
         name: str,
-        create_namespace: bool,
+        create_namespace: pulumi.Input[bool],
         cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class ReleaseMark(InCluster):
         self,
         resource_name: str,
         *,
-        namespace: str,
+        namespace: pulumi.Input[str],
         name: str,
         cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
@@ -81,10 +81,10 @@ class ReleaseReady(InCluster):
         self,
         resource_name: str,
         *,
-        namespace: str,
+        namespace: pulumi.Input[str],
         name: str,
         revision: pulumi.Input[int | None],
-        timeout: int,
+        timeout: pulumi.Input[int],
         cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -112,9 +112,9 @@ class ChartCrds(InCluster):
         resource_name: str,
         *,
         name: str,
-        chart: str,
-        repository: str | None,
-        version: str | None,
+        chart: pulumi.Input[str],
+        repository: pulumi.Input[str | None] | None,
+        version: pulumi.Input[str | None] | None,
         access: pulumi.Input[Any],
         values: pulumi.Input[Any],
         cluster: ClusterLike,

@@ -15,16 +15,15 @@ from pathlib import Path
 import pulumi
 from pulumi_command.local import Command
 
-from components.resources import ClusterLike
-from components.secrets import marked
-from spec.errors import Where
-from spec.host_commands import HostCommand, When, digest_of_file, is_archive
-from spec.load import Loaded
-from spec.secrets import Secrets
+from kumulus.components.resources import ClusterLike
+from kumulus.components.secrets import marked
+from kumulus.model.errors import Where
+from kumulus.stackfile.host_commands import HostCommand, When, digest_of_file, is_archive
+from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.secrets import Secrets
+from kumulus.surroundings import installation
 
 _PATIENCE = 20.0
-# It knows which kind is meant, and how to run that on this machine.
-_KUMULUS = Path(__file__).resolve().parent.parent / "kumulus"
 
 
 def host_commands(
@@ -129,13 +128,18 @@ def image_load(
     return Command(
         f"load-{_as_name(image)}",
         # No shell: the image is the command's last argument.
-        interpreter=[str(_KUMULUS), "kind", "load", kind, "--name", cluster.cluster_name],
+        interpreter=[str(_kumulus()), "kind", "load", kind, "--name", cluster.cluster_name],
         create=str((base / image).resolve()) if archive else image,
         triggers=[digest, cluster.identity],
         opts=pulumi.ResourceOptions(
             parent=parent, depends_on=[cluster.resource, *after], deleted_with=cluster.lifetime
         ),
     )
+
+
+def _kumulus() -> Path:
+    """The command ``kumulus``: it knows which kind is meant, and how to run that on this machine."""
+    return (installation.checkout() or installation.scripts()) / "kumulus"
 
 
 async def digest_of_image(image: str, place: str) -> str:

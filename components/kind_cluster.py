@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Unpack
 
-from components.control_plane import ControlPlane
+import pulumi
+
+from kumulus.components.arguments import check
+from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
+from kumulus.components.inputs import Checked
+from kumulus.stackfile.model import ClusterSpec
+
+_KIND = {"node_image": "nodeImage", "provider": "provider", "wait": "wait", "adopt": "adopt"}
+_NAMES = {
+    "name": "cluster_name",
+    "kubernetesVersion": "kubernetes_version",
+    "kindConfig": "kind_config",
+    **{f"kind.{key}": name for name, key in _KIND.items()},
+}
+
+
+class KindClusterArgs(ControlPlaneArgs, total=False):
+    """What a KindCluster is given."""
+
+    kubernetes_version: pulumi.Input[str]
+    """A whole version such as ``1.35.4``; that of kind's own node image when left out. Another replaces the cluster."""
+    node_image: str
+    """The image of every node, instead of the one that ``kind_config`` and ``kubernetes_version`` name."""
+    provider: Literal["docker", "podman", "nerdctl"]
+    """Whose containers the nodes are; what kind itself finds when left out."""
+    wait: str
+    """How long to wait for the control plane, a Go duration such as ``3m``."""
+    adopt: bool
+    """Take over a kind cluster of this name that is there already; ``destroy`` deletes it then. False when left out."""
+    kind_config: Mapping[str, Any]
+    """kind's own configuration, as its file has it."""
 
 
 class KindCluster(ControlPlane):
     """A cluster made by kind: add-ons run for real on its nodes, beside the emulated ones.
 
-    Arguments and attributes are those of :class:`ControlPlane`; without a ``kubernetes_version`` kind's own node image
-    is taken. Its ``options`` are as the stack file's ``kind:`` section (nodeImage, provider, wait, adopt), and
-    ``kindConfig`` is kind's own configuration, a mapping.
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`KindClusterArgs`.
+        opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     runtime: ClassVar[str] = "kind"
     token: ClassVar[str] = "kumulus:index:KindCluster"  # noqa: S105 - Pulumi's word for a type
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]
+    ) -> None:
+        source = f"KindCluster {resource_name}"
+        check(args, KindClusterArgs, source)
+        given = {
+            "runtime": self.runtime,
+            "name": args.get("cluster_name") or resource_name,
+            "kubernetesVersion": args.get("kubernetes_version"),
+            "kind": {key: args.get(name) for name, key in _KIND.items()},
+            "kindConfig": args.get("kind_config"),
+        }
+        found = Checked(ClusterSpec, source, given, _NAMES)
+        self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options_of(found.plain), opts)
+
+
+def options_of(spec: ClusterSpec) -> dict[str, Any]:
+    """The options of a described cluster, as the runtime has them.
+
+    Args:
+        spec: with the sections ``kind`` and ``kindConfig``.
+    """
+    return {**spec.kind.options(), **({"kindConfig": spec.kindConfig} if spec.kindConfig else {})}

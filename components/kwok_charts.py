@@ -4,64 +4,116 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack, cast
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
-from components.helm_addon import HelmAddon
-from components.resources import ClusterLike, Definitions
-from lives.in_cluster import NAMESPACE, Controllers, release_name, stage_manifests
-from spec import node_metrics
-from spec.addons import Addon
-from spec.kwok_stages import API_VERSION
-from spec.pools import CLUSTER_LABEL
+from kumulus.components import helm_addon
+from kumulus.components.arguments import check, fields
+from kumulus.components.helm_addon import HelmAddon
+from kumulus.components.inputs import Checked
+from kumulus.components.resources import ClusterLike, Definitions, depended_on
+from kumulus.kwok import node_metrics
+from kumulus.kwok.stages import API_VERSION
+from kumulus.lives.in_cluster import NAMESPACE, Controllers, release_name, stage_manifests
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.shards import shards_for
+from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.kwok_charts import KwokCharts as Charts
+
+
+class KwokChartsArgs(TypedDict, total=False):
+    """What KwokCharts are given. All of it is plain: how many controllers there are follows from it."""
+
+    cluster: Required[ClusterLike]
+    """The cluster that KWOK is installed in, whose nodes run containers."""
+    nodes: Required[int]
+    """How many emulated nodes it has to play, all groups together."""
+    shards: int
+    """How many kwok-controllers share the nodes; one for each 10,000 nodes begun when left out."""
+    install: bool
+    """False where KWOK is there already, and only the stages of faults and Jobs are added. True when left out."""
+    repo_url: str
+    """The chart repository; KWOK's own when left out."""
+    chart: str
+    """The chart kwok: its name there, an ``oci://`` reference, or a path."""
+    stage_fast_chart: str
+    """Likewise, the chart stage-fast."""
+    version: str
+    """Of both charts in a repository."""
+    image: str
+    """kwok-controller's, with its tag."""
+    image_pull_secrets: Sequence[str]
+    """Names of secrets in the namespace kube-system."""
+    parallelism: int
+    """How many stages of nodes, of pods, and leases a controller plays at once, each; 32 when left out."""
+    lease_duration_seconds: int
+    """How long a node's lease holds, renewed at each quarter of it; 40, or 100 from 2,500 nodes on, when left out."""
+    pod_cidr: str
+    """Where emulated pods have their addresses; ``198.18.0.0/15`` when left out."""
+    cpu: str
+    """What each controller requests; ``100m`` when left out."""
+    memory: str
+    """Likewise; ``128Mi`` when left out."""
+    measured: bool
+    """Whether the controllers have the series of their nodes' kubelets, for a Prometheus. False when left out."""
+    base: str
+    """The directory that a chart's relative path refers to; the program's when left out."""
+
+
+_FIELDS = fields(
+    KwokChartsArgs,
+    but=("cluster", "nodes", "measured", "base"),
+    otherwise={"repo_url": "repoURL", "pod_cidr": "podCIDR"},
+)
+_NAMES = {field: name for name, field in _FIELDS.items()}
 
 
 class KwokCharts(pulumi.ComponentResource):
     """KWOK by its charts ``kwok`` and ``stage-fast``, with controllers that have what the charts have no values for.
 
+    The kwok runtime has KWOK beside the cluster; KindCluster and ExistingCluster need it before their first emulated
+    node: what they depend on is said in their ``opts``.
+
     Args:
         resource_name: its name in the stack.
-        controllers: what to install; None where KWOK is there already, and only the stack's own stages are added.
-        cluster: the cluster component it is installed in.
-        provider: the Kubernetes provider of that cluster.
-        base: directory that a local chart's path refers to.
-        measured: whether the controllers have the series of their nodes' kubelets, for a Prometheus.
-        depends_on: what has to be there first, such as the controllers' image.
-        opts: Pulumi's resource options.
+        args: see :class:`KwokChartsArgs`.
+        opts: Pulumi's resource options; what they depend on is there before anything of it, such as its image.
 
     Attributes:
         releases: the charts' :class:`HelmAddon`.
         deployments: the kwok-controllers, each with its share of the nodes.
         services: where each is asked for metrics, if they are measured.
         stages: of faults' nodes, and of Jobs' pods.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    controllers: pulumi.Output[int]
+    """How many kwok-controllers there are: the ``shards`` of the cluster's node groups."""
+
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        controllers: Controllers | None,
-        cluster: ClusterLike,
-        provider: kubernetes.Provider,
-        base: Path,
-        measured: bool = False,
-        depends_on: Sequence[pulumi.Resource] = (),
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
     ) -> None:
+        source = f"KwokCharts {resource_name}"
+        check(args, KwokChartsArgs, source)
+        charts = Checked(Charts, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES).plain
         super().__init__("kumulus:index:KwokCharts", resource_name, None, opts)
-        self._cluster, self._kubernetes, self._base = cluster, provider, base
+        cluster, nodes = args["cluster"], args["nodes"]
+        self._cluster, self._base = cluster, Path(args.get("base") or "").absolute()
         self.releases: list[HelmAddon] = []
         self.deployments: list[Deployment] = []
         self.services: list[Service] = []
-        if controllers:
-            self._install(resource_name, controllers, depends_on)
-        if controllers and measured:
-            self._measure(resource_name, controllers)
+        installed = charts.install is not False
+        if installed:
+            controllers = Controllers(charts, cluster.cluster_name, nodes, shards_for(nodes, charts.shards))
+            self._install(resource_name, controllers, depended_on(opts))
+            if args.get("measured"):
+                self._measure(resource_name, controllers)
         self.stages = [
             CustomResource(
                 manifest["metadata"]["name"],
@@ -71,8 +123,9 @@ class KwokCharts(pulumi.ComponentResource):
                 spec=manifest["spec"],
                 opts=self._options(self.releases),
             )
-            for manifest in stage_manifests(cluster.cluster_name, installed=controllers is not None)
+            for manifest in stage_manifests(cluster.cluster_name, installed=installed)
         ]
+        self.controllers = pulumi.Output.from_input(len(self.deployments))
         self.register_outputs({"controllers": len(self.deployments)})
 
     def _install(self, resource_name: str, controllers: Controllers, after: Sequence[pulumi.Resource]) -> None:
@@ -121,24 +174,33 @@ class KwokCharts(pulumi.ComponentResource):
     def _release(
         self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]
     ) -> HelmAddon:
+        # Definitions looks after what they bring.
+        addon = Addon(
+            name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
+        )
         return HelmAddon(
             name,
-            # Definitions looks after what they bring.
-            addon=Addon(
-                name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
-            ),
-            cluster=self._cluster,
-            provider=self._kubernetes,
-            base=self._base,
-            depends_on=after,
-            opts=pulumi.ResourceOptions(parent=self),
+            **helm_addon.arguments_of(addon, self._cluster, self._base),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
         )
 
     def _options(self, after: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=self,
-            provider=self._kubernetes,
+            provider=self._cluster.kubernetes,
             depends_on=[self._cluster.resource, *after],
             # Not the cluster: see docs/decisions/deleted-with.md.
             deleted_with=self._cluster.lifetime,
         )
+
+
+def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokChartsArgs:
+    """The arguments of KwokCharts that a stack file means, but for its nodes.
+
+    Args:
+        charts: its section ``kwokCharts``.
+        cluster: the cluster that KWOK is installed in.
+        base: directory that relative paths refer to.
+    """
+    given = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
+    return cast(KwokChartsArgs, {**given, "cluster": cluster, "base": str(base)})

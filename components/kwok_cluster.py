@@ -2,18 +2,84 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Unpack
 
-from components.control_plane import ControlPlane
+import pulumi
+
+from kumulus.components.arguments import SectionOf, check
+from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
+from kumulus.components.inputs import Checked
+from kumulus.stackfile.model import ClusterSpec
+
+_KWOK = {
+    "api_server_port": "apiServerPort",
+    "feature_gates": "featureGates",
+    "runtime_config": "runtimeConfig",
+    "etcd_fsync": "etcdFsync",
+    "etcd_quota": "etcdQuota",
+    "heartbeat_factor": "heartbeatFactor",
+}
+_NAMES = {
+    "name": "cluster_name",
+    "kubernetesVersion": "kubernetes_version",
+    **{f"kwok.{key}": name for name, key in _KWOK.items()},
+}
+
+
+class KwokClusterArgs(ControlPlaneArgs, total=False):
+    """What a KwokCluster is given."""
+
+    kubernetes_version: pulumi.Input[str]
+    """A whole version such as ``1.35.4``; the pinned one when left out. Another one replaces the cluster."""
+    api_server_port: int
+    """Where the API server listens on 127.0.0.1; a free port when left out."""
+    feature_gates: Mapping[str, bool]
+    """Kubernetes feature gates of all components."""
+    runtime_config: Mapping[str, Any]
+    """API groups and versions that are switched on or off, such as ``{"api/all": True}``."""
+    etcd_fsync: bool
+    """Whether etcd waits for the disk with every write; without, an end of the machine can lose the cluster."""
+    etcd_quota: str
+    """How large etcd's data may grow, a quantity such as ``8Gi``."""
+    heartbeat_factor: int
+    """Multiplies the intervals of the nodes' heartbeats, 1 to 1000."""
+    stage_objects: bool
+    """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it; False when left out."""
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    """What is measured, such as ``{"retention": "3h"}``, as the stack file's section; nothing when left out."""
 
 
 class KwokCluster(ControlPlane):
     """etcd, the Kubernetes control plane and kwok-controller as processes on this machine.
 
-    Arguments and attributes are those of :class:`ControlPlane`; its ``options`` are as the stack file's ``kwok:``
-    section: apiServerPort, featureGates, runtimeConfig, etcdFsync, etcdQuota, heartbeatFactor; and ``observability``
-    as its section of that name.
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`KwokClusterArgs`.
+        opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     runtime: ClassVar[str] = "kwok"
     token: ClassVar[str] = "kumulus:index:KwokCluster"  # noqa: S105 - Pulumi's word for a type
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
+    ) -> None:
+        source = f"KwokCluster {resource_name}"
+        check(args, KwokClusterArgs, source)
+        given = {
+            "name": args.get("cluster_name") or resource_name,
+            "kubernetesVersion": args.get("kubernetes_version"),
+            "kwok": {key: args.get(name) for name, key in _KWOK.items()},
+            "observability": args.get("observability"),
+        }
+        found = Checked(ClusterSpec, source, given, _NAMES)
+        options = found.plain.kwok.options()
+        if args.get("stage_objects"):
+            options["stageObjects"] = True
+        if measured := found.plain.observability:
+            options |= {"observability": measured.options(), "podUsage": "gpus"}
+        self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

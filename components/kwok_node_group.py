@@ -3,15 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 
 import pulumi
 
-from components.resources import ClusterLike, NodePool
-from spec.errors import SpecError
-from spec.expand import pools as expand
-from spec.model import ClusterSpec
-from spec.pools import Pool
+from kumulus.components.arguments import SectionOf, check
+from kumulus.components.inputs import Checked, refused, telling
+from kumulus.components.resources import ClusterLike, NodePool, depended_on
+from kumulus.model.errors import path_text
+from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.stackfile.expand import pools as expand
+from kumulus.stackfile.groups import Metadata
+from kumulus.stackfile.model import ClusterSpec
+
+_METADATA = ("labels", "annotations")
+_TEMPLATE = "nodeGroups[0].nodeTemplate."
+_NAMES = {
+    "nodeGroups[0].name": "resource_name",
+    f"{_TEMPLATE}metadata.": "",
+    f"{_TEMPLATE}nodeInfo": "node_info",
+    _TEMPLATE: "",
+    "nodeGroups[0].placement": "zones",
+    "nodeGroups[0].instanceType": "instance_type",
+    "nodeGroups[0].gpuProduct": "gpu_product",
+    "nodeGroups[0].gpuOperator": "gpu_operator",
+    "nodeGroups[0].resourceSlices": "resource_slices",
+    "nodeGroups[0].": "",
+    "nodeGroups[0]": "zones",
+}
+
+
+class KwokNodeGroupArgs(TypedDict, total=False):
+    """What a KwokNodeGroup is given."""
+
+    cluster: Required[ClusterLike]
+    """The cluster that the nodes belong to."""
+    zones: Required[Mapping[str, int]]
+    """How many nodes in which availability zone, such as ``{"us-east1-b": 5}``; each is a resource, a node pool."""
+    regions: Mapping[str, str]
+    """The region of a zone whose name does not tell it, such as ``{"rack-a": "site-1"}``."""
+    capacity: Mapping[str, Any]
+    """Quantities by resource, such as ``{"cpu": 96, "memory": "1360Gi", "pods": 110}``; beside an instance type only
+    what differs from it."""
+    allocatable: Mapping[str, Any]
+    """Quantities by resource that pods can have; the capacity where it names none."""
+    labels: pulumi.Input[Mapping[str, pulumi.Input[str]]]
+    """Labels of every node; those that Kumulus sets itself can be set otherwise by plain texts only."""
+    annotations: pulumi.Input[Mapping[str, pulumi.Input[str]]]
+    """Annotations of every node."""
+    taints: Sequence[Mapping[str, str]]
+    """Such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; KWOK's own taint when left out, none for
+    ``[]``."""
+    node_info: Mapping[str, str]
+    """architecture, operatingSystem and kubeletVersion, where they are not to follow the labels."""
+    instance_type: str
+    """A machine of the catalog, such as ``a3-highgpu-8g``, which completes the capacity and the labels."""
+    gpu_product: str
+    """The GPUs' product, such as ``NVIDIA-L40S``, where it is not the instance type's."""
+    gpu_operator: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.groups:GpuOperator")]
+    """Given when the fake GPU operator is to know the nodes: ``{}``, or ``{"simulatedPool": "a100"}``."""
+    topology: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.group_topology:GroupTopology")]
+    """Where the nodes stand in the network, such as ``{"nodesPerRack": 16, "racksPerBlock": 8}``."""
+    resource_slices: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.resource_slices:ResourceSlices")]
+    """The devices that each node publishes for Dynamic Resource Allocation, such as ``{"count": 8}``; a
+    :class:`kumulus.DeviceClass` is declared apart."""
+    shards: int
+    """How many kwok-controllers of the cluster share the nodes; 1 when left out."""
 
 
 class KwokNodeGroup(pulumi.ComponentResource):
@@ -19,64 +78,33 @@ class KwokNodeGroup(pulumi.ComponentResource):
 
     Args:
         resource_name: its name in the stack, and the group's name: nodes are ``<group>-<zone>-<ordinal>``.
-        cluster: the cluster component the nodes belong to.
-        zones: how many nodes in which availability zone, such as ``{"use1": 5}``.
-        capacity: quantities by resource, such as ``{"cpu": "96", "memory": "1360Gi", "pods": "110"}``; with an
-            instance type, only what differs from it.
-        labels, annotations: set on every node.
-        taints: such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; KWOK's own taint when None.
-        allocatable: quantities by resource; the capacity where it names none.
-        instance_type: a machine of the catalog, such as ``a3-highgpu-8g``.
-        gpu_product: such as ``NVIDIA-L40S``, where it is not the instance type's.
-        topology: as the stack file's ``topology``, such as ``{"nodesPerRack": 16, "racksPerBlock": 8}``.
-        resource_slices: devices for Dynamic Resource Allocation, as the stack file's ``resourceSlices``; a
-            :class:`components.DeviceClass` is declared apart.
-        opts: Pulumi's resource options.
+        args: see :class:`KwokNodeGroupArgs`.
+        opts: Pulumi's resource options; what they depend on is there before any of the nodes.
+
+    Attributes:
+        pools: its nodes, as far as they are known when the program runs.
+        resources: by pool name: the ``kumulus:index:NodePool``.
 
     Raises:
-        pulumi.RunError: an argument is not valid; the message has each one's path and what to write instead.
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    nodes: pulumi.Output[int]
+    """How many nodes there are."""
+
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        cluster: ClusterLike,
-        zones: Mapping[str, int],
-        capacity: Mapping[str, str | int] | None = None,
-        labels: Mapping[str, str] | None = None,
-        annotations: Mapping[str, str] | None = None,
-        taints: Sequence[Mapping[str, str]] | None = None,
-        allocatable: Mapping[str, str | int] | None = None,
-        instance_type: str | None = None,
-        gpu_product: str | None = None,
-        topology: Mapping[str, Any] | None = None,
-        resource_slices: Mapping[str, Any] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokNodeGroupArgs]
     ) -> None:
-        template: dict[str, Any] = {
-            "metadata": {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
-            "capacity": dict(capacity) if capacity is not None else None,
-        }
-        if taints is not None:
-            template["taints"] = [dict(taint) for taint in taints]
-        if allocatable is not None:
-            template["allocatable"] = dict(allocatable)
-        placement = [{"availabilityZone": zone, "replicas": replicas} for zone, replicas in zones.items()]
-        group = {
-            "name": resource_name,
-            "placement": placement,
-            "instanceType": instance_type,
-            "gpuProduct": gpu_product,
-            "topology": topology,
-            "nodeTemplate": template,
-            "resourceSlices": dict(resource_slices) if resource_slices is not None else None,
-        }
-        try:
-            found = expand(ClusterSpec.checked({"nodeGroups": [group]}), cluster.cluster_name)
-        except SpecError as error:
-            raise pulumi.RunError(str(error)) from None
-        self._declare(resource_name, cluster, found, opts)
+        source = f"KwokNodeGroup {resource_name}"
+        check(args, KwokNodeGroupArgs, source)
+        metadata = Checked(Metadata, source, {key: args.get(key) for key in _METADATA}, {})
+        group = _group(resource_name, args, metadata.plain, source)
+        with telling(source, _names(args["zones"])):
+            expanded = expand(ClusterSpec.checked({"nodeGroups": [group]}), args["cluster"].cluster_name)
+        found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
+        further = {pool.name: _known_later(metadata, pool, source) for pool in found}
+        self._declare(resource_name, args["cluster"], found, opts, depended_on(opts), further)
+        args["cluster"].groups.append(self)
 
     @classmethod
     def of_pools(
@@ -97,7 +125,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
             depends_on: what the nodes need, such as KWOK where it is installed in the cluster.
         """
         group = cls.__new__(cls)
-        group._declare(resource_name, cluster, pools, opts, depends_on)
+        group._declare(resource_name, cluster, pools, opts, depends_on, {})
         return group
 
     def _declare(
@@ -106,19 +134,89 @@ class KwokNodeGroup(pulumi.ComponentResource):
         cluster: ClusterLike,
         pools: Sequence[Pool],
         opts: pulumi.ResourceOptions | None,
-        depends_on: Sequence[pulumi.Resource] = (),
+        depends_on: Sequence[Any],
+        further: Mapping[str, Mapping[str, Any]],
     ) -> None:
         super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
-        self.pools = [
-            NodePool(
+        self.pools = list(pools)
+        self.resources = {
+            pool.name: NodePool(
                 pool.name,
                 pool=pool,
                 cluster=cluster,
+                further=further.get(pool.name),
                 # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
             )
             for pool in pools
-        ]
-        self.by_pool = list(zip(pools, self.pools, strict=True))
-        self.nodes = sum(pool.replicas for pool in pools)
-        self.register_outputs({"nodes": self.nodes})
+        }
+        count = sum(pool.replicas for pool in pools)
+        self.nodes = pulumi.Output.from_input(count)
+        # By them faults of other languages' programs, which are constructed elsewhere, know the nodes.
+        self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
+
+
+def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) -> dict[str, Any]:
+    """The group as the stack file has it, without what is known later."""
+    zones, regions = args["zones"], args.get("regions") or {}
+    if unknown := [zone for zone in regions if zone not in zones]:
+        remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
+        raise refused(source, path_text(("regions", unknown[0])), "is none of the zones", remedy)
+    template = {
+        "metadata": {key: getattr(metadata, key) for key in _METADATA},
+        **{key: args.get(key) for key in ("capacity", "allocatable", "taints")},
+        "nodeInfo": args.get("node_info"),
+    }
+    placement = [
+        {"availabilityZone": zone, "replicas": replicas, "region": regions.get(zone)}
+        for zone, replicas in zones.items()
+    ]
+    return {
+        "name": name,
+        "placement": placement,
+        "instanceType": args.get("instance_type"),
+        "gpuProduct": args.get("gpu_product"),
+        "gpuOperator": args.get("gpu_operator"),
+        "topology": args.get("topology"),
+        "nodeTemplate": {key: value for key, value in template.items() if value is not None},
+        "resourceSlices": args.get("resource_slices"),
+    }
+
+
+def _known_later(metadata: Checked[Metadata], pool: Pool, source: str) -> dict[str, Any]:
+    """The properties of a pool with labels or annotations that are outputs, laid on those that are known."""
+    plain = pool_to_properties(pool)
+
+    def laid_on(key: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        for label in given if key == "labels" else ():
+            # Zones, architectures and GPUs are read from labels, too.
+            if (label in pool.labels and label not in metadata.plain.labels) or label.startswith("nvidia.com/"):
+                message = "is a label that Kumulus sets, and an output: other properties follow from it"
+                raise refused(source, path_text(("labels", label)), message, "write a plain text")
+        return {**cast(Mapping[str, Any], plain[key]), **given}
+
+    found: dict[str, Any] = {}
+    for key in _METADATA:
+        if metadata.is_later(key):
+            given = metadata[key]
+            if isinstance(given, pulumi.Output):
+                found[key] = given.apply(partial(laid_on, key))
+            else:
+                found[key] = laid_on(
+                    key, {name: text for name, text in given.items() if isinstance(text, pulumi.Output)}
+                )
+    return found
+
+
+def _names(zones: Mapping[str, int]) -> dict[str, str]:
+    """What the places in the group are called in a program."""
+    found = dict(_NAMES)
+    for index, zone in enumerate(zones):
+        here = f"nodeGroups[0].placement[{index}]"
+        found |= {
+            here: path_text(("zones", zone)),
+            f"{here}.availabilityZone": path_text(("zones", zone)),
+            f"{here}.replicas": path_text(("zones", zone)),
+            f"{here}.region": path_text(("regions", zone)),
+        }
+    return found

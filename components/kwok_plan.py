@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pulumi
 
-from lives.in_cluster import release_name
-from spec.load import Loaded
+from kumulus.components import plugin
+from kumulus.lives.in_cluster import release_name
+from kumulus.stackfile.load import Loaded
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class KwokPlan:
         if asked or loaded.spec.runtime != "existing":
             return cls(install=asked is not False, stages=asked is not False)
         where = {**loaded.spec.existing.options(base), "release": release_name(loaded.cluster_name)}
-        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where).value or {}
+        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, plugin.asked()).value or {}
         controller = str(answer.get("controller") or "")
         install = asked is None and not controller
         return cls(install, install or bool(answer.get("stages")), controller)

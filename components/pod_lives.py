@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.resources import ClusterLike
-from lives import usage
-from lives.stages import stage_objects
-from spec.kwok_stages import API_VERSION
-from spec.lifecycles import PodLifecycle
-from spec.pools import CLUSTER_LABEL
-from spec.usage import PodUsage
+from kumulus.components.resources import ClusterLike
+from kumulus.kwok.stages import API_VERSION
+from kumulus.lives import usage
+from kumulus.lives.stages import stage_objects
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.stackfile.lifecycles import PodLifecycle
+from kumulus.stackfile.usage import PodUsage
 
 
 class PodLives(pulumi.ComponentResource):
@@ -25,8 +24,7 @@ class PodLives(pulumi.ComponentResource):
         resource_name: its name in the stack.
         lifecycles: as in the stack file's ``podLifecycles``.
         usages: as in its ``podUsage``.
-        cluster: the cluster component they are for, with the options of :func:`lives.options.cluster_options`.
-        provider: the Kubernetes provider of that cluster.
+        cluster: the cluster component they are for, with the options of :func:`kumulus.lives.options.cluster_options`.
         depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
         opts: Pulumi's resource options.
     """
@@ -38,7 +36,6 @@ class PodLives(pulumi.ComponentResource):
         lifecycles: Sequence[PodLifecycle],
         usages: Sequence[PodUsage],
         cluster: ClusterLike,
-        provider: kubernetes.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -54,7 +51,7 @@ class PodLives(pulumi.ComponentResource):
                 spec=dict(spec),
                 opts=pulumi.ResourceOptions(
                     parent=self,
-                    provider=provider,
+                    provider=cluster.kubernetes,
                     depends_on=[cluster.resource, *depends_on],
                     # Not the cluster: see docs/decisions/deleted-with.md.
                     deleted_with=cluster.lifetime,

@@ -2,49 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 import yaml
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
-import dashboards
-from components.helm_addon import HelmAddon
-from components.helm_resources import ReleaseReady
-from components.resources import ClusterLike
-from lives.scraping import scraped
-from spec import real_nodes
-from spec.addons import Addon
-from spec.errors import Where
-from spec.observability import Observability, as_bytes
-from spec.prometheus_stack import NAME
-from spec.prometheus_stack import PrometheusStack as Chart
+from kumulus import dashboards
+from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
+from kumulus.components.helm_resources import ReleaseReady
+from kumulus.components.inputs import Checked
+from kumulus.components.resources import ClusterLike, depended_on
+from kumulus.components.secrets import marked
+from kumulus.lives.scraping import scraped
+from kumulus.model import real_nodes
+from kumulus.model.errors import Where
+from kumulus.model.observability import Observability, as_bytes
+from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.prometheus_stack import NAME
+from kumulus.stackfile.prometheus_stack import PrometheusStack as Chart
+from kumulus.stackfile.secrets import Secrets
 
 _KUBELETS = "kumulus-kubelets"
 # As the operator writes them, whatever it finds.
 _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor", 4194))
 
 
+class PrometheusStackArgs(TypedDict, total=False):
+    """What a PrometheusStack is given."""
+
+    cluster: Required[ClusterLike]
+    """The cluster it is installed in."""
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    """What is measured, such as ``{"retention": "3h"}``, as the stack file's section; a port of this machine has no
+    meaning here."""
+    chart: str
+    """The chart's name in ``repo_url``, an ``oci://`` reference, or a path; ``kube-prometheus-stack`` when left out."""
+    repo_url: pulumi.Input[str]
+    """The chart's repository; that of the project when left out."""
+    version: pulumi.Input[str]
+    """The chart's version in a repository or registry; the one it was tried with when left out."""
+    namespace: pulumi.Input[str]
+    """Where it runs; ``monitoring`` when left out."""
+    values: pulumi.Input[Mapping[str, Any]]
+    """The chart's values, which win over those that ``observability`` makes."""
+    timeout: pulumi.Input[int]
+    """Seconds to wait until all of it is ready; 600 when left out."""
+    repository_opts: Annotated[pulumi.Input[Mapping[str, Any]], SectionOf("kumulus.stackfile.addons:RepositoryOpts")]
+    """How to be let into a private repository: username, password, caFile, certFile, keyFile."""
+    base: str
+    """The directory that a chart's relative path refers to; the program's when left out."""
+    shards: int
+    """How many kwok-controllers of the cluster have Services to be asked at; none when left out."""
+
+
+_FIELDS = fields(
+    PrometheusStackArgs,
+    but=("cluster", "observability", "base", "shards"),
+    otherwise={"repo_url": "repoURL", "values": "valuesObject"},
+)
+_NAMES = {field: name for name, field in _FIELDS.items()}
+
+
 class PrometheusStack(pulumi.ComponentResource):
     """Metrics of a cluster whose nodes run containers, such as kind's or a cloud's.
 
-    On the kwok runtime nothing runs containers: there the stack file's ``observability`` starts local processes, with
+    On the kwok runtime nothing runs containers: there ``observability`` of the cluster starts local processes, with
     the same dashboards' series.
 
     Args:
         resource_name: its name in the stack.
-        asked: as in the stack file's ``observability``; a port of this machine has no meaning here.
-        cluster: the cluster component it is installed in.
-        provider: the Kubernetes provider of that cluster.
-        chart: how the chart is installed, as in the stack file's ``prometheusStack``.
-        shards: how many kwok-controllers have Services to be asked at, see :class:`KwokCharts`.
-        base: directory that a local chart's path refers to.
-        secrets: places in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
-        depends_on: what has to be there first.
-        opts: Pulumi's resource options.
+        args: see :class:`PrometheusStackArgs`.
+        opts: Pulumi's resource options; what they depend on is there before anything of it.
 
     Attributes:
         addon: the chart's :class:`HelmAddon`.
@@ -52,24 +85,25 @@ class PrometheusStack(pulumi.ComponentResource):
             and leave it behind with all of them when the chart is removed.
         ready: that all of it has come up, Prometheus included, which Helm does not wait for.
         dashboards: a ConfigMap for each dashboard, which the chart's Grafana finds by its label.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    namespace: pulumi.Output[str]
+    """Where it runs."""
+
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        asked: Observability,
-        cluster: ClusterLike,
-        provider: kubernetes.Provider,
-        chart: Chart | None = None,
-        shards: int = 0,
-        base: Path = Path(),
-        secrets: Sequence[Where] = (),
-        depends_on: Sequence[pulumi.Resource] = (),
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[PrometheusStackArgs]
     ) -> None:
+        source = f"PrometheusStack {resource_name}"
+        check(args, PrometheusStackArgs, source)
+        measured = Checked(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
+        asked = measured.plain.observability or Observability()
+        chart = Checked(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
         super().__init__("kumulus:index:PrometheusStack", resource_name, None, opts)
-        chart = chart or Chart()
+        cluster, namespace, first = args["cluster"], chart["namespace"], depended_on(opts)
+        values = chart_values(asked, cluster.cluster_name, args.get("shards") or 0)
         self.kubelets = Service(
             f"{resource_name}-kubelets",
             metadata={
@@ -81,25 +115,20 @@ class PrometheusStack(pulumi.ComponentResource):
             spec={"cluster_ip": "None", "ports": [{"name": name, "port": port} for name, port in _KUBELET_PORTS]},
             opts=pulumi.ResourceOptions(
                 parent=self,
-                provider=provider,
-                depends_on=list(depends_on),
+                provider=cluster.kubernetes,
+                depends_on=first,
                 deleted_with=cluster.lifetime,
             ),
         )
         self.addon = HelmAddon(
             resource_name,
-            addon=Addon(**chart.addon(chart_values(asked, cluster.cluster_name, shards))),
-            cluster=cluster,
-            provider=provider,
-            base=base,
-            secrets=secrets,
+            **_addon(chart, laid_on(values, chart["valuesObject"]), args),
             # Removed after it, when there is no operator any more that would make it anew.
-            depends_on=[*depends_on, self.kubelets],
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*first, self.kubelets]),
         )
         inside = pulumi.ResourceOptions(
             parent=self,
-            provider=provider,
+            provider=cluster.kubernetes,
             # The chart's release makes the namespace.
             depends_on=[self.addon],
             # As for add-ons, see docs/decisions/deleted-with.md.
@@ -107,10 +136,10 @@ class PrometheusStack(pulumi.ComponentResource):
         )
         self.ready = ReleaseReady(
             f"{resource_name}-ready",
-            namespace=chart.namespace,
+            namespace=namespace,
             name=NAME,
             revision=self.addon.release.status.apply(lambda status: status["revision"] if status else None),
-            timeout=chart.timeout,
+            timeout=chart["timeout"],
             cluster=cluster,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.addon], deleted_with=cluster.lifetime),
         )
@@ -119,7 +148,7 @@ class PrometheusStack(pulumi.ComponentResource):
                 f"{resource_name}-{name}",
                 metadata={
                     "name": name.removesuffix(".json"),
-                    "namespace": chart.namespace,
+                    "namespace": namespace,
                     "labels": {"grafana_dashboard": "1"},
                 },
                 data={name: content},
@@ -127,7 +156,62 @@ class PrometheusStack(pulumi.ComponentResource):
             )
             for name, content in dashboards.provisioned().items()
         ]
-        self.register_outputs({})
+        self.namespace = pulumi.Output.from_input(namespace)
+        self.register_outputs({"namespace": namespace})
+
+
+def arguments_of(
+    chart: Chart, asked: Observability, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()
+) -> PrometheusStackArgs:
+    """The arguments of a PrometheusStack that a stack file means.
+
+    Args:
+        chart: its section ``prometheusStack``.
+        asked: its section ``observability``.
+        cluster: the cluster it is installed in.
+        base: directory that relative paths refer to.
+        secrets: places in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
+    """
+    kept = Secrets(secrets)
+    given = chart.model_dump(exclude_unset=True)
+    given |= {key: marked(given[key], kept.within(key)) for key in ("valuesObject", "repositoryOpts") if key in given}
+    made = {_NAMES[field]: value for field, value in given.items()}
+    made |= {"cluster": cluster, "base": str(base), "observability": asked.options()}
+    return cast(PrometheusStackArgs, made)
+
+
+def _addon(chart: Checked[Chart], values: Any, args: PrometheusStackArgs) -> HelmAddonArgs:
+    """The release; its chart has a repository, or a version, only where that has a meaning."""
+    kind = chart_kind(chart.plain.chart)
+    made: dict[str, Any] = {
+        "cluster": args["cluster"],
+        "base": args.get("base"),
+        "release_name": NAME,
+        "chart": chart.plain.chart,
+        "namespace": chart["namespace"],
+        "values": values,
+        "timeout": chart["timeout"],
+        # ReleaseReady waits, and tells what for.
+        "skip_await": True,
+        "repository_opts": chart["repositoryOpts"],
+        "repo_url": chart["repoURL"] if kind == "repository" else None,
+        "version": None if kind == "path" else chart["version"],
+    }
+    return cast(HelmAddonArgs, made)
+
+
+def laid_on(values: Any, others: Any) -> Any:
+    """Values with others on top, as Helm lays several files of them: mappings key by key, all else as a whole.
+
+    Args:
+        values: those below.
+        others: those on top; they, or parts of them, may be outputs.
+    """
+    if isinstance(others, pulumi.Output):
+        return others.apply(lambda known: laid_on(values, known))
+    if not (isinstance(values, dict) and isinstance(others, dict)):
+        return others
+    return {**values, **{key: laid_on(values.get(key), other) for key, other in others.items()}}
 
 
 def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, Any]:

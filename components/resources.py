@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pulumi
 
-from spec.hypernodes import Fabric, fabrics_to_plain
-from spec.node_sets import to_plain
-from spec.pools import Pool, pool_to_properties
+from kumulus.components import plugin
+from kumulus.model.hypernodes import Fabric, fabrics_to_plain
+from kumulus.model.pools import Pool, pool_to_properties
 
 if TYPE_CHECKING:
-    from spec.fault_targets import ResolvedFault
+    import pulumi_kubernetes as kubernetes
+
+    from kumulus.components.fault import Fault
+    from kumulus.components.kwok_node_group import KwokNodeGroup
 
 
 _CLUSTER_OUTPUTS = ("identity", "kubeconfig", "server", "directory", "status", "components", "endpoints")
@@ -27,7 +30,7 @@ class Cluster(pulumi.CustomResource):
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
-        contents: what the stack has in it, from :func:`spec.contents.contents`; a preview tells what goes.
+        contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview tells what goes.
         opts: Pulumi's resource options.
     """
 
@@ -43,7 +46,7 @@ class Cluster(pulumi.CustomResource):
         *,
         name: pulumi.Input[str],
         runtime: pulumi.Input[str] = "kwok",
-        kubernetes_version: pulumi.Input[str] | None = None,
+        kubernetes_version: pulumi.Input[str | None] | None = None,
         options: Mapping[str, Any] | None = None,
         contents: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
@@ -57,7 +60,15 @@ class Cluster(pulumi.CustomResource):
             # Outputs that are no inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
-        super().__init__("kumulus:index:Cluster", resource_name, properties, opts)
+        super().__init__("kumulus:index:Cluster", resource_name, properties, plugin.asked_for(opts))
+
+
+def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
+    """What a component's options say it depends on: Pulumi does not hand that on to the component's children."""
+    given = opts.depends_on if opts else None
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Sequence) else [given]
 
 
 class ClusterLike(Protocol):
@@ -66,11 +77,27 @@ class ClusterLike(Protocol):
     cluster_name: str
     kubeconfig: pulumi.Output[str]
     identity: pulumi.Output[str]
-    resource: Cluster
-    end: Cluster | None
-    """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
-    lifetime: Lifetime | None
-    """Likewise, what other providers' resources are deleted with."""
+    server: pulumi.Output[str]
+    groups: list[KwokNodeGroup]
+    """Those that are declared in it so far: faults are on their nodes."""
+    faults: list[Fault]
+    """Likewise: a fault is compared with those before it."""
+
+    @property
+    def resource(self) -> Cluster:
+        """The ``kumulus:index:Cluster``."""
+
+    @property
+    def end(self) -> Cluster | None:
+        """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
+
+    @property
+    def lifetime(self) -> Lifetime | None:
+        """Likewise, what other providers' resources are deleted with."""
+
+    @property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
@@ -95,7 +122,7 @@ class InCluster(pulumi.CustomResource):
             "kubeconfig": cluster.kubeconfig,
             "clusterIdentity": cluster.identity,
         }
-        super().__init__(token, resource_name, {**place, **properties}, opts)
+        super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
 
 
 class NodePool(InCluster):
@@ -105,6 +132,7 @@ class NodePool(InCluster):
         resource_name: its name in the stack.
         pool: the nodes.
         cluster: the cluster component it belongs to.
+        further: properties instead of the pool's, with what is known later.
         opts: Pulumi's resource options.
     """
 
@@ -116,9 +144,11 @@ class NodePool(InCluster):
         *,
         pool: Pool,
         cluster: ClusterLike,
+        further: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("kumulus:index:NodePool", resource_name, cluster, pool_to_properties(pool), opts)
+        properties = {**pool_to_properties(pool), **(further or {})}
+        super().__init__("kumulus:index:NodePool", resource_name, cluster, properties, opts)
 
 
 class Definitions(InCluster):
@@ -181,47 +211,18 @@ class Namespace(InCluster):
         resource_name: str,
         *,
         name: str,
-        labels: Mapping[str, str],
-        annotations: Mapping[str, str],
+        labels: pulumi.Input[Mapping[str, Any]],
+        annotations: pulumi.Input[Mapping[str, Any]],
         cluster: ClusterLike,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         properties = {
             "name": name,
             "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
-            "labels": dict(labels),
-            "annotations": dict(annotations),
+            "labels": labels,
+            "annotations": annotations,
         }
         super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
-
-
-class Fault(InCluster):
-    """``kumulus:index:Fault``: something that goes wrong on nodes or with pods while it is declared.
-
-    Args:
-        resource_name: its name in the stack.
-        fault: the fault, with its nodes.
-        cluster: the cluster component it belongs to.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        fault: ResolvedFault,
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties = {
-            "name": fault.name,
-            "kind": fault.kind,
-            "nodes": to_plain(fault.nodes),
-            "node": fault.node.to_plain(),
-            "pods": fault.pods.to_plain() if fault.pods else None,
-            "lost": dict(fault.lost),
-        }
-        super().__init__("kumulus:index:Fault", resource_name, cluster, properties, opts)
 
 
 class Lifetime(pulumi.CustomResource):
@@ -240,4 +241,5 @@ class Lifetime(pulumi.CustomResource):
         cluster_identity: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("kumulus:index:Lifetime", resource_name, {"clusterIdentity": cluster_identity}, opts)
+        properties = {"clusterIdentity": cluster_identity}
+        super().__init__("kumulus:index:Lifetime", resource_name, properties, plugin.asked_for(opts))

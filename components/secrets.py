@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from spec.errors import Where
+from kumulus.model.errors import Where
 
 
 def marked(value: Any, places: Iterable[Where]) -> Any:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 import yaml
 from pulumi_kubernetes.core.v1 import ResourceQuota, Secret, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
-from components.resources import ClusterLike, Namespace
-from spec import tenants
-from spec.pools import CLUSTER_LABEL
-from spec.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
+from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.inputs import Checked, telling, within
+from kumulus.components.resources import ClusterLike, Namespace, depended_on
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
+from kumulus.stackfile import tenants
 
 ACCOUNT = "kumulus-tenant"
 """The name of the service account, and of what is the tenant's in its namespace."""
@@ -24,61 +26,94 @@ _LOOK = ["get", "list", "watch"]
 _RBAC = "rbac.authorization.k8s.io"
 
 
+class TenantArgs(TypedDict, total=False):
+    """What a Tenant is given."""
+
+    cluster: Required[ClusterLike]
+    """The cluster it shares."""
+    namespace: str
+    """The namespace that is made for it; one of the tenant's name when left out."""
+    quota: pulumi.Input[Mapping[str, pulumi.Input[str | int]]]
+    """The hard limits of a ResourceQuota, such as ``{"requests.nvidia.com/gpu": "16", "pods": 200}``; none when left
+    out."""
+    role: Literal["view", "edit", "admin"]
+    """The ClusterRole of Kubernetes' own that it has in the namespace; ``edit`` when left out."""
+    rules: Annotated[Sequence[Mapping[str, Any]], SectionOf("kumulus.stackfile.tenants:Rule")]
+    """Rights besides, such as ``[{"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}]``."""
+    pod_security: Literal["privileged", "baseline", "restricted"]
+    """The Pod Security Standard that is enforced in the namespace; ``baseline`` when left out."""
+    read_nodes: bool
+    """Whether it may look at nodes, which belong to no namespace; True when left out."""
+    labels: pulumi.Input[Mapping[str, pulumi.Input[str]]]
+    """Labels of the namespace."""
+    annotations: pulumi.Input[Mapping[str, pulumi.Input[str]]]
+    """Annotations of the namespace."""
+    credential: int
+    """Another number makes another credential and takes the last one back; 1 when left out."""
+
+
+_FIELDS = fields(TenantArgs, but=("cluster",))
+_NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
+
+
 class Tenant(pulumi.ComponentResource):
     """Somebody who shares a cluster.
 
     Args:
-        resource_name: its name in the stack.
-        tenant: namespace, quota and rights, as in the stack file's ``tenants``.
-        cluster: the cluster component it shares.
-        provider: the Kubernetes provider of that cluster.
-        opts: Pulumi's resource options.
+        resource_name: its name in the stack, and the tenant's.
+        args: see :class:`TenantArgs`.
+        opts: Pulumi's resource options; what they depend on is there before anything of the tenant.
 
-    Attributes:
-        namespace: the name of its namespace, known in previews.
-        kubeconfig: what its kubeconfig says, a secret.
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
+    namespace: pulumi.Output[str]
+    """The name of its namespace, known in previews."""
     kubeconfig: pulumi.Output[str]
+    """A kubeconfig that is good for its namespace and no more, a secret."""
 
     def __init__(
-        self,
-        resource_name: str,
-        *,
-        tenant: tenants.Tenant,
-        cluster: ClusterLike,
-        provider: kubernetes.Provider,
-        opts: pulumi.ResourceOptions | None = None,
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[TenantArgs]
     ) -> None:
+        source = f"Tenant {resource_name}"
+        check(args, TenantArgs, source)
+        given = {field: args.get(name) for name, field in _FIELDS.items()}
+        found = Checked(tenants.Tenant, source, {**given, "name": resource_name}, _NAMES)
+        tenant, cluster = found.plain, args["cluster"]
+        with telling(source, _NAMES):
+            if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
+                raise SpecError(within(wrong, "tenants[0]"))
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)
-        self.namespace = tenant.home
-        self._tenant, self._cluster, self._provider = tenant, cluster, provider
+        self._home_name = tenant.home
+        self._tenant, self._cluster, self._after = tenant, cluster, depended_on(opts)
         self._prefix = f"{resource_name}-tenant"
         self._labels = {CLUSTER_LABEL: cluster.cluster_name, TENANT_LABEL: tenant.name}
         self._home = Namespace(
             f"{self._prefix}-namespace",
-            name=self.namespace,
-            labels={POD_SECURITY_LABEL: tenant.podSecurity, **tenant.labels, **self._labels},
-            annotations=tenant.annotations,
+            name=tenant.home,
+            labels=_laid({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
+            annotations=found["annotations"],
             cluster=cluster,
-            opts=pulumi.ResourceOptions(parent=self, deleted_with=cluster.end),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
         )
-        if tenant.quota:
+        if found.is_later("quota") or tenant.quota:
             quota = f"{self._prefix}-quota"
-            ResourceQuota(quota, metadata=self._metadata(ACCOUNT), spec={"hard": tenant.quota}, opts=self._opts())
+            ResourceQuota(quota, metadata=self._metadata(ACCOUNT), spec={"hard": found["quota"]}, opts=self._opts())
         account = ServiceAccount(f"{self._prefix}-account", metadata=self._metadata(ACCOUNT), opts=self._opts())
         rights = self._rights(account)
+        self.namespace = pulumi.Output.from_input(tenant.home)
         self.kubeconfig = self._credential(account, rights)
-        self.register_outputs({"namespace": self.namespace})
+        self.register_outputs({"namespace": tenant.home})
 
     def _metadata(self, name: str) -> dict[str, Any]:
-        return {"name": name, "namespace": self.namespace, "labels": self._labels}
+        return {"name": name, "namespace": self._home_name, "labels": self._labels}
 
     def _opts(self, after: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=self,
-            provider=self._provider,
-            depends_on=[self._home, *after],
+            provider=self._cluster.kubernetes,
+            depends_on=[self._home, *self._after, *after],
             # Not the cluster: see docs/decisions/deleted-with.md.
             deleted_with=self._cluster.lifetime,
             delete_before_replace=False,
@@ -86,7 +121,7 @@ class Tenant(pulumi.ComponentResource):
 
     def _rights(self, account: ServiceAccount) -> list[pulumi.Resource]:
         """What the service account may do; a binding's role cannot change, so another role is another binding."""
-        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self.namespace}
+        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._home_name}
         role = self._tenant.role
 
         def bound(name: str, kind: str, role_name: str) -> RoleBinding:
@@ -106,7 +141,7 @@ class Tenant(pulumi.ComponentResource):
             rights.append(bound("rules", "Role", name))
         if self._tenant.readNodes:
             # Its name is as unique as the namespace's.
-            metadata = {"name": f"kumulus:{self.namespace}:nodes", "labels": self._labels}
+            metadata = {"name": f"kumulus:{self._home_name}:nodes", "labels": self._labels}
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": _LOOK}
             ClusterRole(f"{self._prefix}-nodes", metadata=metadata, rules=[rule], opts=self._opts())
             rights.append(
@@ -133,12 +168,25 @@ class Tenant(pulumi.ComponentResource):
                 self._opts([account, *rights]), pulumi.ResourceOptions(additional_secret_outputs=["data"])
             ),
         )
-        name, namespace = self._tenant.name, self.namespace
+        name, namespace = self._tenant.name, self._home_name
         return pulumi.Output.secret(
-            pulumi.Output.all(self._cluster.resource.server, token.data).apply(
+            pulumi.Output.all(self._cluster.server, token.data).apply(
                 lambda known: kubeconfig(f"{name}@{self._cluster.cluster_name}", namespace, known[0], known[1])
             )
         )
+
+
+def arguments_of(tenant: tenants.Tenant, cluster: ClusterLike) -> TenantArgs:
+    """The arguments of a Tenant that a stack file's tenant means, which shares a cluster."""
+    given = tenant.model_dump(exclude_unset=True, exclude={"name"})
+    return cast(TenantArgs, {"cluster": cluster} | {_NAMES[field]: value for field, value in given.items()})
+
+
+def _laid(below: Mapping[str, str], given: Any, above: Mapping[str, str]) -> Any:
+    """Labels below and above those that are given, which may be an output."""
+    if isinstance(given, pulumi.Output):
+        return given.apply(lambda known: {**below, **known, **above})
+    return {**below, **given, **above}
 
 
 def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str] | None) -> str:

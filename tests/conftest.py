@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.second_try"]
+
+# Nobody is asked for programs; tests of downloads have a mirror of their own.
+os.environ["KUMULUS_TOOLS"] = "build"
 
 # A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)

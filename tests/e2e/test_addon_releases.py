@@ -16,7 +16,7 @@ import psutil
 import pytest
 import yaml
 
-import toolchain
+from kumulus import toolchain
 from tests.support import charts, processes, registry
 from tests.support.api import Object
 from tests.support.project import Project

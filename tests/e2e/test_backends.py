@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.engine import end_with_engine
+from kumulus.components.engine import end_with_engine
 
 end_with_engine()
 here = Path(__file__).parent

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.integration.conftest import JOBS, LEASES, Plane, plane_at
 from tests.support import processes
 from tests.support.api import Api, Refused

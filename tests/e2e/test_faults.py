@@ -214,6 +214,12 @@ def a_group_that_goes_is_told(project: Project) -> None:
     told = project.foresee().messages
     assert "group a100, zone use1: −4 nodes (4 → 0): −32 nvidia.com/gpu" in told["a100-use1"]
     assert "gpu-fell-off-bus ends on 2 nodes" in told["lost-gpu"]
+    assert "two groups" not in told["a100-use1"]
+
+    renamed = cluster()
+    renamed["nodeGroups"][0]["name"] = "h100"
+    project.write_stack({**renamed, "kwok": {"heartbeatFactor": 2}})
+    assert "; a100 and h100 are two groups: a node is called after its group" in project.foresee().messages["a100-use1"]
 
 
 def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:
@@ -222,6 +228,8 @@ def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:
     command(project, "inject", "brief", "--kind", "xid-48", "--rack", "r0")
     assert nodes(project)["a100-use1-1"]["status"]["allocatable"][GPU] == "7"
     assert "brief" in command(project, "list")
+    again = command(project, "inject", "brief", "--kind", "xid-48", "--rack", "r0")
+    assert "brief held already (xid-48 on 2 nodes, since " in again
     refused = command(project, "inject", "other", "--capacity", f"{GPU}=0", "--node", "a100-use1-1")
     assert "the fault brief holds already and decides the capacity of nvidia.com/gpu of a100-use1-1" in refused
     assert project.foresee("--refresh").steps == ()

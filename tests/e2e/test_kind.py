@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
+from kumulus.toolchain.kind.node import containers
 from tests.support import docker, kind
 from tests.support.pods import JOBS, PODS, is_ready, is_running
 from tests.support.processes import await_that
 from tests.support.project import CLUSTER, NODES, ROOT, Project
-from toolchain.kind.node import containers
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import processes
 from tests.support.pods import is_ready
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 
@@ -20,6 +20,8 @@ def test_up_makes_thirty_ready_nodes_and_tells_where_they_are(module_project: Pr
     project.copy_stack("quickstart")
     result = project.up()
     assert "Traceback" not in result.text
+    # A clone's `git status` stays clean.
+    assert project.stack_file().read_bytes() == (ROOT / "stacks" / "Pulumi.quickstart.yaml").read_bytes()
     nodes = project.api().list(NODES)
     assert len(nodes) == 30
     assert all(map(is_ready, nodes))
@@ -71,6 +73,18 @@ def test_destroy_leaves_no_process_port_or_file_and_a_second_one_is_calm(module_
     assert processes.helpers(project.home) == {}
     again = project.destroy()
     assert "error" not in again.text
+
+
+def test_a_secret_is_kept_with_the_salt_that_the_file_brings(module_project: Project) -> None:
+    project = module_project
+    project.copy_stack("quickstart")
+    salt = [line for line in project.stack_file().read_text().splitlines() if line.startswith("encryptionsalt:")]
+    done = project.pulumi("config", "set", "--secret", "other:key", "hush")
+    assert done.code == 0, done.text
+    text = project.stack_file().read_text()
+    assert "hush" not in text
+    assert [line for line in text.splitlines() if line.startswith("encryptionsalt:")] == salt
+    assert project.pulumi("config", "get", "other:key").stdout == "hush\n"
 
 
 def mode(path: Path) -> int:

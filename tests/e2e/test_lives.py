@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.support.api import Object
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
 from tests.support.project import NODES, Project

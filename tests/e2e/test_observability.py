@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from typing import Any
 
 import pytest
 
-import toolchain
-from dashboards.every import DASHBOARDS
+from kumulus import toolchain
+from kumulus.dashboards.every import DASHBOARDS
 from tests.support import disk, processes
 from tests.support.kemu import EXAMPLES, needs_examples
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, Object
@@ -237,6 +238,14 @@ def test_without_room_on_the_disk_it_is_not_started_and_that_is_said(seen: Seen)
     assert "Traceback" not in result.text
     seen.project.up("--refresh")
     assert seen.prometheus.values("up") != []
+
+
+def test_a_web_page_learns_nothing_of_prometheus(seen: Seen) -> None:
+    asked = urllib.request.Request(
+        f"{seen.prometheus.address}/api/v1/labels", headers={"Origin": "https://page.example"}
+    )
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        assert answer.headers["Access-Control-Allow-Origin"] is None
 
 
 def test_a_change_is_previewed_and_restarts_prometheus_alone(seen: Seen) -> None:

@@ -27,6 +27,8 @@ def test_ten_lines_make_a_cluster_with_ready_nodes(tmp_path: Path) -> None:
             *(f"a100-use2-{ordinal}" for ordinal in range(2)),
         }
         assert all(map(is_ready, nodes))
+        # One of them has a GPU less, as the program's fault says.
+        assert sorted(node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes) == ["7", *["8"] * 4]
         project.preview("--expect-no-changes")
         project.destroy()
         assert project.processes() == {}

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
+from kumulus.cli.errors import UserError
+from kumulus.cli.tenants_first import require_empty
 from tests.support.project import ROOT, Project
 
 pytestmark = pytest.mark.e2e
@@ -65,11 +67,21 @@ def test_a_teams_stack_uses_the_platforms_cluster_with_what_it_was_given(platfor
     team.pulumi("config", "set", "gpus", "32")
     team.up()
     assert len(api.list(PODS.format("search"))) <= 2
+    [again] = [job["metadata"]["name"] for job in api.list(JOBS.format("search"))]
+    with pytest.raises(UserError, match=f"  search: Job {again}\n  First, in each team's project: pulumi destroy"):
+        require_empty("platform", platform.kubeconfig())
     team.destroy()
     # Its own pods go first, which the example does not wait for.
     api.until(JOBS.format("search"), lambda jobs: not jobs, timeout=60)
+    require_empty("platform", platform.kubeconfig())
+
+    # The way out for a team whose platform went all the same.
+    team.up()
     platform.destroy()
     assert platform.processes() == {}
+    assert team.pulumi("destroy", "--yes", "--skip-preview").code != 0
+    left = team.pulumi("destroy", "--yes", "--skip-preview", PULUMI_K8S_DELETE_UNREACHABLE="true")
+    assert left.code == 0, left.text
 
 
 def _kubeconfig(platform: Project) -> str:

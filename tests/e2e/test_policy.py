@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-import toolchain
+from kumulus import toolchain
+from kumulus.cli import policy
+from kumulus.toolchain import venv
 from tests.support.project import NODES, ROOT, Project, Result
-from toolchain import venv
 
 pytestmark = pytest.mark.e2e
 
-PACK = ROOT / "policy"
+PACK = ROOT / "src" / "kumulus" / "policy"
 CHART = {"name": "local", "namespace": "tools", "chart": "./chart"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _its_own_environment() -> None:
-    venv.ensure_policies(ROOT)
+    venv.ensure_policies(PACK)
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +117,17 @@ def test_an_update_ends_before_there_are_nodes_past_the_limit(limited: Project) 
     assert len(limited.api().metadata(NODES)) == 30
     limited.destroy()
     assert limited.processes() == {}
+
+
+def test_a_copy_of_the_pack_works_by_itself(limited: Project, tmp_path: Path) -> None:
+    pack = tmp_path / "team-policy"
+    policy.write(pack)
+    (pack / ".venv").symlink_to(PACK / ".venv")
+    limits = {"node-limit": {"most": 29}}
+    (pack / "limits.json").write_text(json.dumps(limits))
+    policy.write(pack)
+    assert json.loads((pack / "limits.json").read_text()) == limits
+    arguments = ["--policy-pack", str(pack), "--policy-pack-config", str(pack / "limits.json")]
+    result = limited.pulumi("preview", *arguments)
+    assert result.code != 0
+    assert "and may have 29" in result.text, result.text

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-import toolchain
-from dashboards.every import DASHBOARDS
+from kumulus import toolchain
+from kumulus.dashboards.every import DASHBOARDS
 from tests.support import docker, kind, prometheus_images
 from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, Object

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.e2e.conftest import Fleet
 from tests.support.pods import is_ready
 from tests.support.project import NODES

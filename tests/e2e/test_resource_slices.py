@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.support import processes
 from tests.support.pods import PODS, TOLERATE_ALL, is_running
 from tests.support.project import POOL, Project

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.support.api import Api, Object, Refused
 from tests.support.project import NODES, Project
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
 from tests.support.pods import PODS, TOLERATE_ALL
 from tests.support.project import NODES, Project
 from tests.support.usage import Series, of_gpus, of_pods, scraped, top

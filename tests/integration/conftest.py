@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-import toolchain
-from provider.connections import Connections
-from provider.resources.base import Found, Operation, Properties
-from provider.resources.fault import Fault
-from provider.resources.node_pool import NodePool
-from provider.runtimes.base import Observed, Recorded, Wanted
-from provider.runtimes.kwok.priority import Way
-from provider.runtimes.kwok.runtime import KwokRuntime
-from spec.fault_catalog import kinds
-from spec.pools import POOL_LABEL
+from kumulus import toolchain
+from kumulus.catalog.faults import kinds
+from kumulus.model.pools import POOL_LABEL
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Found, Operation, Properties
+from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
 from tests.support.said import Said

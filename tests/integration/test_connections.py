@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kube import Client, load_kubeconfig
+from kumulus.kube import Client, load_kubeconfig
 from tests.integration.conftest import Plane
 
 pytestmark = pytest.mark.integration

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from cli import look
-from cli.cluster import Cluster, health_endpoints
-from fleet.amounts import Amounts
-from fleet.live import Live
-from fleet.summary import summary
-from kube import Client, load_kubeconfig
-from kube.media import PROTOBUF
-from kube.messages import MessageCodec
-from kube.watch import Events, Synced, follow
-from provider.runtimes.base import Observed, Recorded
-from provider.runtimes.kwok.runtime import KwokRuntime
+from kumulus.cli import look
+from kumulus.cli.cluster import Cluster, health_endpoints
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.fleet import Live
+from kumulus.cluster.live.summary import summary
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.messages import MessageCodec
+from kumulus.kube.watch import Events, Synced, follow
+from kumulus.runtimes.base import Observed, Recorded
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, wanted
 from tests.support import processes
 from tests.support.api import Api, Object
@@ -73,11 +73,22 @@ async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workload
     plane.api.until(PODS, lambda found: found[f"{pool}-a"]["status"]["phase"] == "Running")
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         for path, kind in ((NODES, "Node"), (PODS, "Pod")):
-            codec = MessageCodec(kind)
-            raw = await client.request("GET", path, accept=PROTOBUF, decode=codec.listed)
-            messages = {message.metadata.name: message for message in raw.items}
-            for wanted in plane.api.list(path):
+            messages, items = await read_twice(client, plane, path, kind)
+            for wanted in items:
                 agrees(messages[wanted["metadata"]["name"]], wanted)
+
+
+async def read_twice(client: Client, plane: Plane, path: str, kind: str) -> tuple[dict[str, Any], list[Object]]:
+    """Objects in protobuf, by name, and in JSON, with nothing changed between the two reads."""
+    for _ in range(60):
+        raw = await client.request("GET", path, accept=PROTOBUF, decode=MessageCodec(kind).listed)
+        messages = {message.metadata.name: message for message in raw.items}
+        items = plane.api.list(path)
+        versions = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in items}
+        if versions == {name: message.metadata.resourceVersion for name, message in messages.items()}:
+            return messages, items
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"{path} did not come to rest")
 
 
 def agrees(message: Any, wanted: Object) -> None:
@@ -166,9 +177,8 @@ async def test_gpus_that_claims_have_are_counted(plane: Plane, pools: Pools, wor
         assert summary(live).to_plain()["allocated"]["gpus"] >= 3
         async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
             for path, kind in ((SLICES, "ResourceSlice"), (CLAIMS, "ResourceClaim")):
-                raw = await client.request("GET", path, accept=PROTOBUF, decode=MessageCodec(kind).listed)
-                messages = {message.metadata.name: message for message in raw.items}
-                for each in plane.api.list(path):
+                messages, items = await read_twice(client, plane, path, kind)
+                for each in items:
                     agrees(messages[each["metadata"]["name"]], each)
         plane.api.delete(f"{PODS}/{pool}?gracePeriodSeconds=0")
         plane.api.delete(f"{CLAIMS}/{pool}")

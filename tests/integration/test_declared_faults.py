@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from faults import hold, records
-from faults.pods import met
-from kube import Client, load_kubeconfig
-from provider.errors import ProviderError
-from provider.resources.base import Properties
-from spec.active_faults import FAULTS_ANNOTATION
-from spec.fault_catalog import kinds
-from spec.pod_effects import PodEffects
+from kumulus.catalog.faults import kinds
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.faults import hold, records
+from kumulus.cluster.faults.pods import met
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.active_faults import FAULTS_ANNOTATION
+from kumulus.model.pod_effects import PodEffects
+from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import (
     JOBS,
     LEASES,

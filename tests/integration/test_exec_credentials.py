@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kube import Client, load_kubeconfig
+from kumulus.kube import Client, load_kubeconfig
 from tests.integration.conftest import Plane
 
 pytestmark = pytest.mark.integration

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-import toolchain
-from provider.connections import Connections
-from provider.errors import ProviderError
-from provider.resources.base import Operation, Properties
-from provider.resources.node_pool import NodePool
-from provider.runtimes.base import Observed, Wanted
-from provider.runtimes.existing.kwok import find_kwok
-from provider.runtimes.existing.runtime import ExistingRuntime
-from spec.needs import FAULTS, KWOK, NODES
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.model.needs import FAULTS, KWOK, NODES
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation, Properties
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.base import Observed, Wanted
+from kumulus.runtimes.existing.kwok import find_kwok
+from kumulus.runtimes.existing.runtime import ExistingRuntime
 from tests.integration.conftest import NODES as NODES_PATH
 from tests.integration.conftest import Plane, Pools
 from tests.support.elsewhere import ROOT, Elsewhere

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kube import Client, load_kubeconfig
-from lab.errors import LabError
-from lab.report.model import Report, Test
-from lab.report.read import report_at
-from lab.run.repetition import Outcome, Repetition
-from lab.run.run import Options, Run
-from schedulers import children
-from spec.experiment.load import load
+from kumulus import Experiment
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import load
+from kumulus.lab.report.model import Report, Test
+from kumulus.lab.report.read import report_at
+from kumulus.lab.run.repetition import Outcome, Repetition
+from kumulus.lab.run.run import Options, Run
+from kumulus.schedulers import children
 from tests.integration.conftest import Plane, Pools
 from tests.support import processes
 from tests.support.faultproxy import FaultProxy
@@ -110,6 +112,19 @@ async def test_a_workload_is_scheduled_measured_and_gone(lab: Lab) -> None:
     assert 0 <= measures["timeToSchedule.min"] <= measures["timeToRun.min"]
     assert measures["timeToSchedule.max"] > 0
     assert measures["cpu.controlPlane"] > 0
+    assert lab.left() == []
+
+
+async def test_a_program_of_ones_own_has_the_report_of_its_experiment(lab: Lab) -> None:
+    workload = lab.workload(jobs=1, workers=2)
+    experiment = Experiment({"name": "own", "settle": "2s", "timeout": "90s", "workloads": [workload]})
+    results = lab.directory / "results"
+    report = await asyncio.to_thread(experiment.run, lab.plane.observed.kubeconfig, results=results, stack="mine")
+    assert report["results"]["status"] == "success"
+    assert report["metadata"]["cluster"]["name"] == "mine"
+    [written] = results.glob("own/*/report.json")
+    assert json.loads(written.read_text()) == report
+    assert written.with_name("junit.xml").exists()
     assert lab.left() == []
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from provider.errors import PartialFailure, ProviderError
-from provider.resources.base import Properties
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import Plane, Pools, Said, operation
 from tests.support.faultproxy import FaultProxy, Harm, Kind
 from tests.support.trials import soaking

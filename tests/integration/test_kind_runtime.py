@@ -18,18 +18,18 @@ from typing import Any
 
 import pytest
 
-from provider.errors import ProviderError
-from provider.runtimes import apiserver
-from provider.runtimes.base import Observed, Recorded, Wanted
-from provider.runtimes.kind import runtime as kind
-from provider.runtimes.kind.containers import CLUSTER_LABEL
-from provider.runtimes.kind.runtime import KindRuntime
-from spec.kind_config import EMPTY
+from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes import apiserver
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kind import runtime as kind
+from kumulus.runtimes.kind.containers import CLUSTER_LABEL
+from kumulus.runtimes.kind.kind_config import EMPTY
+from kumulus.runtimes.kind.runtime import KindRuntime
+from kumulus.toolchain.kind.node import image
 from tests.integration.conftest import Said
 from tests.support import docker
 from tests.support.kind import node_image
 from tests.support.pods import is_ready
-from toolchain.kind.node import image
 
 pytestmark = pytest.mark.integration
 NODE = "kumulus-test-control-plane"

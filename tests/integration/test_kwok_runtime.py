@@ -22,14 +22,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from faults.pods import RESUMED
-from host import memory
-from host.ports import Claims, NoFreePort, in_use
-from provider.errors import ProviderError
-from provider.runtimes.base import Recorded
-from provider.runtimes.kwok import hung, priority
-from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.runtime import KwokRuntime
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.faults.pods import RESUMED
+from kumulus.host import memory
+from kumulus.host.ports import Claims, NoFreePort, in_use
+from kumulus.runtimes.base import Recorded
+from kumulus.runtimes.kwok import hung, priority
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, Said, job, pod, ready, wanted
 from tests.support import processes
 from tests.support.api import Object
@@ -154,7 +154,7 @@ async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
 
 CLEARED = """
 import asyncio, sys
-from provider.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import Way
 
 async def main():
     with Way().cleared(sys.argv[1]):
@@ -416,7 +416,27 @@ async def test_changed_stages_are_applied_to_a_running_cluster(plane: Plane) -> 
     assert {name for name in COMPONENTS if before[name] != after[name]} == {"kwok-controller"}
 
 
+async def test_a_truncated_kwok_yaml_and_note_are_brought_back_with_everything_in_the_cluster(plane: Plane) -> None:
+    layout, before = Layout(plane.directory), plane.processes()
+    assert await plane.read() is not None
+    whole = layout.kwok_file.read_text()
+    layout.kwok_file.write_text(whole[: len(whole) // 2])
+    layout.note_file.write_text('{"owner": ')
+    found = await plane.read()
+    assert found is not None
+    assert (found.health, found.components["kwok.yaml"], found.configuration) == ("degraded", "damaged", "")
+    repaired = await plane.repair()
+    assert repaired == plane.observed
+    assert layout.note()["owner"] == plane.wanted.owner
+    after = plane.processes()
+    assert {name for name in COMPONENTS if before[name] != after[name]} == {"kwok-controller"}
+
+
 # --- refused ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_has_no_files_but_those_that_its_removal_knows(plane: Plane) -> None:
+    assert Layout(plane.directory).foreign() == []
 
 
 async def test_another_stacks_cluster_is_refused_and_left_alone(plane: Plane) -> None:
@@ -573,7 +593,7 @@ def test_a_claimed_port_is_nobody_elses_until_it_is_given_back() -> None:
 
 def test_a_port_to_avoid_or_in_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with occupied() as port:
-        monkeypatch.setattr("host.ports._RANGE", range(port, port + 1))
+        monkeypatch.setattr("kumulus.host.ports._RANGE", range(port, port + 1))
         with Claims() as claims, pytest.raises(NoFreePort, match=f"no free port between {port} and {port}"):
             claims.take()
     with Claims(avoid={port}) as claims, pytest.raises(NoFreePort):

@@ -12,13 +12,13 @@ import certifi
 import pytest
 import yaml
 
-from kube import Client, Unreachable, load_kubeconfig
-from kube.messages import MessageCodec
-from provider.errors import PartialFailure, ProviderError
-from provider.pools.live import listed_node, live_node
-from provider.pools.single import change_node
-from spec.applied import APPLIED
-from spec.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.pools.live import listed_node, live_node
+from kumulus.cluster.pools.single import change_node
+from kumulus.kube import Client, Unreachable, load_kubeconfig
+from kumulus.kube.messages import MessageCodec
+from kumulus.model.applied import APPLIED
+from kumulus.model.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
 from tests.integration.conftest import (
     JOBS,
     KWOK_TAINT,
@@ -424,21 +424,22 @@ async def test_a_create_that_was_killed_half_way_is_finished_by_the_next(pools: 
 
 
 async def test_a_stop_ends_it_soon_and_records_what_was_done(pools: Pools) -> None:
-    inputs, said, stop = pools.inputs(300), Said(), asyncio.Event()
+    # Several times as many as there are requests under way at once, so that there is something to stop.
+    inputs, said, stop = pools.inputs(1000), Said(), asyncio.Event()
     said.on_status = lambda _: stop.set()
     with pytest.raises(PartialFailure) as raised:
         await pools.create(inputs, said, stop=stop)
     there = len(pools.nodes(inputs))
     failure = raised.value
-    assert 0 < there < 300
+    assert 0 < there < 1000
     assert failure.resource_id == f"test/{inputs['name']}"
     assert failure.outputs["replicas"] == there
-    assert f"{there:,} created; {300 - there:,} left to do: stopped on request" in str(failure)
-    assert str(failure.outputs["drift"]["missing"]).startswith(f"{300 - there:,}: ")
+    assert f"{there:,} created; {1000 - there:,} left to do: stopped on request" in str(failure)
+    assert str(failure.outputs["drift"]["missing"]).startswith(f"{1000 - there:,}: ")
 
     outputs = await pools.update(inputs, failure.outputs)
     assert outputs == inputs
-    assert set(pools.nodes(inputs)) == names(inputs, *range(300))
+    assert set(pools.nodes(inputs)) == names(inputs, *range(1000))
 
 
 async def test_a_users_timeout_records_what_was_done(pools: Pools) -> None:

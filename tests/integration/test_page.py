@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from fleet.model import Fleet
-from kube import Unreachable
+from kumulus.cluster.live.model import Fleet
+from kumulus.kube import Unreachable
 from tests.support.browser import chromium, until
 from tests.support.fleets import WHOLE, large, node, pod
 from tests.support.pages import ServedFleet
@@ -106,6 +106,27 @@ def test_the_map_shows_each_node_and_follows_the_fleet(page: Page, served: Serve
     until(page, "kumulus.cells().cells.length === 11")
     page.get_by_role("radio", name="Condition").check()
     wait_until(page, lambda: len({tuple(pixel(page, f"h100-{index}")) for index in (1, 2, 3, 4)}) == 4)
+
+
+def test_until_the_fleet_is_there_the_page_says_that_it_loads(browser: Browser, served: ServedFleet) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**/events", hold)
+        page.goto(served.address)
+        expect(page.locator("#headline")).to_have_text("Loading the fleet …")
+        for part in ("#sums", "#controls", "#stage"):
+            expect(page.locator(part)).to_be_hidden()
+        while not held:
+            page.wait_for_timeout(50)
+        held[0].continue_()
+        expect(page.locator("#headline")).to_contain_text("12 nodes")
+        for part in ("#sums", "#controls", "#stage"):
+            expect(page.locator(part)).to_be_visible()
 
 
 def wait_until(page: Page, holds: Any) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from lives.stages import stage_objects
-from provider.connections import Connections
-from provider.resources.node_pool import NodePool
-from provider.runtimes.kwok.layout import Layout
-from provider.runtimes.kwok.priority import Way
-from spec.expand import pools
-from spec.kwok_stages import API_VERSION
-from spec.model import ClusterSpec
-from spec.nodes import node_manifest
-from spec.pools import POOL_LABEL
+from kumulus.kwok.stages import API_VERSION
+from kumulus.lives.stages import stage_objects
+from kumulus.model.nodes import node_manifest
+from kumulus.model.pools import POOL_LABEL
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, Said, plane_at
 from tests.support import processes
 from tests.support.api import Object

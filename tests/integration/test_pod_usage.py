@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import toolchain
-from lives.usage import NAME, resource_usage
-from provider.runtimes.kwok.layout import Layout
-from spec.expand import pools
-from spec.kwok_stages import API_VERSION
-from spec.model import ClusterSpec
-from spec.node_effects import XID_ANNOTATION
-from spec.nodes import node_manifest
+from kumulus import toolchain
+from kumulus.kwok.stages import API_VERSION
+from kumulus.lives.usage import NAME, resource_usage
+from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.nodes import node_manifest
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import NODES, PODS, Plane, Said, plane_at
 from tests.support import processes
 from tests.support.usage import Series, of_gpus, scraped, top

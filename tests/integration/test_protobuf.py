@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kube import ApiError, Client, load_kubeconfig
-from kube.media import PROTOBUF
-from kube.protobuf import encode_node
-from provider.pools.bodies import Bodies
-from spec.pools import Pool, pool_from_properties
-from spec.topology import Level, Topology
+from kumulus.cluster.pools.bodies import Bodies
+from kumulus.kube import ApiError, Client, load_kubeconfig
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.protobuf import encode_node
+from kumulus.model.pools import Pool, pool_from_properties
+from kumulus.model.topology import Level, Topology
 from tests.integration.conftest import NODES, Plane, Pools
 
 pytestmark = pytest.mark.integration

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from provider.resources.base import Properties
-from spec.pools import POOL_LABEL
+from kumulus.model.pools import POOL_LABEL
+from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, Said, pod
 from tests.support.api import Object
 

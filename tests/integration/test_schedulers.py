@@ -18,11 +18,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-import toolchain
-from schedulers import SchedulerError, catalog, objects, workloads
-from schedulers.cluster import connected
-from schedulers.process import Running, start
-from schedulers.running import found
+from kumulus import toolchain
+from kumulus.schedulers import SchedulerError, catalog, objects, workloads
+from kumulus.schedulers.cluster import connected
+from kumulus.schedulers.process import Running, start
+from kumulus.schedulers.running import found
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
@@ -230,7 +230,7 @@ async def test_one_that_never_works_is_given_up_and_ended(plane: Plane, tmp_path
 def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) -> None:
     program = f"""
         import asyncio, pathlib, time
-        from schedulers.process import start
+        from kumulus.schedulers.process import start
         directory = pathlib.Path({str(tmp_path / "s")!r})
         print(asyncio.run(start("kube-scheduler", pathlib.Path({plane.observed.kubeconfig!r}), directory)).pids)
         time.sleep(600)

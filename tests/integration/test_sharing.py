@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from provider.connections import Connections
-from provider.errors import ProviderError
-from provider.resources.base import Properties
-from provider.resources.namespace import Namespace
+from kumulus.cluster.errors import ProviderError
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.namespace import Namespace
 from tests.integration.conftest import Plane, Pools, Said, operation, pod
 from tests.support.api import Refused
 

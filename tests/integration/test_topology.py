@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from provider.connections import Connections
-from provider.resources.base import Properties
-from provider.resources.hyper_nodes import HyperNodes
+from kumulus.cluster.errors import ProviderError
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.hyper_nodes import HyperNodes
 from tests.integration.conftest import NODES, Plane, Pools, Said, operation
 from tests.support import volcano
 from tests.support.api import Object, Refused
@@ -180,4 +181,33 @@ async def test_hypernodes_are_made_repaired_resized_and_removed(plane: Plane, re
 
     await resource.delete(operation(), "id", outputs)
     assert tiers(plane) == {"theirs": 9}
+    await resource.delete(operation(), "id", outputs)
+
+
+async def test_hypernodes_of_others_are_not_taken_over(plane: Plane, resource: HyperNodes, kind: None) -> None:
+    volcano.install(plane.api)
+    head = {"kind": "HyperNode", "apiVersion": "topology.volcano.sh/v1alpha1"}
+    another = {"name": "zone-z", "labels": {"kumulus.io/cluster": "another"}}
+    plane.api.create(volcano.HYPERNODES, {**head, "metadata": {"name": "a-z-r0"}, "spec": {"tier": 9}})
+    plane.api.create(volcano.HYPERNODES, {**head, "metadata": another, "spec": {"tier": 8}})
+    before = plane.api.get(volcano.HYPERNODES)["items"]
+    inputs = asked(plane, resource, 6)
+    for preview in (True, False):
+        with pytest.raises(ProviderError) as caught:
+            await resource.create(operation(preview=preview), inputs)
+        said = str(caught.value)
+        assert "a-z-r0 (made with " in said
+        assert "zone-z (of the cluster 'another' of another stack)" in said
+        assert "kubectl delete hypernode a-z-r0" in said
+    # As in a state that has them: an update is refused likewise, and a destroy takes nothing.
+    outputs = {**inputs, "made": 6}
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match="not this stack's: a-z-r0"):
+            await resource.update(operation(preview=preview), "id", outputs, asked(plane, resource, 4))
+    await resource.delete(operation(), "id", outputs)
+    assert plane.api.get(volcano.HYPERNODES)["items"] == before
+    plane.api.delete(f"{volcano.HYPERNODES}/a-z-r0")
+    plane.api.delete(f"{volcano.HYPERNODES}/zone-z")
+    _, outputs = await resource.create(operation(), inputs)
+    assert len(tiers(plane)) == 6
     await resource.delete(operation(), "id", outputs)

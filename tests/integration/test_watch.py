@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kube import ApiError, Client, load_kubeconfig
-from kube.codecs import METADATA
-from kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
+from kumulus.kube import ApiError, Client, load_kubeconfig
+from kumulus.kube.codecs import METADATA
+from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from provider.connections import Connections
-from provider.resources.base import Properties
-from provider.resources.node_pool import NodePool
-from provider.runtimes.kwok.priority import Way
-from spec.pools import POOL_LABEL
+from kumulus.model.pools import POOL_LABEL
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.kwok.priority import Way
 from tests.integration.conftest import NODES, Plane, Pools, Said, operation, plane
 from tests.support.trials import Trial, note, soaking
 

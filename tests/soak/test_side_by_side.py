@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from provider.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.layout import Layout
 from tests.support import processes
 from tests.support.project import NODES, Project
 from tests.support.trials import Trial, note, soaking

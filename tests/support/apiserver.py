@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from kube import Client, Connection
+from kumulus.kube import Client, Connection
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import yaml
 
-import toolchain
-from host import ports
+from kumulus import toolchain
+from kumulus.host import ports
 from tests.support.api import Api, Object, Refused
 
 ROOT = Path(__file__).resolve().parents[2]

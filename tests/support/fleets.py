@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.amounts import Amounts
-from fleet.model import Fleet
-from fleet.node import Node
-from fleet.pod import Pod
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.model import Fleet
+from kumulus.cluster.live.node import Node
+from kumulus.cluster.live.pod import Pod
 
 GI = 2**30
 WHOLE = Amounts(96_000, 1360 * GI, 8, 110)

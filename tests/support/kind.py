@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
+from kumulus.toolchain.kind.node import image
 from tests.support import docker
-from toolchain.kind.node import image
 
 HELLO_CHART = Path(__file__).with_name("hello-chart")
 _HELLO_NODE_PORT = 30080

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube.messages import message_classes
+from kumulus.kube.messages import message_classes
 
 
 def quantities(**amounts: str) -> dict[str, Any]:

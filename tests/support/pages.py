@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from console.page import Page
-from fleet.health import Check
-from fleet.live import Live
-from fleet.model import Fleet
-from fleet.node import Places
-from kube import Client, Connection
+from kumulus.cluster.live.fleet import Live
+from kumulus.cluster.live.health import Check
+from kumulus.cluster.live.model import Fleet
+from kumulus.cluster.live.node import Places
+from kumulus.console.page import Page
+from kumulus.kube import Client, Connection
 
 T = TypeVar("T")
 

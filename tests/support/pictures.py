@@ -15,8 +15,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from cli import cluster, look
-from console.terminal import Terminal
+from kumulus.cli import cluster, look
+from kumulus.console.terminal import Terminal
 from tests.support.browser import chromium, until
 from tests.support.project import ROOT
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from host import ports
+from kumulus.host import ports
 
 REQUIRED = "KUMULUS_REQUIRE_POSTGRES"
 _PASSWORD = "only-for-this-test"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulumi.runtime import mocks, rpc, set_mocks
+from pulumi.runtime import mocks, rpc, set_mocks, settings
 from pulumi.runtime import stack as pulumi_stack
 from pulumi.runtime.settings import set_root_resource
 
@@ -81,6 +81,14 @@ class Outputs(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> Any:
         if args.token == "kumulus:index:findKwok":
             return {"controller": "", "stages": False}, []
+        if args.token == "kumulus:index:findCharts":
+            # A repository that is meant to be out of reach says so by its name.
+            wrong = {
+                str(index): f"the chart {chart['chart']} cannot be had"
+                for index, chart in enumerate(args.args["charts"])
+                if ".invalid" in str(chart.get("repository"))
+            }
+            return {"problems": wrong}, []
         raise AssertionError(f"unexpected call of {args.token}")
 
 
@@ -143,6 +151,12 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
             set_root_resource(None)
             loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
         finally:
+            # Of a program that has failed some are left, which would be waited for with the next one's.
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop), return_exceptions=True))
+            settings.SETTINGS.rpc_manager.clear()
+            settings.SETTINGS.outputs.clear()
             asyncio.set_event_loop(None)
             loop.close()
         return monitor.program

@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import yaml
 
+from kumulus.toolchain import environment
 from tests.support import processes
 from tests.support.api import Api
-from toolchain import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES = "/api/v1/nodes"
@@ -104,7 +104,7 @@ class Running:
         while self.process.poll() is None:
             with suppress(psutil.Error):
                 for child in psutil.Process(self.process.pid).children():
-                    if "provider" in child.cmdline():
+                    if "kumulus.plugin" in child.cmdline():
                         return child.pid
             time.sleep(0.02)
         return None
@@ -121,9 +121,10 @@ class Project:
     Args:
         root: an empty directory.
         program: a directory with ``Pulumi.yaml`` and ``__main__.py`` to copy; the project itself by default.
+        virtualenv: where the program's packages are.
     """
 
-    def __init__(self, root: Path, program: Path = ROOT) -> None:
+    def __init__(self, root: Path, program: Path = ROOT, virtualenv: Path = ROOT / ".venv") -> None:
         self.directory = root / "project"
         self.home = root / "home"
         self.pulumi_home = root / "pulumi"
@@ -135,7 +136,7 @@ class Project:
         for folder in (self.stacks, root / "state", self.pulumi_home):
             folder.mkdir(parents=True)
         settings = yaml.safe_load((program / "Pulumi.yaml").read_text())
-        settings["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
+        settings["runtime"]["options"]["virtualenv"] = str(virtualenv)
         settings["backend"] = {"url": f"file://{root / 'state'}"}
         for plugin in settings.get("plugins", {}).get("providers", []):
             plugin["path"] = str((program / plugin["path"]).resolve())
@@ -336,7 +337,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _pulumi(variables: Mapping[str, str]) -> str:
-    from toolchain import find
+    from kumulus.toolchain import find
 
     previous = os.environ.get("PATH")
     os.environ["PATH"] = variables["PATH"]

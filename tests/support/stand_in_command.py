@@ -18,8 +18,9 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2
 
-from provider.protocol import plugin_pb2, provider_pb2, provider_pb2_grpc
-from provider.values import UNKNOWN, from_struct, to_struct
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.protocol import plugin_pb2, provider_pb2, provider_pb2_grpc
+from kumulus.provider.values import from_struct, to_struct
 
 VERSION = "1.2.1"
 ROOT = Path(__file__).resolve().parents[2]

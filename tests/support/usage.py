@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from provider.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.layout import Layout
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

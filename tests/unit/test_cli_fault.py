@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cli import fault, fault_actions
-from cli.errors import UserError
-from faults import keeper
-from faults.records import Record, Records, record_from
-from spec.expand import pools
-from spec.fault_catalog import kinds
-from spec.model import ClusterSpec
-from spec.node_sets import to_plain
+from kumulus.catalog.faults import kinds
+from kumulus.cli import fault, fault_actions
+from kumulus.cli.errors import UserError
+from kumulus.cluster.faults import keeper
+from kumulus.cluster.faults.records import Record, Records, record_from
+from kumulus.model.node_sets import to_plain
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 
 KNOWN = Records(
     {},
@@ -109,3 +109,17 @@ def test_a_record_survives_its_way_through_the_cluster() -> None:
 def test_the_process_that_ends_a_fault_ends_when_the_cluster_is_gone(tmp_path: Path) -> None:
     until = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert keeper.main(tmp_path / "kubeconfig.yaml", "x", until) == 0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ({}, "xid-48, since 2026-11-22T10:00:00Z"),
+        ({"a100-use1": frozenset({3})}, "xid-48 on 1 node, since 2026-11-22T10:00:00Z"),
+        ({"a100-use1": frozenset({1, 3})}, "xid-48 on 2 nodes, since 2026-11-22T10:00:00Z"),
+    ],
+)
+def test_a_fault_that_another_takes_the_place_of_is_named(nodes: dict[str, frozenset[int]], said: str) -> None:
+    kind = kinds()["xid-48"]
+    record = Record("x", "xid-48", nodes, kind.node, kind.pods, since="2026-11-22T10:00:00Z")
+    assert fault_actions.held(record) == said

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import main, project
-from cli.topology_svg import picture
-from cli.topology_text import tree
-from spec.expand import pools
-from spec.model import ClusterSpec
-from spec.pools import Pool
+from kumulus.cli import main
+from kumulus.cli.topology_svg import picture
+from kumulus.cli.topology_text import tree
+from kumulus.model.pools import Pool
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -115,8 +115,9 @@ def test_the_picture_of_an_empty_stack_is_an_empty_picture() -> None:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stacks").mkdir()
-    monkeypatch.setattr(project, "ROOT", tmp_path)
-    monkeypatch.setattr("cli.main._enter_venv", lambda arguments: None)
+    (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\nstackConfigDir: stacks\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kumulus.cli.main.enter_venv", lambda: None)
     return tmp_path
 
 
@@ -165,5 +166,4 @@ def test_the_documents_show_what_the_command_draws() -> None:
     stack = yaml.safe_load((ROOT / "stacks" / "Pulumi.racks.yaml").read_text())
     racks = made(stack["config"]["kumulus:cluster"])
     assert (ROOT / "docs" / "pictures" / "racks.svg").read_text() == picture("racks", racks)
-    shown = "\n".join(f"    {line}" for line in tree("racks", racks).splitlines())
-    assert shown in (ROOT / "docs" / "fleets.md").read_text()
+    assert tree("racks", racks).rstrip() in (ROOT / "docs" / "fleets.md").read_text()

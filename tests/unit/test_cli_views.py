@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import look, project
-from cli.cluster import health_endpoints
+from kumulus.cli import look
+from kumulus.cli.cluster import health_endpoints
 from tests.unit.toolchain_sample import ROOT
 
 VIEWS = ("watch", "ui")
@@ -24,6 +24,7 @@ clusters: [{name: x, cluster: {server: "http://127.0.0.1:1"}}]
 def kumulus(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, ROOT / "kumulus", *arguments],
+        cwd=ROOT,
         env={**os.environ, "KUMULUS_HOME": str(home)},
         capture_output=True,
         text=True,
@@ -36,7 +37,7 @@ def kumulus(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_stack_that_is_not_up_is_told_how_to_start(view: str, tmp_path: Path) -> None:
     result = kumulus(tmp_path, view, "-s", "quickstart")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("error: quickstart has no local cluster that is up\n  To start it: make up STACK=")
+    assert result.stderr.startswith("error: quickstart has no local cluster that is up\n  To start it: ")
 
 
 def test_a_stack_that_does_not_exist_is_told(tmp_path: Path) -> None:
@@ -88,7 +89,8 @@ def test_health_checks_are_found_in_what_kwokctl_saved(tmp_path: Path) -> None:
 def test_racks_and_blocks_are_known_by_the_keys_of_the_stacks_own_topology_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project, "ROOT", tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\nstackConfigDir: stacks\n")
+    monkeypatch.chdir(tmp_path)
     presets = look.places("mine")
     assert presets.racks[0] == "topology.kumulus.io/rack"
     file = tmp_path / "stacks" / "Pulumi.mine.yaml"

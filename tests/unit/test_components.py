@@ -15,13 +15,13 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import EmulatedCluster, HelmAddon, KwokCluster, KwokNodeGroup
-from components.helm_addon import chart_source
-from provider.resources.registry import resources
-from spec.addons import Addon
-from spec.load import Loaded, load
-from spec.pools import pool_to_properties
-from spec.secrets import Secrets
+from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup
+from kumulus.components.helm_release import chart_source
+from kumulus.model.pools import pool_to_properties
+from kumulus.provider.resources.registry import resources
+from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import KUBECONFIG, Program, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,11 +153,9 @@ def test_the_fleets_totals_are_told() -> None:
         "a100": {"nodes": 8, "gpus": 64, "zones": "use1 5, use2 3"},
         "cpu": {"nodes": 2, "gpus": 0, "zones": "use1 2"},
     }
-    assert program.outputs["kumulus:index:EmulatedCluster::dev"] == {
-        "kubeconfig": KUBECONFIG,
-        "clusterName": "dev",
-        "nodeCount": 10,
-    }
+    told = program.outputs["kumulus:index:EmulatedCluster::dev"]
+    wanted = {"kubeconfig": KUBECONFIG, "clusterName": "dev", "nodeCount": 10, "identity": "uid-1"}
+    assert {key: told[key] for key in wanted} == wanted
 
 
 def test_every_component_registers_its_outputs() -> None:
@@ -214,7 +212,7 @@ def test_what_is_put_into_an_existing_cluster_has_to_be_removed_from_it() -> Non
 
 def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
     script = (
-        "import sys; from components import EmulatedCluster, KwokCluster, KwokNodeGroup; "
+        "import sys; from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup; "
         "print([name for name in sys.modules if name.startswith('pulumi_kubernetes')])"
     )
     answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -287,6 +285,28 @@ def test_an_addon_is_a_helm_release() -> None:
     assert not release.delete_before_replace
 
 
+def test_a_chart_that_cannot_be_had_is_told_before_anything_is_declared() -> None:
+    lost = {**ADDON, "name": "lost", "repoURL": "https://charts.invalid"}
+    loaded = spec(clusterAddons=[ADDON, lost])
+    declared: list[str] = []
+
+    def program() -> None:
+        try:
+            emulated(loaded)()
+        except pulumi.RunError as error:
+            declared.append(str(error))
+
+    assert run(program).of_type(CLUSTER) == {}
+    (said,) = declared
+    assert said.splitlines() == [
+        "1 of 2 add-ons cannot be installed; nothing of the cluster was changed",
+        "  clusterAddons[1]: the chart kube-prometheus-stack cannot be had",
+        "  To go on without add-ons: pulumi config set -s dev kumulus:skipAddons true",
+    ]
+    # A preview changes nothing: there each add-on says what is wrong with it.
+    assert run(emulated(loaded), preview=True).of_type(CLUSTER)
+
+
 def test_an_addons_provider_is_bound_to_the_cluster_by_its_identity() -> None:
     program = run(emulated(spec(clusterAddons=[ADDON])))
     provider = program.only(PROVIDER)
@@ -357,7 +377,7 @@ def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
 
 def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
     def program() -> None:
-        cluster = KwokCluster("mine", options={"etcdQuota": "8Gi"})
+        cluster = KwokCluster("mine", etcd_quota="8Gi")
         KwokNodeGroup(
             "gpu",
             cluster=cluster,
@@ -438,26 +458,20 @@ def test_the_cluster_can_be_called_otherwise_than_its_resource() -> None:
     }
 
 
-def test_a_library_has_all_the_components() -> None:
-    import components
-
-    assert {getattr(components, name).__name__ for name in components.__all__} == set(components.__all__)
-    assert HelmAddon.__module__ == "components.helm_addon"
-    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
-        components.Nope  # noqa: B018
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"zones": {"a": -1}}, ["placement[0].replicas", "less than 0"]),
-        ({"zones": {"A_b": 1}}, ["placement[0].availabilityZone", "write a-b"]),
+        ({"zones": {"a": -1}}, ["zones.a: is -1, less than 0"]),
+        ({"zones": {"A_b": 1}}, ["zones.A_b", "write a-b"]),
         ({"capacity": {"cpu": "many", "pods": "1"}}, ["capacity.cpu", "write a quantity such as"]),
         ({"capacity": {"cpu": "1"}}, ["capacity", "pods"]),
         ({"labels": {"kumulus.io/pool": "x"}}, ['labels["kumulus.io/pool"]', "use a label of your own domain"]),
         ({"taints": [{"key": "a", "effect": "Never"}]}, ["taints[0].effect", "write one of NoSchedule"]),
         ({"allocatable": {"cpu": "2", "pods": "2"}}, ["allocatable.pods", 'write "1" or less']),
-        ({"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}}, ["2 problems", "replicas", "capacity.cpu"]),
+        (
+            {"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}},
+            ["2 problems in KwokNodeGroup gpu", "zones.a", "capacity.cpu"],
+        ),
     ],
 )
 def test_invalid_arguments_are_told_by_path_and_remedy(arguments: dict[str, Any], expected: list[str]) -> None:

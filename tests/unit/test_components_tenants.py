@@ -9,9 +9,9 @@ import pulumi
 import pytest
 import yaml
 
-from components import EmulatedCluster
-from components.tenant import ACCOUNT, kubeconfig
-from spec.load import load
+from kumulus import EmulatedCluster
+from kumulus.components.tenant import ACCOUNT, kubeconfig
+from kumulus.stackfile.load import load
 from tests.support.program import CLUSTER, KUBECONFIG, Program, run
 from tests.support.project import ROOT
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from console.page import Page, PortInUse
-from fleet.model import Fleet
-from kube import Unreachable
+from kumulus.cluster.live.model import Fleet
+from kumulus.console.page import Page, PortInUse
+from kumulus.kube import Unreachable
 from tests.support.fleets import node, pod
 from tests.support.pages import ServedFleet
 from tests.unit.toolchain_sample import ROOT
@@ -98,7 +98,7 @@ def test_every_module_that_a_module_imports_is_served(served: ServedFleet) -> No
         status, body, _ = ask(served, urlsplit(served.address).path + name)
         assert status == 200, name
         wanted |= set(re.findall(r'from "\./([^"]+)"', body))
-    assert seen == {file.name for file in (ROOT / "console" / "assets").glob("*.js")}
+    assert seen == {file.name for file in (ROOT / "src" / "kumulus" / "console" / "assets").glob("*.js")}
 
 
 @pytest.mark.parametrize("asset", ["..", "../feed.py", "%2e%2e/feed.py", "x.js", "assets/app.js"])

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Static
 
-from console.figures import bar, percent, written
-from console.terminal import Terminal
-from console.text import text
-from fleet.health import Check
-from fleet.live import Live
-from fleet.node import Places
-from fleet.summary import summary
-from kube import Client, Connection, Unreachable
+from kumulus.cluster.live.fleet import Live
+from kumulus.cluster.live.health import Check
+from kumulus.cluster.live.node import Places
+from kumulus.cluster.live.summary import summary
+from kumulus.console.figures import bar, percent, written
+from kumulus.console.terminal import Terminal
+from kumulus.console.text import text
+from kumulus.kube import Client, Connection, Unreachable
 from tests.support.fleets import WHOLE, node, pod
 
 SERVER = "http://127.0.0.1:1"

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-import dashboards
-import toolchain
-from dashboards.every import DASHBOARDS
-from dashboards.grafana import document, text
-from dashboards.model import WIDTH, Dashboard
+from kumulus import dashboards, toolchain
+from kumulus.dashboards.every import DASHBOARDS
+from kumulus.dashboards.grafana import document, text
+from kumulus.dashboards.model import WIDTH, Dashboard
 
 TESTS = Path(__file__).resolve().parent / "rules"
 RULES = dashboards.HERE / "rules" / "fleet.yaml"
@@ -40,7 +39,7 @@ def recorded() -> set[str]:
 
 @by_uid
 def test_the_committed_file_is_what_the_description_says(dashboard: Dashboard) -> None:
-    assert dashboards.provisioned()[f"{dashboard.uid}.json"] == text(dashboard), "run python -m dashboards"
+    assert dashboards.provisioned()[f"{dashboard.uid}.json"] == text(dashboard), "run python -m kumulus.dashboards"
 
 
 def test_there_is_a_file_for_each_dashboard_and_no_other() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from provider.runtimes.existing.permissions import Access, needed
-from spec import needs
+from kumulus.model import needs
+from kumulus.runtimes.existing.permissions import Access, needed
 
 RBAC = Path(__file__).resolve().parents[2] / "docs" / "rbac"
 ON_NODES = [needs.NODES, needs.FAULTS, needs.STAGES, needs.USAGE, needs.DEVICES, needs.HYPERNODES]

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube import KubeconfigError
-from provider.errors import ProviderError
-from provider.runtimes.base import Observed, Recorded, Wanted
-from provider.runtimes.existing import copy
-from provider.runtimes.existing.copy import CopyPlace
-from provider.runtimes.existing.permissions import needed
-from provider.runtimes.existing.runtime import ExistingRuntime
-from provider.runtimes.existing.source import Source
-from spec.needs import FAULTS, NEEDS, NODES
+from kumulus.cluster.errors import ProviderError
+from kumulus.kube import KubeconfigError
+from kumulus.model.needs import FAULTS, NEEDS, NODES
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.existing import copy
+from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.existing.permissions import needed
+from kumulus.runtimes.existing.runtime import ExistingRuntime
+from kumulus.runtimes.existing.source import Source
 from tests.support.apiserver import listening
 from tests.support.said import Said
 
@@ -173,12 +173,28 @@ MISTAKES: dict[str, tuple[Callable[[Path], dict[str, Any]], str, list[str]]] = {
         ["content (existing.kubeconfig) has no context 'x'", "it has: dev, prod"],
     ),
     "nothing": (lambda folder: {}, "kubeconfig", ["is required"]),
+    "one of several contexts": (
+        lambda folder: {"kubeconfig": str(written(folder, document()))},
+        "context",
+        ["is left out", "2 contexts (dev, prod)", "write the one that is meant, such as dev"],
+    ),
+    "one of several contexts in content": (
+        lambda folder: {"kubeconfig": json.dumps(document(), indent=1)},
+        "context",
+        ["content (existing.kubeconfig) has 2 contexts"],
+    ),
     "an unknown need": (
-        lambda folder: {"kubeconfig": str(written(folder, document())), "needs": ["gold"]},
+        lambda folder: {"kubeconfig": str(written(folder, document())), "context": "dev", "needs": ["gold"]},
         "needs",
         ["is not a list of: nodes, "],
     ),
 }
+
+
+def test_the_one_context_need_not_be_written(tmp_path: Path) -> None:
+    alone = {**document(), "contexts": document()["contexts"][:1]}
+    assert ExistingRuntime().problems({"kubeconfig": str(written(tmp_path, alone))}) == {}
+    assert ExistingRuntime().problems({"kubeconfig": str(written(tmp_path, document())), "context": "dev"}) == {}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

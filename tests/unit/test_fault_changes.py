@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from faults.changes import Changes, turns_of
-from spec.active_faults import ActiveFault
-from spec.expand import pools
-from spec.model import ClusterSpec
-from spec.node_delta import delta
-from spec.node_effects import node_effects_from
-from spec.nodes import HOSTNAME_LABEL, boot_id
-from spec.pools import Pool
+from kumulus.cluster.faults.changes import Changes, turns_of
+from kumulus.model.active_faults import ActiveFault
+from kumulus.model.node_delta import delta
+from kumulus.model.node_effects import node_effects_from
+from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
+from kumulus.model.pools import Pool
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 
 NOW = "2026-01-01T00:00:00Z"
 GPU = "nvidia.com/gpu"

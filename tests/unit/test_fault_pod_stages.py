@@ -12,8 +12,8 @@ from typing import Any
 import jq
 import pytest
 
-from faults.pod_stages import pod_stages
-from spec.pod_effects import PodEffects
+from kumulus.cluster.faults.pod_stages import pod_stages
+from kumulus.model.pod_effects import PodEffects
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"

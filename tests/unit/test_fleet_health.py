@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fleet.health import Check, look
-from kube import Client, Connection
+from kumulus.cluster.live.health import Check, look
+from kumulus.kube import Client, Connection
 from tests.support.apiserver import Server, serving
 
 WELL = "[+]ping ok\n[+]etcd ok\n[+]poststarthook/start-apiextensions ok\nreadyz check passed\n"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.amounts import NOTHING, Amounts
-from fleet.devices import Claim, Place, Published
-from fleet.model import Fleet, Group
-from fleet.node import Node
-from fleet.pod import Pod
-from fleet.rate import Rate
+from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.cluster.live.devices import Claim, Place, Published
+from kumulus.cluster.live.model import Fleet, Group
+from kumulus.cluster.live.node import Node
+from kumulus.cluster.live.pod import Pod
+from kumulus.cluster.live.rate import Rate
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
 NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
@@ -141,6 +141,17 @@ def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
         assert fleet.taken(name).gpus == sum(place in mine for claim in claims.values() for place in claim.gpus)
     assert fleet.total.allocatable.gpus == sum(node.allocatable.gpus for node in fleet.nodes.values())
     assert fleet.total.taken.gpus == sum(fleet.taken(name).gpus for name in fleet.nodes)
+
+
+def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts() -> None:
+    fleet, pool = Fleet(), Place("gpu.nvidia.com", "p0")
+    for name in ("n0", "n1"):
+        fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
+    fleet.set_slice("s0", Published("n1", pool, 1))
+    fleet.set_slice("s1", Published("n0", pool, 1))
+    fleet.set_slice("s1", None)
+    fleet.set_claim("default/a", Claim((pool,)))
+    assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
 
 
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fleet.amounts import Amounts
-from fleet.node import Places, node_from
-from fleet.pod import NOT_SEEN, explain, pod_from
-from spec.group_topology import PRESETS
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.node import Places, node_from
+from kumulus.cluster.live.pod import NOT_SEEN, explain, pod_from
+from kumulus.stackfile.group_topology import PRESETS
 from tests.support.messages import node_message, pod_message, quantities
 
 PLACES = Places.of(PRESETS.values())

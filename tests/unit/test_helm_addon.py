@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from components import EmulatedCluster
-from spec.addons import ReleaseOptions
-from spec.errors import SpecError
-from spec.load import load
-from spec.secrets import Secrets
+from kumulus import EmulatedCluster
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.addons import ReleaseOptions
+from kumulus.stackfile.load import load
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 

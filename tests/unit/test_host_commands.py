@@ -10,11 +10,13 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import EmulatedCluster
-from components.host_commands import digest_of_image, image_load
-from components.kwok_cluster import KwokCluster
-from spec.load import load
-from spec.secrets import Secrets
+from kumulus import EmulatedCluster
+from kumulus.components.host_commands import digest_of_image, image_load
+from kumulus.components.kwok_cluster import KwokCluster
+from kumulus.stackfile.load import load
+from kumulus.stackfile.secrets import Secrets
+from kumulus.surroundings import installation
+from kumulus.toolchain.plugins import COMMAND_VERSION
 from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, run
 from tests.support.project import ROOT
 
@@ -29,6 +31,12 @@ GROUPS = [
 ADDON = {"name": "queue", "chart": "oci://example.com/queue"}
 
 
+@pytest.fixture(autouse=True)
+def fetching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine may fetch plugins, whatever the tester's shell says: under the mocks there are none."""
+    monkeypatch.delenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", raising=False)
+
+
 def declared(*commands: dict[str, Any], secrets: Secrets | None = None, **cluster: Any) -> Program:
     spec = {"nodeGroups": GROUPS, "clusterAddons": [ADDON], "hostCommands": list(commands), **cluster}
     loaded = load({"cluster": spec}, "dev", ROOT, secrets=secrets)
@@ -37,6 +45,31 @@ def declared(*commands: dict[str, Any], secrets: Secrets | None = None, **cluste
 
 def command(program: Program, name: str) -> Registered:
     return program.of_type(COMMAND)[name]
+
+
+def test_a_plugin_that_is_not_there_is_told_before_anything_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    loaded = load({"cluster": {"hostCommands": [{"name": "a", "create": "c"}]}}, "dev", ROOT)
+    said: list[str] = []
+
+    def program() -> None:
+        try:
+            EmulatedCluster("dev", loaded=loaded, base=ROOT)
+        except pulumi.RunError as error:
+            said.append(str(error))
+
+    assert run(program).of_type(CLUSTER) == {}
+    assert said[0].splitlines() == [
+        f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {tmp_path}/plugins",
+        f"  To get it: pulumi plugin install resource command {COMMAND_VERSION}",
+        f"  From a machine that can fetch it: pulumi plugin install resource command {COMMAND_VERSION} --file ARCHIVE",
+    ]
+    (tmp_path / "plugins" / "resource-command-v9.9.9").mkdir(parents=True)
+    assert run(program).of_type(COMMAND)
 
 
 def test_a_command_is_declared_as_it_is_written() -> None:
@@ -124,6 +157,15 @@ def test_an_image_is_loaded_without_a_shell_and_anew_when_it_is_another(engine: 
     assert loading("my-app:dev", tmp_path).inputs["triggers"] == ["sha256:2", "uid-1"]
 
 
+def test_an_installed_kumulus_loads_images_by_the_command_beside_its_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "checkout", lambda: None)
+    (tmp_path / "app.tar").write_text("one")
+    [command, *_] = loading("./app.tar", tmp_path).inputs["interpreter"]
+    assert command == str(Path(sys.executable).parent / "kumulus")
+
+
 def test_an_archive_is_loaded_anew_when_its_content_is_another(tmp_path: Path) -> None:
     (tmp_path / "app.tar").write_text("one")
     made = loading("./app.tar", tmp_path)
@@ -151,7 +193,7 @@ def test_a_stack_without_commands_does_not_ask_for_pulumi_command() -> None:
     )
     assert program.of_type(COMMAND) == {}
     script = (
-        "import sys, components.emulated_cluster, components.helm_addon; "
+        "import sys, kumulus.components.emulated_cluster, kumulus.components.helm_addon; "
         "print([name for name in sys.modules if name.startswith('pulumi_command')])"
     )
     answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from host import memory
+from kumulus.host import memory
 
 MACHINE = psutil.virtual_memory().total
 

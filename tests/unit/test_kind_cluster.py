@@ -9,14 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from provider.connections import Connections
-from provider.errors import ProviderError
-from provider.resources.base import Operation
-from provider.resources.cluster import Cluster
-from provider.runtimes.kind.runtime import KindRuntime
-from provider.runtimes.kwok.runtime import KwokRuntime
-from provider.values import UNKNOWN
-from spec.kind_config import API_VERSION
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.cluster import Cluster
+from kumulus.runtimes.kind.kind_config import API_VERSION
+from kumulus.runtimes.kind.runtime import KindRuntime
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 CONFIG = {
     "kind": "Cluster",
@@ -116,9 +115,3 @@ async def test_a_preview_knows_the_kubeconfig_and_asks_nobody(
     _, outputs = await cluster.create(operation, checked(cluster, home=str(tmp_path)))
     assert outputs["kubeconfig"] == f"{tmp_path}/clusters/dev/kubeconfig.yaml"
     assert outputs["identity"] is UNKNOWN
-
-
-async def test_importing_is_refused_with_the_setting_that_does_it(cluster: Cluster) -> None:
-    operation = Operation("urn:pulumi:dev::p::kumulus:index:Cluster::x", Mock(), asyncio.Event())
-    with pytest.raises(ProviderError, match=r"cannot be imported; .*`kind: \{adopt: true\}`"):
-        await cluster.read(operation, "dev", {}, {})

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import ToolchainError
-from toolchain.kind.node import containers, debian, docker, image
-from toolchain.kind.node.containers import Container
-from toolchain.progress import Step
+from kumulus.toolchain import ToolchainError
+from kumulus.toolchain.kind.node import containers, debian, docker, image
+from kumulus.toolchain.kind.node.containers import Container
+from kumulus.toolchain.progress import Step
 
 # Answers like Docker with an image made from $MADE_FROM, and writes down what it was asked.
 DOCKER = """#!/bin/sh

@@ -20,12 +20,12 @@ import pytest
 import yaml
 from aiohttp import web
 
-from host import processes
-from provider.errors import ProviderError
-from provider.runtimes.base import Observed, Recorded, Wanted
-from provider.runtimes.kind import containers, creating
-from provider.runtimes.kind import runtime as kind
-from provider.runtimes.kind.runtime import KindRuntime
+from kumulus.cluster.errors import ProviderError
+from kumulus.host import processes
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kind import containers, creating
+from kumulus.runtimes.kind import runtime as kind
+from kumulus.runtimes.kind.runtime import KindRuntime
 from tests.support.apiserver import listening
 from tests.support.standin import StandIn
 
@@ -191,7 +191,7 @@ async def test_an_engine_that_hangs_is_not_waited_for(bench: Bench, monkeypatch:
 
 
 async def test_kind_that_is_missing_is_told_with_how_to_get_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    import toolchain
+    from kumulus import toolchain
 
     def find(tool: str) -> Path:
         raise toolchain.ToolMissing(f"{tool} v0.33.0 is missing\n  To get it: ./kumulus tools --with kind")
@@ -518,9 +518,9 @@ async def test_what_a_killed_create_left_is_removed_by_the_next(bench: Bench) ->
     killed = f"""
 import asyncio
 from unittest.mock import Mock
-from provider.runtimes.base import Wanted
-from provider.runtimes.kind import creating
-from provider.runtimes.kind.runtime import KindRuntime
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kind import creating
+from kumulus.runtimes.kind.runtime import KindRuntime
 creating.executable = lambda: {bench.tools.kind!r}
 wanted = Wanted("dev", {ME!r}, {str(bench.home)!r}, "", {{}})
 asyncio.run(KindRuntime().create(wanted, Mock(), asyncio.Event()))

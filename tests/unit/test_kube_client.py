@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
-from kube.bulk import for_each
+from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube.bulk import for_each
 from tests.support.apiserver import Server, cut, ok, serving, silent, status, text
 
 NODES = "/api/v1/nodes"
@@ -325,13 +325,11 @@ def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     ("user", "header"),
     [
         ({"token": "abc"}, "Bearer abc"),
-        ({"tokenFile": "token"}, "Bearer from-file"),
         ({"username": "me", "password": "pw"}, "Basic bWU6cHc="),
         ({}, None),
     ],
 )
 def test_users_authenticate(tmp_path: Path, user: dict[str, str], header: str | None) -> None:
-    (tmp_path / "token").write_text("from-file\n")
     file = edited(kubeconfig(tmp_path), lambda d: d["users"][0].update(user=user))
     found = load_kubeconfig(file)
     assert (found.server, found.context, found.headers.get("Authorization")) == ("http://127.0.0.1:1", "here", header)

@@ -14,8 +14,8 @@ import pytest
 import yaml
 from aiohttp import web
 
-from kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
-from kube.watch import watch
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube.watch import watch
 from tests.support.apiserver import listening
 
 V1, BETA = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kube import http
-from kube.http import Http, reason
-from kube.http_connection import Broken
+from kumulus.kube import http
+from kumulus.kube.http import Http, reason
+from kumulus.kube.http_connection import Broken
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 END = b""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kube import ApiError
-from kube.messages import MessageCodec, message_classes
+from kumulus.kube import ApiError
+from kumulus.kube.messages import MessageCodec, message_classes
 from tests.support.messages import node_message
 
 CLASSES = message_classes()

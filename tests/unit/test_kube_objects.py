@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kube import ApiError, objects
-from kube.pods import each_bound
+from kumulus.kube import ApiError, objects
+from kumulus.kube.pods import each_bound
 from tests.support.apiserver import Server, ok, serving, status
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube.protobuf import NodeBatch, NoEncoding, decode_status, encode_node
+from kumulus.kube.protobuf import NodeBatch, NoEncoding, decode_status, encode_node
 
 
 def node(name: str, **status: Any) -> dict[str, Any]:
@@ -49,7 +49,15 @@ def test_a_node_that_lacks_what_is_shared_or_has_another_list_is_encoded_whole(o
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"k8s\x00", b"k8s\x00\xff\xff", b"k8s\x00\x0a\x05abc", encode_node(node("a-0"))]
+    "body",
+    [
+        b"",
+        b"{}",
+        b"k8s\x00",
+        b"k8s\x00\xff\xff",
+        b"k8s\x00\x0a\x05abc",
+        pytest.param(encode_node(node("a-0")), id="node"),
+    ],
 )
 def test_what_is_no_status_is_not_read_as_one(body: bytes) -> None:
     assert decode_status(body) is None

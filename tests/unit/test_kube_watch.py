@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube import ApiError, Client, Unreachable
-from kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
+from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
 from tests.support.apiserver import Answer, Server, ok, serving, silent, status, stream
 
 NODES = "/api/v1/nodes"

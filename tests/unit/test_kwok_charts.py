@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from lives.in_cluster import Controllers, stage_manifests
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.kwok_charts import KwokCharts
-from spec.load import load
-from spec.model import ClusterSpec
-from spec.nodes import owned_fields
-from spec.secrets import Secrets
-from spec.shards import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
+from kumulus.lives.in_cluster import Controllers, stage_manifests
+from kumulus.model.errors import SpecError
+from kumulus.model.nodes import owned_fields
+from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.kwok_charts import KwokCharts
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.secrets import Secrets
 
 
 def controllers(nodes: int = 100, shards: int = 1, **charts: Any) -> Controllers:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from provider.errors import ProviderError
-from provider.runtimes import directories
-from provider.runtimes.base import Wanted
-from provider.runtimes.kwok import additions, configuration, monitoring
-from provider.runtimes.kwok.layout import Layout, dump
-from provider.runtimes.kwok.scraping import configuration as scrape_configuration
-from spec.observability import Observability
+from kumulus.cluster.errors import ProviderError
+from kumulus.model.observability import Observability
+from kumulus.runtimes import directories
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import additions, configuration, monitoring
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.scraping import configuration as scrape_configuration
 
 ALL = Observability()
 PORTS = {
@@ -70,7 +70,7 @@ def test_intervals_and_limits_follow_what_is_asked_for() -> None:
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     """A cluster with a control plane that kwokctl has set up; nothing runs."""
-    monkeypatch.setattr("toolchain.find", lambda name: Path(f"/tools/{name}"))
+    monkeypatch.setattr("kumulus.toolchain.find", lambda name: Path(f"/tools/{name}"))
     made = Layout(tmp_path / "clusters" / "test")
     (made.directory / "bin").mkdir(parents=True)
     options = {"etcdPort": 21001, "kubeApiserverPort": 21002, "kwokControllerPort": 21005}
@@ -117,6 +117,8 @@ def test_both_are_components_bound_to_this_machine_with_data_below_the_clusters_
     assert "--storage.tsdb.retention.time=10800s" in arguments
     assert f"--storage.tsdb.retention.size={1 << 30}B" in arguments
     assert f"--web.listen-address=127.0.0.1:{layout.ports()['prometheus']}" in arguments
+    # By default every web page may ask.
+    assert "--web.cors.origin=none" in arguments
     assert {"--host=127.0.0.1", "--telemetry-host=127.0.0.1"} <= set(found["kube-state-metrics"])
     ports = layout.ports()
     assert len({ports[name] for name in ("prometheus", "kube-state-metrics", "kube-state-metrics (telemetry)")}) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from provider.runtimes.kwok import configuration, objects
+from kumulus.runtimes.kwok import configuration, objects
 
 SETTINGS = {
     "kind": "KwokctlConfiguration",

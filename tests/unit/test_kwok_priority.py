@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from provider.runtimes.kwok.layout import Layout, dump
-from provider.runtimes.kwok.priority import bearable
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.priority import bearable
 
 
 @pytest.mark.parametrize(

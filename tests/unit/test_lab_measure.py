@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
 import pytest
 
-from kube.codecs import JsonCodec
-from lab.cluster.components import settings_of
-from lab.cluster.counter import bindings
-from lab.cluster.resources import Amount, requested
-from lab.measure.allocation import Allocation, Share
-from lab.measure.reasons import by_reason, plain
-from lab.measure.records import Records
-from lab.measure.series import MOST_SAMPLES, Series
-from lab.measure.statistics import most_in, percentile, spread
-from lab.measure.verdicts import verdicts
-from lab.measure.views import NodeView, PodView, ViewCodec, node_view, pod_view
-from lab.run.ending import Ending, Until
-from spec.experiment.model import Experiment
+from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.lab.cluster.components import settings_of
+from kumulus.lab.cluster.counter import bindings
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.measure.allocation import Allocation, Share
+from kumulus.lab.measure.reasons import by_reason, plain
+from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.series import MOST_SAMPLES, Series
+from kumulus.lab.measure.statistics import most_in, percentile, spread
+from kumulus.lab.measure.verdicts import verdicts
+from kumulus.lab.measure.views import NodeView, PodView, node_view, pod_view
+from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.lab.run.ending import Ending, Until
+from tests.support.messages import node_message, pod_message, quantities
 
-GPUS = Amount(gpus=8, cpus=2, memory=1e9)
+GPUS = Amounts(gpus=8, cpu=2000, memory=10**9)
 
 
 def pod(uid: str, job: str = "j", node: str = "", phase: str = "Pending", **fields: Any) -> PodView:
-    defaults: dict[str, Any] = {"waits": "", "disrupted": "", "scheduled": "", "wants": GPUS}
+    defaults: dict[str, Any] = {"waits": "", "disrupted": "", "wants": GPUS}
     workload = fields.pop("workload", "w")
-    return PodView(f"ns/{uid}", uid, "1", workload, job, node, phase, **{**defaults, **fields})
+    return PodView(uid, workload, job, node, phase, **{**defaults, **fields})
 
 
 def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> Records:
     allocation = Allocation()
     for number in range(nodes):
         zone = f"z{number % 2}"
-        allocation.put_node(NodeView(f"n{number}", "1", "a100", zone, Amount(gpus=8, cpus=16, memory=64e9)))
+        allocation.put_node(NodeView(f"n{number}", "a100", zone, Amounts(gpus=8, cpu=16_000, memory=64 * 10**9)))
     return Records(allocation, ((f"j{number}", "w", workers) for number in range(jobs)))
 
 
@@ -96,27 +96,27 @@ def test_a_pod_of_no_workload_takes_its_place_and_is_not_counted() -> None:
     found.put(pod("y", "", "n1", "Succeeded", workload=""), 2.0)
     found.gone("x", 3.0)
     found.gone("y", 3.0)
-    assert found.allocation.allocated == Amount()
+    assert found.allocation.allocated == NOTHING
 
 
 def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None:
     source, allocation = random.Random(5), Allocation()
-    there: dict[str, float] = {}
-    used: dict[str, list[float]] = {f"n{number}": [] for number in range(6)}
+    there: dict[str, int] = {}
+    used: dict[str, list[int]] = {f"n{number}": [] for number in range(6)}
     for _ in range(500):
         name = f"n{source.randrange(6)}"
         match source.randrange(4):
             case 0:
-                there[name] = float(source.choice((4, 8)))
-                allocation.put_node(NodeView(name, "1", "p", "z", Amount(gpus=there[name])))
+                there[name] = source.choice((4, 8))
+                allocation.put_node(NodeView(name, "p", "z", Amounts(gpus=there[name])))
             case 1:
                 there.pop(name, None)
                 allocation.remove_node(name)
             case 2 if sum(used[name]) < 4:
-                used[name].append(1.0)
-                allocation.bind(name, Amount(gpus=1))
+                used[name].append(1)
+                allocation.bind(name, Amounts(gpus=1))
             case 3 if used[name]:
-                allocation.release(name, Amount(gpus=used[name].pop()))
+                allocation.release(name, Amounts(gpus=used[name].pop()))
         taken = sum(sum(used[node]) for node in there)
         free = {node: there[node] - sum(used[node]) for node in there}
         scattered = sum(left for node, left in free.items() if used[node] and left > 0)
@@ -192,37 +192,24 @@ def test_a_long_series_is_thinned_and_its_columns_stay_of_one_length() -> None:
     assert series.columns["late"][5:7] == [0.0, 5.0]
 
 
-def test_a_pods_request_is_that_of_its_containers_or_of_its_largest_init_container() -> None:
-    def container(cpu: str, **fields: Any) -> dict[str, Any]:
-        return {"resources": {"requests": {"cpu": cpu, "memory": "1Gi", "amd.com/gpu": "1"}}, **fields}
-
-    spec = {"containers": [container("1"), container("500m")], "initContainers": [container("4")]}
-    assert requested({"spec": spec}) == Amount(gpus=2, cpus=4, memory=2 * 2**30)
-    spec["initContainers"] = [container("4", restartPolicy="Always")]
-    assert requested({"spec": spec}) == Amount(gpus=3, cpus=5.5, memory=3 * 2**30)
-
-
-def test_a_watchs_event_becomes_the_little_that_is_looked_at() -> None:
+def test_of_a_pod_that_little_is_looked_at() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
-    body = {
-        "metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {}},
-        "spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "8"}}}]},
-        "status": {"phase": "Pending", "conditions": [condition]},
-    }
-    codec = ViewCodec(pod_view)
-    kind, view = codec.event(json.dumps({"type": "ADDED", "object": body}).encode())
-    assert (kind, codec.key(view), codec.version(view)) == ("ADDED", "n/p", "7")
-    assert (view.waits, view.node, view.wants.gpus) == ("Unschedulable: 0/1 nodes", "", 8)
-    bookmark = codec.event(b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}')
-    assert codec.version(bookmark[1]) == "9"
-    assert isinstance(codec._json, JsonCodec)
+    labels = {WORKLOAD_LABEL: "train", JOB_LABEL: "train-3"}
+    wants = {"resources": {"requests": quantities(gpu="8")}}
+    message = pod_message(containers=[wants], conditions=[condition], metadata={"uid": "u", "labels": labels})
+    expected = PodView("u", "train", "train-3", "", "Pending", "Unschedulable: 0/1 nodes", "", Amounts(gpus=8, pods=1))
+    assert pod_view(message) == expected
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    bound = pod_view(pod_message(node="n1", conditions=[{"type": "PodScheduled", "status": "True"}, evicted]))
+    assert (bound.node, bound.waits, bound.disrupted) == ("n1", "", "PreemptionByScheduler")
 
 
-def test_a_nodes_product_is_its_label_or_its_group() -> None:
-    body = {"metadata": {"name": "n", "resourceVersion": "1", "labels": {"kumulus.io/group": "g"}}, "status": {}}
-    assert node_view(body, "nvidia.com/gpu.product").product == "g"
-    body["metadata"]["labels"]["nvidia.com/gpu.product"] = "H100"
-    assert node_view(body, "nvidia.com/gpu.product").product == "H100"
+def test_a_nodes_product_is_its_label_or_what_the_views_call_it() -> None:
+    label = "example.com/gpu"
+    assert node_view(node_message(labels={"kumulus.io/group": "g"}), label).product == "g"
+    assert node_view(node_message(labels={"nvidia.com/gpu.product": "H100"}), label).product == "H100"
+    assert node_view(node_message(labels={label: "x", "nvidia.com/gpu.product": "H100"}), label).product == "x"
+    assert node_view(node_message(capacity=quantities(cpu="1")), label) == NodeView("n", "other", "-", Amounts(1000))
 
 
 def test_the_api_servers_counter_is_read_from_its_metrics() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lab.errors import LabError
-from lab.plan.given import expected_pods
-from lab.plan.plan import Plan, make
-from lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
-from lab.plan.told import queues
-from spec.experiment.load import Loaded, load
-from spec.experiment.model import Experiment
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded, load
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.plan.given import expected_pods
+from kumulus.lab.plan.plan import Plan, make
+from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
+from kumulus.lab.plan.told import queues
 
 KEMU = Path(__file__).resolve().parents[3] / "shared" / "kemu-examples" / "workloads"
 

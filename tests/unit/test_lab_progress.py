@@ -6,15 +6,15 @@ import io
 from pathlib import Path
 from typing import cast
 
-from kube import Client
-from lab.cluster.components import Components
-from lab.cluster.resources import Amount
-from lab.measure.allocation import Allocation
-from lab.measure.records import Records
-from lab.measure.sampler import Sampler
-from lab.measure.views import NodeView, PodView
-from lab.run.progress import Progress, bars
-from lab.run.repetition import Outcome
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.kube import Client
+from kumulus.lab.cluster.components import Components
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.sampler import Sampler
+from kumulus.lab.measure.views import NodeView, PodView
+from kumulus.lab.run.progress import Progress, bars
+from kumulus.lab.run.repetition import Outcome
 
 
 class Terminal(io.StringIO):
@@ -28,13 +28,11 @@ def outcome(tmp_path: Path, bound: int, now: float) -> Outcome:
     """Four nodes of 8 GPUs, and pods that want one each."""
     allocation = Allocation()
     for number in range(4):
-        allocation.put_node(NodeView(f"n{number}", "1", "a100", f"z{number // 2}", Amount(gpus=8)))
+        allocation.put_node(NodeView(f"n{number}", "a100", f"z{number // 2}", Amounts(gpus=8)))
     records = Records(allocation)
     for number in range(8):
         node = f"n{number % 2}" if number < bound else ""
-        records.put(
-            PodView(f"ns/p{number}", str(number), "1", "w", "j", node, "Pending", "", "", "", Amount(gpus=1)), now
-        )
+        records.put(PodView(str(number), "w", "j", node, "Pending", "", "", Amounts(gpus=1)), now)
     sampler = Sampler(records, Components(tmp_path), cast(Client, None), lambda: now)
     sampler.sample()
     return Outcome(records, sampler)

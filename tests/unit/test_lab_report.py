@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.errors import LabError
-from lab.report import compare, history, plots
-from lab.report.files import RunDirectory, manifest
-from lab.report.junit import junit
-from lab.report.model import Cluster, Report
-from lab.report.read import find, report_at
-from lab.report.text import lines
+from kumulus.lab.errors import LabError
+from kumulus.lab.report import compare, history, plots
+from kumulus.lab.report.files import RunDirectory, manifest
+from kumulus.lab.report.junit import junit
+from kumulus.lab.report.model import Cluster, Report
+from kumulus.lab.report.read import find, report_at
+from kumulus.lab.report.text import lines
 from tests.support import disk
 from tests.support.reports import report
 

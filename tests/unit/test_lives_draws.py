@@ -9,9 +9,9 @@ from typing import Any
 import jq
 import pytest
 
-from lives import draws
-from lives.stages import StageObject, stage_objects
-from spec.model import ClusterSpec
+from kumulus.lives import draws
+from kumulus.lives.stages import StageObject, stage_objects
+from kumulus.stackfile.model import ClusterSpec
 from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
 
 COUNT = 10_000

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
-from components import engine
-from provider.resources.registry import FUNCTIONS
+from kumulus.components import engine
+from kumulus.provider.resources.registry import FUNCTIONS
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> str:
@@ -46,6 +46,7 @@ def test_a_plugin_that_cannot_be_started_is_left_to_the_first_resource(monkeypat
 
 
 def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
-    code = "import sys, components.engine; print([name for name in ('pydantic', 'spec.load') if name in sys.modules])"
+    heavy = "('pydantic', 'kumulus.stackfile.load')"
+    code = f"import sys, kumulus.components.engine; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

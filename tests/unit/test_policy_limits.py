@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from policy import limits
-from spec.expand import pools, system_pool
-from spec.load import load
-from spec.model import ClusterSpec
-from spec.pools import pool_to_properties
+from kumulus.model.pools import pool_to_properties
+from kumulus.policy import limits
+from kumulus.stackfile.expand import pools, system_pool
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 HTTPS, OCI = "https://charts.example.com/stable", "oci://registry.example.com/charts"
@@ -122,7 +122,7 @@ def test_charts_from_a_path_can_be_forbidden() -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), ids=lambda file: file.name)
 def test_the_stacks_of_this_repository_are_within_its_limits(file: Path) -> None:
-    config = json.loads((ROOT / "policy" / "limits.json").read_text())
+    config = json.loads((ROOT / "src" / "kumulus" / "policy" / "limits.json").read_text())
     stack = file.name.split(".")[1]
     loaded = load(yaml.safe_load(file.read_text())["config"], stack, ROOT)
     nodes, gpus = sum(map(limits.nodes_of, loaded.pools)), sum(map(limits.gpus_of, loaded.pools))

@@ -6,28 +6,28 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 
-from components import EmulatedCluster
-from dashboards.every import DASHBOARDS
-from kube import ApiError
-from lives.in_cluster import Controllers
-from lives.scraping import scraped
-from provider.errors import ProviderError
-from provider.helm.readiness import look, reason
-from provider.resources import release_ready
-from provider.resources.base import Operation
-from provider.resources.release_ready import ReleaseReady
-from spec.errors import SpecError
-from spec.kwok_charts import KwokCharts
-from spec.load import load
-from spec.model import ClusterSpec
-from spec.observability import Observability
-from spec.prometheus_stack import laid_on
-from spec.secrets import Secrets
+from kumulus import EmulatedCluster
+from kumulus.cluster.errors import ProviderError
+from kumulus.components.prometheus_stack import laid_on
+from kumulus.dashboards.every import DASHBOARDS
+from kumulus.helm.readiness import look, reason
+from kumulus.kube import ApiError
+from kumulus.lives.in_cluster import Controllers
+from kumulus.lives.scraping import scraped
+from kumulus.model.errors import SpecError
+from kumulus.model.observability import Observability
+from kumulus.provider.resources import release_ready
+from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.release_ready import ReleaseReady
+from kumulus.stackfile.kwok_charts import KwokCharts
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, run
 from tests.support.project import ROOT
 
@@ -35,6 +35,7 @@ RELEASE, READY = "kubernetes:helm.sh/v3:Release", "kumulus:index:ReleaseReady"
 NAME = "dev-observability-release"
 SERVICE = "kubernetes:core/v1:Service"
 METRIC = "kubernetes:kwok.x-k8s.io/v1alpha1:Metric"
+HELLO = str(ROOT / "tests" / "support" / "hello-chart")
 CHART = {"chart": "/srv/chart", "valuesObject": {"grafana": {"enabled": False}}}
 
 
@@ -103,10 +104,10 @@ def test_it_is_a_chart_and_no_option_of_the_cluster(runtime: str) -> None:
 
 def test_its_chart_may_be_another_and_its_values_win() -> None:
     asked = {"retention": "3h", "retentionSize": "1Gi", "nodeLabels": ["example.com/team"]}
-    section = {"chart": "/srv/chart", "namespace": "metrics", "valuesObject": {"grafana": {"enabled": False}}}
+    section = {"chart": HELLO, "namespace": "metrics", "valuesObject": {"grafana": {"enabled": False}}}
     program = declared(observability=asked, prometheusStack=section)
     release = program.of_type(RELEASE)[NAME]
-    assert (release.inputs["chart"], release.inputs["namespace"]) == ("/srv/chart", "metrics")
+    assert (release.inputs["chart"], release.inputs["namespace"]) == (HELLO, "metrics")
     assert not {"version", "repositoryOpts"} & set(release.inputs)
     given = release.inputs["values"]
     assert given["grafana"]["enabled"] is False
@@ -435,5 +436,10 @@ def test_another_revision_is_waited_for_anew() -> None:
 
 
 def test_the_chart_directory_is_the_projects() -> None:
-    program = declared(prometheusStack={"chart": "./charts/kube-prometheus-stack"})
-    assert program.of_type(RELEASE)[NAME].inputs["chart"] == str(Path(ROOT) / "charts" / "kube-prometheus-stack")
+    program = declared(prometheusStack={"chart": "./tests/support/hello-chart"})
+    assert program.of_type(RELEASE)[NAME].inputs["chart"] == HELLO
+
+
+def test_a_chart_that_is_not_there_is_told() -> None:
+    with pytest.raises(pulumi.RunError, match=r"the chart .*/srv/nowhere.* is not there; write the path of a chart's"):
+        declared(prometheusStack={"chart": "/srv/nowhere"})

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kube import ApiError
-from provider.runtimes import apiserver
+from kumulus.kube import ApiError
+from kumulus.runtimes import apiserver
 from tests.support.apiserver import Server, ok, serving, status, text
 
 FORBIDDEN = status(403, "Forbidden", 'User "kubernetes-admin" cannot get path "/readyz"')

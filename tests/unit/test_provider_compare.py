@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider.pools.compare import field_differences, patches
-from provider.pools.live import live_node
-from spec.applied import APPLIED
-from spec.nodes import node_manifest
-from spec.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
-from spec.posted import record_of
+from kumulus.cluster.pools.compare import field_differences, patches
+from kumulus.cluster.pools.live import live_node
+from kumulus.model.applied import APPLIED
+from kumulus.model.nodes import node_manifest
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
+from kumulus.model.posted import record_of
 
 KWOK = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 POOL = Pool(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider.resources.base import Difference
-from provider.resources.diffing import differences, join
-from provider.values import UNKNOWN
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.resources.base import Difference
+from kumulus.provider.resources.diffing import differences, join
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from provider.pools import drift
-from provider.pools.compare import FieldDifference
-from provider.pools.live import LiveNode
-from provider.pools.observe import Observation
-from spec.pools import Pool
+from kumulus.cluster.pools import drift
+from kumulus.cluster.pools.compare import FieldDifference
+from kumulus.cluster.pools.live import LiveNode
+from kumulus.cluster.pools.observe import Observation
+from kumulus.model.pools import Pool
 
 POOL = Pool(name="a-use1", group="a", zone="use1", region="", replicas=5000, labels={})
 

@@ -13,10 +13,10 @@ def test_the_plugin_looks_for_garbage_rarely() -> None:
     # Its main module, run as the engine runs it, but for the serving.
     script = """
 import gc, runpy
-import provider.rpc
+import kumulus.plugin.serving
 async def serve(arguments): print(gc.get_threshold()[0], gc.get_freeze_count() > 1000)
-provider.rpc.serve = serve
-runpy.run_module("provider", run_name="__main__")
+kumulus.plugin.serving.serve = serve
+runpy.run_module("kumulus.plugin", run_name="__main__")
 """
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from kube import ApiError
-from provider.helm import charts, namespaces
-from provider.helm.charts import Source
-from provider.helm.crds import MADE_BY, manager, take_away
-from provider.helm.history import Revision, decoded, encoded, leftover
-from provider.helm.namespaces import MADE_FOR
+from kumulus.helm import charts, namespaces
+from kumulus.helm.charts import Source
+from kumulus.helm.crds import MADE_BY, manager, take_away
+from kumulus.helm.history import Revision, decoded, encoded, leftover
+from kumulus.helm.namespaces import MADE_FOR
+from kumulus.kube import ApiError
 
 CRDS = """\
 # Source: a/crds/one.yaml

@@ -6,10 +6,10 @@ import asyncio
 
 from aiohttp import web
 
-from kube.media import PROTOBUF
-from kube.messages import message_classes
-from provider.pools.observe import Observation, observe
-from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.cluster.pools.observe import Observation, observe
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.messages import message_classes
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from tests.support.apiserver import serving
 
 EMPTY = b"k8s\x00" + message_classes()["Unknown"](raw=b"").SerializeToString()

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from provider.connections import Connections
-from provider.resources.base import Difference
-from provider.resources.fault import Fault
-from provider.resources.hyper_nodes import HyperNodes
-from provider.resources.namespace import Namespace
-from provider.resources.node_pool import NodePool
-from provider.resources.placed import PLACE_KEYS, Placed
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Difference
+from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.hyper_nodes import HyperNodes
+from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.placed import PLACE_KEYS, Placed
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 RESOURCES: list[tuple[type[Placed], dict[str, Any]]] = [

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from provider.connections import Connections
-from provider.resources.removals import _sibling, foretell
-from spec.contents import FAULTS, POOLS, contents, is_contents, removed
+from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, removed, renamed
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.removals import _sibling, foretell
 
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:KwokCluster$kumulus:index:Cluster::dev"
 KUBECONFIG = """
@@ -55,6 +55,24 @@ def test_names_that_are_missing_are_those_that_were_removed() -> None:
     assert not is_contents({"faults": "", "nodes": ""})
 
 
+@pytest.mark.parametrize(
+    ("zones", "come", "group"),
+    [
+        (["use1"], ["h100-use1"], "h100"),
+        (["use1", "use2"], ["h100-use1", "h100-use2"], "h100"),
+        (["a-b", "b"], ["x-a-a-b", "x-a-b"], "x-a"),
+        (["use1", "use2"], ["h100-use1"], None),  # it came with fewer zones
+        (["use1"], ["h100-use1", "l40s-use1"], None),  # two came: which would it be?
+        (["use1"], ["h100-use2"], None),
+        (["use1"], [], None),
+    ],
+)
+def test_a_group_that_comes_in_the_place_of_another_may_be_the_same_renamed(
+    zones: list[str], come: list[str], group: str | None
+) -> None:
+    assert renamed(zones, come) == group
+
+
 def test_a_removed_resource_is_found_beside_its_cluster() -> None:
     assert _sibling(CLUSTER, "kumulus:index:Fault::f") == (
         "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Fault::f"
@@ -73,7 +91,7 @@ def test_a_removed_resource_is_found_beside_its_cluster() -> None:
 async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
     after: dict[str, Any], kubeconfig: str, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("provider.resources.removals.LOOK_PATIENCE", 0.2)
+    monkeypatch.setattr("kumulus.provider.resources.removals.LOOK_PATIENCE", 0.2)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         (tmp_path / "here").write_text(KUBECONFIG.replace("PORT", str(closed.getsockname()[1])))

@@ -24,17 +24,18 @@ from hypothesis import strategies as st
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
-from provider import VERSION
-from provider.connections import Connections
-from provider.engine import Engine
-from provider.errors import PartialFailure, ProviderError
-from provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource
-from provider.resources.node_pool import NodePool
-from provider.resources.registry import resources
-from provider.rpc import Servicer
-from provider.runtimes.base import Wanted
-from provider.runtimes.kwok.runtime import KwokRuntime
-from provider.values import from_struct
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.plugin.package import schema_json
+from kumulus.provider import VERSION
+from kumulus.provider.connections import Connections
+from kumulus.provider.engine import Engine
+from kumulus.provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.registry import resources
+from kumulus.provider.rpc import Servicer
+from kumulus.provider.values import from_struct
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Cluster::demo"
@@ -104,7 +105,9 @@ async def serving(served: dict[str, Resource], program: str = "/program") -> Asy
     await listener.start()
     server = grpc.aio.server()
     engine = Engine(address)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(engine, served, program), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(
+        Servicer(engine, served, program, schema=schema_json), server
+    )
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -166,9 +169,29 @@ async def test_it_says_which_version_it_is(plugin: Plugin) -> None:
     assert (await plugin.stub.GetPluginInfo(empty_pb2.Empty())).version == VERSION
 
 
-async def test_previews_reach_it_and_secrets_come_unwrapped(plugin: Plugin) -> None:
+async def test_previews_secrets_and_outputs_reach_it(plugin: Plugin) -> None:
     answer = await plugin.stub.Configure(provider_pb2.ConfigureRequest())
-    assert (answer.supportsPreview, answer.acceptSecrets, answer.acceptOutputs) == (True, False, False)
+    assert (answer.supportsPreview, answer.acceptSecrets, answer.acceptOutputs) == (True, True, True)
+
+
+async def test_what_came_as_a_secret_goes_as_one() -> None:
+    async def act(op: Operation) -> Properties:
+        return {"token": "hidden", "inner": {"a": "hidden", "b": "plain"}, "list": ["hidden"], "more": "plain"}
+
+    def secret(value: Any) -> dict[str, Any]:
+        return {rpc._special_sig_key: rpc._special_secret_sig, "value": value}
+
+    given = struct({"token": secret("hidden"), "inner": {"a": secret("hidden")}, "list": [secret("hidden")]})
+    wanted = {"token": secret("hidden"), "inner": {"a": secret("hidden"), "b": "plain"}, "list": secret(["hidden"])}
+    async with probing(act) as plugin:
+        made = await plugin.stub.Create(provider_pb2.CreateRequest(urn=PROBE, properties=given))
+        changed = await plugin.stub.Update(provider_pb2.UpdateRequest(urn=PROBE, id="id", news=given))
+        found = await plugin.stub.Read(provider_pb2.ReadRequest(urn=PROBE, id="id", inputs=given))
+        checked = await plugin.stub.Check(provider_pb2.CheckRequest(urn=PROBE, news=given))
+    for answer in (made, changed, found):
+        assert json_format.MessageToDict(answer.properties) == {**wanted, "more": "plain"}
+    assert json_format.MessageToDict(checked.inputs)["token"] == secret("hidden")
+    assert json_format.MessageToDict(found.inputs)["inner"] == {"a": secret("hidden")}
 
 
 async def test_any_provider_configuration_is_taken_and_never_replaces(plugin: Plugin) -> None:
@@ -180,8 +203,9 @@ async def test_any_provider_configuration_is_taken_and_never_replaces(plugin: Pl
 
 async def test_its_schema_names_every_resource_with_the_inputs_that_check_takes(plugin: Plugin) -> None:
     schema = json.loads((await plugin.stub.GetSchema(provider_pb2.GetSchemaRequest())).schema)
-    assert set(schema["resources"]) == set(resources())
-    for token, described in schema["resources"].items():
+    served = {token: each for token, each in schema["resources"].items() if not each.get("isComponent")}
+    assert set(served) == set(resources())
+    for token, described in served.items():
         told = (await plugin.failures(f"urn:pulumi:dev::p::{token}::x", {"zzz": 1}))["zzz"]
         taken = re.split(", ", told.split("it takes ")[1])
         assert set(described["inputProperties"]) == set(taken)
@@ -437,11 +461,36 @@ async def test_a_directory_that_holds_no_cluster_is_not_removed(plugin: Plugin, 
     assert (tmp_path / "precious").exists()
 
 
-@pytest.mark.parametrize("urn", [CLUSTER, POOL])
-async def test_an_import_says_what_to_do_instead(plugin: Plugin, urn: str) -> None:
-    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id="demo")))
-    assert "cannot be imported" in error.details()
-    assert "`pulumi up`" in error.details()
+@pytest.mark.parametrize(
+    ("urn", "named", "said"),
+    [
+        (CLUSTER, "demo", "no cluster of Kumulus is at /program/.kumulus/clusters/demo; write the path of its direct"),
+        (CLUSTER, "/other/clusters/demo", "no cluster of Kumulus is at /other/clusters/demo; "),
+        (POOL, "demo/a-use1", "no cluster of Kumulus is at /program/.kumulus/clusters/demo; "),
+        (POOL, "a-use1", "'a-use1' names no pool; write <cluster>/<pool>, such as demo/gpu-a100-use1"),
+    ],
+)
+async def test_an_import_of_what_is_not_there_says_where_it_looked(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch, urn: str, named: str, said: str
+) -> None:
+    monkeypatch.delenv("KUMULUS_HOME", raising=False)
+    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id=named)))
+    assert said in error.details()
+
+
+async def test_an_import_of_a_cluster_without_a_note_says_what_writes_it(plugin: Plugin, tmp_path: Path) -> None:
+    directory = tmp_path / "clusters" / "demo"
+    directory.mkdir(parents=True)
+    (directory / "kumulus.json").write_text('{"owner": "me"}')
+    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=CLUSTER, id=str(directory))))
+    assert error.details() == (
+        f"cluster demo: {directory}/declared.json does not say what it was declared with; `pulumi refresh` in "
+        "the stack that made it writes that"
+    )
+    (directory / "declared.json").write_text('{"runtime": "kwok", "kubernetesVersion": "v1.35.4", "options": {}}')
+    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=CLUSTER, id=str(directory))))
+    assert error.details().startswith("cluster demo does not say who it is: ")
+    assert error.details().endswith("with `pulumi up --refresh`, and import it then")
 
 
 # --- NodePool --------------------------------------------------------------------------------------------------------
@@ -640,8 +689,8 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unused_tcp_port: int
 ) -> None:
     # As 30 s and 5 s are to each other.
-    monkeypatch.setattr("provider.resources.node_pool.WORK_PATIENCE", 0.5)
-    monkeypatch.setattr("provider.connections._SILENCE", 0.1)
+    monkeypatch.setattr("kumulus.provider.resources.node_pool.WORK_PATIENCE", 0.5)
+    monkeypatch.setattr("kumulus.provider.connections._SILENCE", 0.1)
     file = tmp_path / "kubeconfig.yaml"
     document = {
         "current-context": "c",
@@ -876,7 +925,7 @@ async def test_what_check_accepts_it_accepts_again_unchanged(data: st.DataObject
 
 async def test_the_plugin_as_a_process_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        str(ROOT / "provider" / "pulumi-resource-kumulus"),
+        str(ROOT / "src" / "kumulus" / "provider" / "pulumi-resource-kumulus"),
         cwd=tmp_path,
         env={**os.environ, "KUMULUS_PYTHON": sys.executable},
         stdout=asyncio.subprocess.PIPE,
@@ -903,7 +952,7 @@ async def test_the_plugin_as_a_process_serves_until_it_is_interrupted(tmp_path: 
 
 async def test_the_plugin_without_its_environment_says_how_to_get_it(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        str(ROOT / "provider" / "pulumi-resource-kumulus"),
+        str(ROOT / "src" / "kumulus" / "provider" / "pulumi-resource-kumulus"),
         env={**os.environ, "KUMULUS_PYTHON": str(tmp_path / "python")},
         stderr=asyncio.subprocess.PIPE,
     )

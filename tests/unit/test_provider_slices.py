@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube import Client, Connection
-from provider.pools.slice_compare import live_slice, slice_differences
-from provider.pools.slices import NotServed, observe_slices, publish
-from spec.devices import Devices
-from spec.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from spec.slices import slice_manifest
+from kumulus.cluster.pools.slice_compare import live_slice, slice_differences
+from kumulus.cluster.pools.slices import NotServed, observe_slices, publish
+from kumulus.kube import Client, Connection
+from kumulus.model.devices import Devices
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.slices import slice_manifest
 from tests.support.apiserver import listening
 
 DEVICES = Devices("gpu.nvidia.com", 4, {"productName": {"string": "NVIDIA L40S"}}, {"memory": "46068Mi"})

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from provider.pools import turns
-from provider.pools.turns import Turns
+from kumulus.cluster.pools import turns
+from kumulus.cluster.pools.turns import Turns
 
 
 async def test_two_have_their_turn_at_once_and_the_others_after_them() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
-from provider.values import UNKNOWN, contains_unknown, from_struct, to_struct
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.values import contains_unknown, from_struct, to_struct
 
 SIGNATURE = rpc._special_sig_key
 # sdk/go/common/resource/plugin/rpc.go: one sentinel for each kind of value that a preview cannot know.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spec import scale
+from kumulus.model import scale
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = json.loads((ROOT / "benchmarks" / "results" / "sizes.json").read_text())
@@ -80,6 +80,10 @@ def test_plan_counts_a_stacks_nodes_and_takes_its_settings() -> None:
     assert answer["nodes"] == 2550
     assert answer["leases_per_s"] == pytest.approx(51)
     assert answer["most_nodes"] == scale.most_nodes(LAPTOP)
+
+
+def test_plan_names_the_stack_whose_nodes_it_counts() -> None:
+    assert plan("-s", "quickstart").stdout.startswith("quickstart: 30 nodes on ")
 
 
 def test_plan_says_what_is_too_small_and_ends_with_1() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from schedulers import SchedulerError, catalog, cluster, definitions
-from schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
-from schedulers.launch.plan import Plan, Request
-from schedulers.process import start
-from schedulers.running import found
+from kumulus.schedulers import SchedulerError, catalog, cluster, definitions
+from kumulus.schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
+from kumulus.schedulers.launch.plan import Plan, Request
+from kumulus.schedulers.process import start
+from kumulus.schedulers.running import found
 
 PLANS = {
     "kube-scheduler": kube_scheduler.plan,
@@ -192,7 +192,7 @@ def test_a_scheduler_that_is_not_built_is_told_with_the_remedy(
     with pytest.raises(SchedulerError) as raised:
         planned(name, tmp_path)
     assert " is missing\n" in str(raised.value)
-    assert str(raised.value).endswith(f"./kumulus tools --with {catalog.get(name).tool_set}")
+    assert str(raised.value).endswith(f"kumulus tools --with {catalog.get(name).tool_set}")
 
 
 KUBECONFIG = """

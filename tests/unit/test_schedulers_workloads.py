@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from schedulers import SchedulerError, catalog, templates, workloads, yunikorn
-from schedulers.templates import Manifest
+from kumulus.schedulers import SchedulerError, catalog, templates, workloads, yunikorn
+from kumulus.schedulers.templates import Manifest
 
 GANGS = [name for name in catalog.NAMES if catalog.get(name).gangs]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spec.addons import in_order
-from spec.errors import SpecError
-from spec.model import ClusterSpec
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.addons import in_order
+from kumulus.stackfile.model import ClusterSpec
 
 REPOSITORY = "https://prometheus-community.github.io/helm-charts"
 ADDON: dict[str, Any] = {

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spec.consequences import consequences
-from spec.pools import NodeInfo, Pool, Taint
+from kumulus.model.consequences import consequences
+from kumulus.model.pools import NodeInfo, Pool, Taint
 
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 OLD = Pool("a100-use1", "a100", "use1", "", 5, {"team": "a"}, {}, (), CAPACITY, CAPACITY)

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from spec.consequences import consequences
-from spec.devices import Devices
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.instances import gpu_products
-from spec.model import ClusterSpec
-from spec.pools import Pool, pool_from_properties, pool_to_properties
-from spec.slices import device_uuid, slice_manifest
-from spec.totals import totals
+from kumulus.catalog.instances import gpu_products
+from kumulus.model.consequences import consequences
+from kumulus.model.devices import Devices
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
+from kumulus.model.slices import device_uuid, slice_manifest
+from kumulus.model.totals import totals
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 

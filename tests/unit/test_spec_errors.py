@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spec.errors import Notice, Problem, SpecError, path_text, shown, shown_path, under
+from kumulus.model.errors import Notice, Problem, SpecError, path_text, shown, shown_path, under
 
 
 def test_paths_are_written_as_a_user_would() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spec.expand import pools, region_of
-from spec.model import ClusterSpec
-from spec.nodes import node_manifest
-from spec.pools import NodeInfo, Pool, pool_from_properties, pool_to_properties
+from kumulus.model.nodes import node_manifest
+from kumulus.model.pools import NodeInfo, Pool, pool_from_properties, pool_to_properties
+from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.model import ClusterSpec
 
 
 def expand(zone: str = "use1", region: str | None = None, **template: Any) -> Pool:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.experiment.expect import bound
-from spec.experiment.load import load
-from spec.experiment.measures import BETTER, MEANINGS, UNITS
-from spec.experiment.model import Experiment
+from kumulus.lab.file.expect import bound
+from kumulus.lab.file.load import load
+from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.lab.file.model import Experiment
+from kumulus.model.errors import SpecError
 
 WORK: dict[str, Any] = {"name": "work"}
 

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from spec.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
-from spec.devices import Devices
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.fault_catalog import kinds
-from spec.fault_clashes import clashes
-from spec.fault_consequences import ended, loss
-from spec.fault_page import PAGE, with_table
-from spec.fault_targets import ResolvedFault, chosen
-from spec.faults import Target
-from spec.load import load
-from spec.model import ClusterSpec
-from spec.node_delta import delta
-from spec.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
-from spec.node_sets import from_plain, ordinals, ranges, size, to_plain
-from spec.nodes import owned_fields
-from spec.pod_effects import pod_effects_from
-from spec.pools import Pool
-from spec.slices import slice_spec
+from kumulus.catalog.fault_page import PAGE, with_table
+from kumulus.catalog.faults import kinds
+from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
+from kumulus.model.devices import Devices
+from kumulus.model.errors import SpecError
+from kumulus.model.fault_clashes import clashes
+from kumulus.model.fault_consequences import ended, loss
+from kumulus.model.node_delta import delta
+from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
+from kumulus.model.node_sets import from_plain, ordinals, ranges, size, to_plain
+from kumulus.model.nodes import owned_fields
+from kumulus.model.pod_effects import pod_effects_from
+from kumulus.model.pools import Pool
+from kumulus.model.slices import slice_spec
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.fault_targets import ResolvedFault, chosen
+from kumulus.stackfile.faults import Target
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
 
 GPU = "nvidia.com/gpu"
 GROUPS: list[dict[str, Any]] = [
@@ -99,7 +99,19 @@ def fleet() -> list[Pool]:
         ),
         (
             {"kind": "not-ready", "target": {"labels": {"example.com/power": "b"}}},
-            "faults[0].target: matches no node",
+            "faults[0].target: matches no node: no node fulfils all of it; example.com/power is a",
+        ),
+        (
+            {"kind": "not-ready", "target": {"zone": "use1", "rack": "r99"}},
+            'faults[0].target.rack: "r99" matches no node; write r0, r1, r2, r3 or r4',
+        ),
+        (
+            {"kind": "not-ready", "target": {"block": "a100-use2-b7"}},
+            'faults[0].target.block: "a100-use2-b7" matches no node; write a100-use2-b0 or a100-use2-b1',
+        ),
+        (
+            {"kind": "not-ready", "target": {"zone": "use1", "nodeGroup": "cpu", "labels": {"a/b": "c"}}},
+            "matches no node: no node fulfils all of it (nodeGroup cpu matches 5, zone use1 matches 25, the label",
         ),
         (
             {"kind": "not-ready", "target": {"names": ["a100-use1-20"]}},
@@ -317,4 +329,4 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
 
 def test_the_page_has_the_catalog_as_it_is() -> None:
     text = PAGE.read_text()
-    assert with_table(text) == text, "run: python -m spec.fault_page"
+    assert with_table(text) == text, "run: python -m kumulus.catalog.fault_page"

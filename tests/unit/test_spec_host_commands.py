@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.host_commands import digest_of_file
-from spec.load import load
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.host_commands import digest_of_file
+from kumulus.stackfile.load import load
 
 COMMAND = {"name": "build", "create": "make image"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spec.hypernodes import (
+from kumulus.model.hypernodes import (
     Fabric,
     HyperNode,
     describe,
@@ -16,7 +16,7 @@ from spec.hypernodes import (
     fabrics_to_plain,
     hyper_nodes,
 )
-from spec.topology import Level, Topology
+from kumulus.model.topology import Level, Topology
 
 
 def fabric(pool: str = "a-z", replicas: int = 10, zone: str = "z", **sizes: int) -> Fabric:

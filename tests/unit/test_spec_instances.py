@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from spec.checks import label_problems, resource_name_problems, resource_problems
-from spec.gfd import compacted, expanded, family, gfd_labels, gpu_problems
-from spec.instances import CLOUDS, InstanceType, gpu_products, instance_types
-from spec.names import label_value_fault
-from spec.quantity import parse
+from kumulus.catalog.instances import CLOUDS, InstanceType, gpu_products, instance_types
+from kumulus.model.checks import label_problems, resource_name_problems, resource_problems
+from kumulus.model.gfd import compacted, expanded, family, gfd_labels, gpu_problems
+from kumulus.model.names import label_value_fault
+from kumulus.model.quantity import parse
 
 GIB = 2**30 * 10**9
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.kemu import KemuFile, convert, read_kemu
-from spec.totals import totals
+from kumulus.model.errors import SpecError
+from kumulus.model.totals import totals
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.kemu import KemuFile, convert, read_kemu
 
 EXAMPLES = Path(__file__).parents[3] / "shared" / "kemu-examples"
 

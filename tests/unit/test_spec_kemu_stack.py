@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.kemu import KemuFile, convert, read_kemu
-from spec.kemu_stack import stack_file_of
-from spec.load import Loaded, load
-from spec.yamltext import read_yaml
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.kemu import KemuFile, convert, read_kemu
+from kumulus.stackfile.kemu_stack import stack_file_of
+from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.yamltext import read_yaml
 from tests.support.kemu import EXAMPLES, needs_examples
 
 FILE = """\
@@ -76,7 +76,7 @@ def test_the_stack_file_gives_the_same_cluster(runtime: str) -> None:
 def test_what_was_corrected_stands_in_comments() -> None:
     lines = stack_file_of(convert(FILE, "small.yaml")).splitlines()
     comments = [line for line in lines if line.startswith("# ")]
-    assert comments[0] == "# From KEMU's small.yaml, by ./kumulus convert."
+    assert comments[0] == "# From KEMU's small.yaml, by kumulus convert."
     assert "#   spec.colour: is not a key of KEMU's format; ignored, as KEMU does" in comments
     assert any("ephemeralStorage" in line for line in comments)
     assert lines[len(comments)] == "config:"
@@ -84,7 +84,7 @@ def test_what_was_corrected_stands_in_comments() -> None:
 
 def test_a_file_in_order_has_nothing_to_tell() -> None:
     assert stack_file_of(convert("kind: ClusterConfig\nspec: {}\n", "x.yaml")).splitlines() == [
-        "# From KEMU's x.yaml, by ./kumulus convert.",
+        "# From KEMU's x.yaml, by kumulus convert.",
         "config:",
         "  kumulus:cluster:",
         "    runtime: kwok",

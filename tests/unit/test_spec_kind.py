@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from spec.errors import SpecError
-from spec.kind_config import API_VERSION
-from spec.kind_metrics import with_metrics
-from spec.kind_network import node_ranges, real_nodes, with_room
-from spec.kind_options import options_problems
-from spec.load import load
-from spec.model import ClusterSpec
+from kumulus.model.errors import SpecError
+from kumulus.runtimes.kind.kind_config import API_VERSION
+from kumulus.runtimes.kind.metrics import with_metrics
+from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
+from kumulus.runtimes.kind.options import options_problems
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
 
 HEAD = {"kind": "Cluster", "apiVersion": API_VERSION}
 

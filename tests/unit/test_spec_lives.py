@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lives.options import cluster_options
-from lives.stages import stage_objects
-from lives.usage import resource_usage
-from spec.errors import SpecError
-from spec.model import ClusterSpec
+from kumulus.lives.options import cluster_options
+from kumulus.lives.stages import stage_objects
+from kumulus.lives.usage import resource_usage
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.model import ClusterSpec
 
 
 def told(**cluster: Any) -> dict[str, str]:

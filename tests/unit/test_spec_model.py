@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.model import ClusterSpec
-from spec.pools import Taint
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import Taint
+from kumulus.stackfile.model import ClusterSpec
 
 GROUP: dict[str, Any] = {
     "name": "a100",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.names import (
+from kumulus.model.names import (
     annotation_key_fault,
     collisions,
     dns_label_fault,

@@ -6,9 +6,9 @@ import ipaddress
 from dataclasses import replace
 from typing import Any
 
-from spec.expand import system_pool
-from spec.nodes import internal_ip, node_manifest, owned_fields
-from spec.pools import NodeInfo, Pool, Taint
+from kumulus.model.nodes import internal_ip, node_manifest, owned_fields
+from kumulus.model.pools import NodeInfo, Pool, Taint
+from kumulus.stackfile.expand import system_pool
 
 NOW = "2026-01-31T12:00:00Z"
 POOL = Pool(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.model import ClusterSpec
-from spec.observability import Observability
+from kumulus.model.errors import SpecError
+from kumulus.model.observability import Observability
+from kumulus.stackfile.model import ClusterSpec
 
 
 def told(section: object) -> dict[str, str]:

@@ -7,11 +7,11 @@ from typing import Any
 import jq
 import pytest
 
-from faults.pod_stages import pod_stages
-from lives.selection import condition
-from spec.owner_kinds import OWNER_KINDS, is_of
-from spec.pod_effects import PodEffects
-from spec.pod_selection import PodSelector
+from kumulus.cluster.faults.pod_stages import pod_stages
+from kumulus.lives.selection import condition
+from kumulus.model.owner_kinds import OWNER_KINDS, is_of
+from kumulus.model.pod_effects import PodEffects
+from kumulus.stackfile.pod_selection import PodSelector
 
 BATCH = "batch/v1"
 KINDS = (*OWNER_KINDS, "StatefulSet")

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spec.errors import Problem, SpecError
-from spec.pools import POOL_KEYS, NodeInfo, Pool, Taint, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.errors import Problem, SpecError
+from kumulus.model.pools import (
+    POOL_KEYS,
+    NodeInfo,
+    Pool,
+    Taint,
+    pool_from_properties,
+    pool_problems,
+    pool_to_properties,
+)
 
 WIRE: dict[str, Any] = {
     "name": "a100-use1",

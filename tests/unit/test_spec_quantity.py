@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.quantity import LARGEST, NANO, Quantity, QuantityError, canonical, equal, human, parse
+from kumulus.model.quantity import LARGEST, NANO, Quantity, QuantityError, canonical, equal, human, parse
 
 # What k8s.io/apimachinery v0.35.4 makes of these (ParseQuantity, then CanonicalizeBytes).
 APIMACHINERY = {

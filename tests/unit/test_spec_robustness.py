@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.kemu import convert
-from spec.load import load
-from spec.model import ClusterSpec
-from spec.nodes import node_manifest
-from spec.totals import totals
+from kumulus.model.errors import SpecError
+from kumulus.model.nodes import node_manifest
+from kumulus.model.totals import totals
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.kemu import convert
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
 
 WHOLE: dict[str, Any] = {
     "name": "dev",
@@ -151,7 +151,7 @@ def test_any_text_for_a_kemu_file_is_taken_or_told(text: str) -> None:
 @pytest.mark.parametrize("module", ["pools", "nodes", "totals", "consequences", "names", "quantity", "errors"])
 def test_the_plugins_half_imports_neither_pydantic_nor_yaml(module: str) -> None:
     heavy = "{'pydantic', 'pydantic_core', 'yaml', 'pulumi', 'difflib'}"
-    code = f"import sys, spec.{module}; print(*{heavy} & set(sys.modules))"
+    code = f"import sys, kumulus.model.{module}; print(*{heavy} & set(sys.modules))"
     command, root = [sys.executable, "-c", code], Path(__file__).parents[2]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=root)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spec.errors import SpecError
-from spec.load import load
-from spec.secrets import Secrets, places_of_secrets, read_secrets, without_secrets
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.load import load
+from kumulus.stackfile.secrets import Secrets, places_of_secrets, read_secrets, without_secrets
 
 KEY = "kumulus:cluster"
 ADDONS = [

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.model import ClusterSpec
-from spec.pools import Pool
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import Pool
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 
 PLACEMENT = [{"availabilityZone": "use1", "replicas": 2}]
 

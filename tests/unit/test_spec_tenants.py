@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.model import ClusterSpec
-from spec.quotas import is_counted
-from spec.tenants import Tenant
+from kumulus.model.errors import SpecError
+from kumulus.model.quotas import is_counted
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.tenants import Tenant
 
 
 def read(*tenants: dict[str, Any]) -> list[Tenant]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.consequences import consequences
-from spec.errors import SpecError
-from spec.expand import pools
-from spec.group_topology import PRESETS
-from spec.model import ClusterSpec
-from spec.nodes import owned_fields
-from spec.pools import Pool, pool_from_properties, pool_problems, pool_to_properties
-from spec.topology import LEVELS, Topology, topology_from, topology_problems
+from kumulus.model.consequences import consequences
+from kumulus.model.errors import SpecError
+from kumulus.model.nodes import owned_fields
+from kumulus.model.pools import Pool, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.topology import LEVELS, Topology, topology_from, topology_problems
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.group_topology import PRESETS
+from kumulus.stackfile.model import ClusterSpec
 
 FULL = {
     "nodesPerRack": 4,

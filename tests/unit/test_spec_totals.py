@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from spec.pools import Pool
-from spec.totals import totals
+from kumulus.model.pools import Pool
+from kumulus.model.totals import totals
 
 
 def pool(group: str, zone: str, replicas: int, **capacity: str) -> Pool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spec.errors import SpecError
-from spec.yamltext import json_problem, read_yaml, read_yaml_texts
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.yamltext import json_problem, read_yaml, read_yaml_texts
 
 
 @pytest.mark.parametrize(

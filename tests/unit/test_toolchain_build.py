@@ -7,14 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from kumulus.toolchain import build, cache, pins, supply
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.progress import Step
+from tests.support.mirror import serving
+from tests.unit.toolchain_releases import both
 from tests.unit.toolchain_sample import ROOT, Sample, wait_for
-from toolchain import build, cache, pins, supply
-from toolchain.errors import ToolchainError
-from toolchain.progress import Step
 
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
 
@@ -51,6 +54,46 @@ def test_missing_tools_are_built_at_their_version(sample: Sample) -> None:
     assert "[2/2] beta v2.0.0 … built in" in result.stderr
 
 
+def test_where_nobody_can_be_asked_it_is_said_once_and_everything_is_built(sample: Sample) -> None:
+    with serving() as mirror:
+        both(sample, mirror)
+    result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert result.returncode == 0, result.stderr
+    said = "nothing is downloaded: 127.0.0.1 cannot be reached (Connection refused); building instead"
+    assert result.stderr.count("nothing is downloaded") == result.stderr.count(said) == 1
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert says(sample.installed()["beta"]) == "tool v2.0.0"
+
+
+def test_what_a_server_has_not_is_built_and_the_rest_downloaded(sample: Sample) -> None:
+    with serving() as mirror:
+        alpha, _ = both(sample, mirror)
+        alpha.status = 404
+        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert result.returncode == 0, result.stderr
+    assert "[1/2] alpha v1.2.3 … not downloaded: HTTP 404 Not Found\n" in result.stderr
+    assert "[1/1] alpha v1.2.3 … built in" in result.stderr
+    assert sample.installed()["beta"].read_bytes().startswith(b"#!/bin/sh")
+
+
+def test_a_server_that_refuses_is_not_asked_again(sample: Sample) -> None:
+    with serving() as mirror:
+        alpha, _ = both(sample, mirror)
+        alpha.status = 403
+        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert "alpha v1.2.3 … not downloaded: HTTP 403 Forbidden" in result.stderr
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert len(mirror.asked) == 1
+
+
+def test_who_wants_tools_built_asks_nobody(sample: Sample) -> None:
+    with serving() as mirror:
+        both(sample, mirror)
+        result = sample.ensure(KUMULUS_TOOLS="build", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert mirror.asked == []
+
+
 def test_what_goes_into_an_image_is_built_here_whatever_path_has(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +126,7 @@ def test_a_second_process_waits_for_the_first_and_builds_nothing(sample: Sample)
     sample.waiting_pid()
     second = sample.start()
     assert second.stderr is not None
-    assert second.stderr.readline() == f"waiting for process {first.pid}, which is building the tools\n"
+    assert second.stderr.readline() == f"waiting for process {first.pid}, which is getting the tools\n"
     sample.open_gate()
     first.communicate(timeout=60)
     assert first.returncode == 0
@@ -117,6 +160,10 @@ def test_an_interruption_stops_the_compiler_and_says_what_is_left(sample: Sample
     _, said = process.communicate(timeout=30)
     assert process.returncode != 0
     assert "interrupted with 1 of 2 tools to go" in said
+    # It is told to stop, and gone once the system has come round to it.
+    until = time.monotonic() + 20
+    while Path(f"/proc/{compiler}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
     assert not Path(f"/proc/{compiler}").exists()
     assert (sample.cache / "scratch" / "caches" / "std").exists()
 
@@ -153,7 +200,7 @@ def test_other_pins_reuse_the_same_tool_by_a_hard_link(sample: Sample) -> None:
     before = sample.installed()
     sample.write(beta="2.1.0")
     result = sample.ensure()
-    assert "alpha: unchanged, taken from an earlier build" in result.stderr
+    assert "alpha: unchanged, taken from an earlier run" in result.stderr
     assert "[1/1] beta v2.1.0 … built in" in result.stderr
     after = sample.installed()
     assert after["alpha"] != before["alpha"]
@@ -187,7 +234,8 @@ def test_an_unusable_cache_directory_is_named(sample: Sample) -> None:
 
 def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
     script = (
-        "import sys, pathlib; from toolchain import golang, supply, pins; golang._python_with_pip = lambda: None;"
+        "import sys, pathlib; from kumulus.toolchain import golang, supply, pins;"
+        " golang._python_with_pip = lambda: None;"
         " supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
     )
     environment = {**sample.environment, "PATH": "/nonexistent"}
@@ -198,7 +246,7 @@ def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
 
 
 def test_an_old_go_on_path_is_not_used(sample: Sample) -> None:
-    from toolchain import golang
+    from kumulus.toolchain import golang
 
     old = sample.program("go", 'echo "go1.19.5"')
     path = os.environ["PATH"]
@@ -230,7 +278,7 @@ def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
     builder._keep(beta, work, home, Step("beta"))
     assert {file.name for file in cache.kept(home, beta).iterdir()} == {"a.yaml", "b.yaml"}
-    build.install(made.program("made", "true"), beta, home)
+    build.install(made.program("made", "true"), beta, home, beta.stamp())
     assert cache.is_current(home, beta)
     shutil.rmtree(cache.kept(home, beta))
     assert not cache.is_current(home, beta)

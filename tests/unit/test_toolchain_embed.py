@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolchain import build, pins
-from toolchain.errors import ToolchainError
-from toolchain.pins import Embed, Tool
-from toolchain.progress import Step
+from kumulus.toolchain import build, pins
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.pins import Embed, Tool
+from kumulus.toolchain.progress import Step
 
 FILES = {
     "cmd/tool/main.go": 'package main\n\nimport _ "example.com/everything"\n',

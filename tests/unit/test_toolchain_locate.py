@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import toolchain
+from kumulus import toolchain
+from kumulus.toolchain import cache, environment, pins
+from kumulus.toolchain.build import install
+from kumulus.toolchain.locate import is_installed, locate, plugin_directory
+from kumulus.toolchain.versions import satisfies
 from tests.unit.toolchain_sample import Sample
-from toolchain import pins
-from toolchain.build import install
-from toolchain.locate import is_installed, locate, plugin_directory
-from toolchain.versions import satisfies
 
 
 @pytest.fixture
@@ -82,17 +82,17 @@ def test_a_built_tool_that_env_put_on_path_still_counts_as_built(
     made = sample.folder / "made"
     made.write_text("#!/bin/sh\necho tool v1.2.3\n")
     made.chmod(0o755)
-    install(made, known.tool("alpha"), sample.cache / known.key)
+    install(made, known.tool("alpha"), sample.cache / known.key, known.tool("alpha").stamp())
     monkeypatch.setenv("PATH", f"{sample.cache / known.key / 'bin'}:{os.environ['PATH']}")
-    assert locate(known, known.tool("alpha")).source == "cache"
+    assert locate(known, known.tool("alpha")).source == "built"
 
 
 def test_changed_module_files_make_a_built_tool_count_as_missing(sample: Sample) -> None:
     known = pins.load(sample.pins)
     made = sample.folder / "made"
     made.touch(mode=0o755)
-    install(made, known.tool("alpha"), sample.cache / known.key)
-    assert locate(known, known.tool("alpha")).source == "cache"
+    install(made, known.tool("alpha"), sample.cache / known.key, known.tool("alpha").stamp())
+    assert locate(known, known.tool("alpha")).source == "built"
     pins.load.cache_clear()
     pins._module_files.cache_clear()
     (sample.folder / "modules" / "alpha" / "go.sum").write_text("other\n")
@@ -168,6 +168,23 @@ def test_every_pinned_tool_has_its_module_with_checksums_and_a_disk_estimate() -
     known = pins.load()
     others = [tool for version in known.kubernetes for tool in known.control_plane(version)]
     for tool in (*known.tools, *others):
+        if not tool.buildable:
+            assert tool.release is not None, tool.name
+            continue
         assert (tool.sources / "go.mod").is_file(), tool.name
         assert (tool.sources / "go.sum").is_file(), tool.name
         assert known.gigabytes_to_build([tool]) > 0
+
+
+def test_hosts_of_other_languages_are_on_path_once_they_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    known = pins.load()
+    host = known.tool("pulumi-language-yaml")
+    home = cache.home_of(known, host)
+    assert str(home / "bin") not in environment.directories()
+    made = tmp_path / "made"
+    made.write_text("#!/bin/sh\n")
+    install(made, host, home, host.stamp())
+    assert environment.directories()[-1] == str(home / "bin")

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENSURE = """
 import pathlib, sys
-from toolchain import pins, supply
+from kumulus.toolchain import pins, supply
 supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))
 """
 MAIN = """package main
@@ -55,7 +55,7 @@ class Sample:
             **os.environ,
             "HOME": str(home),
             "PATH": f"{self.path}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(ROOT / "src"),
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "PULUMI_HOME": str(home / ".pulumi"),
         }

@@ -1,0 +1,187 @@
+"""What a component takes: its ``…Args`` read as plain data, by which calls are checked and other languages' SDKs made.
+
+An ``…Args`` is a TypedDict with a docstring beneath each field. A field is ``Required[…]`` or not; what may be an
+output is a ``pulumi.Input[…]``; a mapping that is written as a section of the stack file is
+``Annotated[…, SectionOf("module:Model")]``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from textwrap import dedent
+from types import NoneType, UnionType
+from typing import Annotated, Any, ForwardRef, Required, Union, get_args, get_origin
+
+import pulumi
+
+from kumulus.components.engine import told
+from kumulus.components.inputs import later
+from kumulus.model.checks import unknown_key_remedy
+from kumulus.model.errors import Problem, SpecError, path_text
+
+_PLAIN = "write a plain value, or one of pulumi.Config"
+
+
+@dataclass(frozen=True)
+class SectionOf:
+    """Says of an argument that its mapping is written as a section of the stack file.
+
+    Args:
+        model: the section's pydantic model, ``module:Class``; by name, so that nothing of it is imported.
+    """
+
+    model: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument, or one output, of a component.
+
+    Args:
+        name: as Python has it, ``repo_url``.
+        key: as Pulumi's schema has it, ``repoUrl``.
+        type: without what the other fields say: Input, Output, Required, Annotated and None are taken off.
+        required: whether it has to be given.
+        plain: whether it has to be known when the program runs; others may be outputs.
+        doc: what it is.
+        section: the model of a mapping that is written as a section of the stack file; None for others.
+    """
+
+    name: str
+    key: str
+    type: Any
+    required: bool
+    plain: bool
+    doc: str
+    section: str | None = None
+
+
+@cache
+def described(arguments: type) -> tuple[Argument, ...]:
+    """The arguments of a component, in their order.
+
+    Args:
+        arguments: its ``…Args``.
+    """
+    docs = _docs(arguments)
+    return tuple(
+        _argument(name, _evaluated(written, arguments.__module__), docs.get(name, ""))
+        # A TypedDict has those of the ones it extends, too.
+        for name, written in arguments.__annotations__.items()
+    )
+
+
+@cache
+def outputs(component: type) -> tuple[Argument, ...]:
+    """The outputs of a component: the attributes that its class, or one it is made from, annotates as ``Output``.
+
+    Args:
+        component: the class.
+    """
+    found: dict[str, Argument] = {}
+    for each in reversed(component.__mro__):
+        docs = _docs(each) if each.__module__.startswith("kumulus.") else {}
+        for name, written in inspect.get_annotations(each).items() if docs else ():
+            if str(written).startswith("pulumi.Output["):
+                found[name] = _argument(name, Required[_evaluated(written, each.__module__)], docs.get(name, ""))
+    return tuple(found.values())
+
+
+def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
+    """Tell of arguments that are unknown or missing, and of outputs where a plain value is needed.
+
+    Args:
+        given: the call's keyword arguments.
+        arguments: the component's ``…Args``.
+        source: the component and the resource's name, ``HelmAddon metrics``.
+
+    Raises:
+        pulumi.RunError: with every one of them.
+    """
+    known = {each.name: each for each in described(arguments)}
+    wrong = [
+        Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in given if name not in known
+    ]
+    wrong += [
+        Problem(name, "is missing", f"write {name}=…: {each.doc.splitlines()[0]}")
+        for name, each in known.items()
+        if each.required and given.get(name) is None
+    ]
+    wrong += [
+        Problem(path_text((name, *map(str, place))), "is an output, known too late: resources follow from it", _PLAIN)
+        for name, value in given.items()
+        if name in known and known[name].plain
+        for place in later(value)
+    ]
+    if wrong:
+        raise told(SpecError(wrong, source))
+
+
+def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the stack file calls the arguments of a component.
+
+    Args:
+        arguments: the component's ``…Args``.
+        but: those that the stack file does not have.
+        otherwise: those that are called otherwise there.
+    """
+    # Not by `described`, which reads the source: every program would wait for that.
+    return {name: camel(name) for name in arguments.__annotations__ if name not in but} | dict(otherwise or {})
+
+
+def camel(name: str) -> str:
+    """A name as Pulumi's schema has it: ``repo_url`` is ``repoUrl``."""
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)
+
+
+def _evaluated(written: Any, module: str) -> Any:
+    """An annotation, which is a text in our modules; ``typing`` would look for Pulumi's own names in them, too."""
+    if isinstance(written, ForwardRef):
+        module, written = written.__forward_module__ or module, written.__forward_arg__
+    return eval(written, vars(sys.modules[module])) if isinstance(written, str) else written  # noqa: S307 - our own text
+
+
+def _argument(name: str, kind: Any, doc: str) -> Argument:
+    required, section, plain = get_origin(kind) is Required, None, True
+    kind = get_args(kind)[0] if required else kind
+    while True:
+        if get_origin(kind) is Annotated:
+            kind, *said = get_args(kind)
+            section = next((each.model for each in said if isinstance(each, SectionOf)), section)
+        elif get_origin(kind) is pulumi.Output:
+            plain, (kind,) = False, get_args(kind)
+        elif get_origin(kind) in (Union, UnionType):
+            parts = [each for each in get_args(kind) if each is not NoneType]
+            futures = [each for each in parts if get_origin(each) is Awaitable]
+            # An Input[T] is a T, an awaitable T or an Output[T].
+            plain = plain and not futures
+            if not futures and len(parts) > 1:
+                break
+            kind = get_args(futures[0])[0] if futures else parts[0]
+        else:
+            break
+    return Argument(name, camel(name), kind, required, plain, doc, section)
+
+
+def _docs(of: type) -> dict[str, str]:
+    """The docstrings beneath a class's fields: the interpreter drops them, so they are read from its source."""
+    body = ast.parse(dedent(inspect.getsource(of))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for base in body.bases:
+        # A TypedDict itself does not tell what it extends.
+        extended = _evaluated(ast.unparse(base), of.__module__)
+        if hasattr(extended, "__total__"):
+            found |= _docs(extended)
+    for field, after in zip(body.body, body.body[1:], strict=False):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            found[field.target.id] = inspect.cleandoc(after.value.value)
+    return found

@@ -1,0 +1,34 @@
+"""Whether pulumi-command's plugin is there, asked before anything is made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.metadata import version
+
+from kumulus.components.engine import told
+from kumulus.surroundings.launcher import pulumi_home
+
+_ENGINE_FETCHES_NONE = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
+_NO = ("", "0", "false")
+
+
+def require_command_plugin() -> None:
+    """Tell how to get the plugin that runs `hostCommands` and `loadImages`, where the engine would not fetch it.
+
+    The engine itself says that there is no such plugin, once it gets there: when the cluster is made.
+
+    Raises:
+        pulumi.RunError: it is not installed, and the engine is told to fetch none.
+    """
+    if os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO or shutil.which("pulumi-resource-command"):
+        return
+    home = pulumi_home()
+    if any(path.is_dir() for path in home.glob("plugins/resource-command-v*")):
+        return
+    install = f"pulumi plugin install resource command {version('pulumi-command')}"
+    raise told(
+        f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {home / 'plugins'}\n"
+        f"  To get it: {install}\n"
+        f"  From a machine that can fetch it: {install} --file ARCHIVE"
+    )

@@ -1,0 +1,152 @@
+"""``Fault``: something that goes wrong on nodes or with pods while it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Required, TypedDict, Unpack
+
+import pulumi
+
+from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.inputs import telling, within
+from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.resources import ClusterLike, InCluster
+from kumulus.model.errors import SpecError
+from kumulus.model.node_sets import to_plain
+from kumulus.model.pools import Pool
+from kumulus.stackfile import faults
+from kumulus.stackfile.fault_targets import ResolvedFault, resolve
+from kumulus.stackfile.validation import validated
+
+
+class FaultArgs(TypedDict, total=False):
+    """What a Fault is given. All of it is plain: which nodes it holds on is shown by a preview."""
+
+    cluster: Required[ClusterLike]
+    """The cluster it happens in."""
+    kind: str
+    """An entry of the catalog (docs/faults.md), such as ``gpu-fell-off-bus``; what is given beside it comes on top."""
+    target: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Target")]
+    """The nodes, such as ``{"nodeGroup": "a100", "count": 2}``; all of them when left out. Of a fault of pods,
+    those that they run on."""
+    node_groups: Sequence[KwokNodeGroup]
+    """The groups whose nodes ``target`` chooses from; those declared in the cluster before the fault when left out."""
+    conditions: Mapping[str, Mapping[str, str]]
+    """Of each node, by type: status, reason and message; the status is True where it is left out."""
+    taints: Sequence[Mapping[str, str]]
+    """Set on each node."""
+    labels: Mapping[str, str]
+    """Set on each node."""
+    annotations: Mapping[str, str]
+    """Set on each node."""
+    capacity: Mapping[str, Any]
+    """What is left of a resource, ``{"nvidia.com/gpu": "7"}``, or what is lost of it, ``{"nvidia.com/gpu": "-1"}``."""
+    kubelet: str
+    """What has become of each node's kubelet: silent, notReady, reboot or gone."""
+    down_for: str
+    """How long a reboot takes, a duration such as ``2m``."""
+    pods: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.pod_selection:PodSelector")]
+    """Which pods are hit, of a fault of pods, such as ``{"labels": {"app": "training"}}``."""
+    container: str
+    """The container that fails; the first when left out."""
+    exit_code: int
+    """How it fails, 0 to 255."""
+    reason: str
+    """Likewise."""
+    message: str
+    """Likewise."""
+    delay: str
+    """From the pod's start to its fault, a duration."""
+    jitter: str
+    """Up to this much later, evenly spread, a duration."""
+    repeat: bool
+    """False hits the pods that are there when the fault begins, each once."""
+    share: float
+    """How many of the pods are hit, in per cent."""
+
+
+_FIELDS = fields(FaultArgs, but=("cluster", "node_groups"))
+_NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
+
+
+class Fault(InCluster):
+    """``kumulus:index:Fault``: a fault, with its nodes. It goes, and what it did with it, when it is declared no more.
+
+    Args:
+        resource_name: its name in the stack, and the fault's.
+        args: see :class:`FaultArgs`.
+        opts: Pulumi's resource options.
+
+    Attributes:
+        fault: the fault, with its nodes.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
+    """
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[FaultArgs]
+    ) -> None:
+        source = f"Fault {resource_name}"
+        check(args, FaultArgs, source)
+        cluster = args["cluster"]
+        groups = args.get("node_groups") or cluster.groups
+        with telling(source, _NAMES):
+            found = resolved(resource_name, args, [pool for group in groups for pool in group.pools], cluster.faults)
+        self._declare(found, cluster, groups, opts)
+        cluster.faults.append(self)
+
+    @classmethod
+    def of_resolved(cls, fault: ResolvedFault, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> Fault:
+        """Declare a fault whose nodes are known, as a loaded stack file has it.
+
+        Args:
+            fault: the fault.
+            cluster: the cluster it happens in.
+            opts: as for the class.
+        """
+        made = cls.__new__(cls)
+        made._declare(fault, cluster, cluster.groups, opts)
+        return made
+
+    def _declare(
+        self,
+        fault: ResolvedFault,
+        cluster: ClusterLike,
+        groups: Iterable[KwokNodeGroup],
+        opts: pulumi.ResourceOptions | None,
+    ) -> None:
+        self.fault = fault
+        properties = {
+            "name": fault.name,
+            "kind": fault.kind,
+            "nodes": to_plain(fault.nodes),
+            "node": fault.node.to_plain(),
+            "pods": fault.pods.to_plain() if fault.pods else None,
+            "lost": dict(fault.lost),
+        }
+        pools = {name: pool for group in groups for name, pool in group.resources.items()}
+        own = pulumi.ResourceOptions(depends_on=[pools[name] for name in fault.nodes], deleted_with=cluster.end)
+        super().__init__(
+            "kumulus:index:Fault", fault.name, cluster, properties, pulumi.ResourceOptions.merge(opts, own)
+        )
+
+
+def resolved(name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: Sequence[Fault] = ()) -> ResolvedFault:
+    """A fault with its nodes.
+
+    Args:
+        name: the fault's.
+        args: as :class:`FaultArgs` has them.
+        pools: the nodes there are.
+        before: the cluster's faults so far, which must not decide the same.
+
+    Raises:
+        SpecError: with every problem there is; places are those in an item of the stack file's ``faults``.
+    """
+    given = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
+    fault = validated(faults.Fault, {"name": name, **given}, "")
+    found, problems = resolve([fault], pools, [each.fault for each in before])
+    if problems:
+        raise SpecError(within(problems, "faults[0]"))
+    return found[0]

@@ -1,4 +1,0 @@
-"""What an experiment file may say: workloads, what happens to them, and what is expected of it.
-
-The models of `experiments/*.yaml`. Like the rest of `spec` they are pure: nothing here asks a cluster.
-"""

@@ -1,0 +1,65 @@
+"""One Pulumi stack file becomes a running, emulated Kubernetes cluster.
+
+Public is what can be imported from here: the components and :class:`Experiment`, see docs/library.md; and
+:mod:`kumulus.program`, the whole of a program. Every other module is Kumulus' own, and may change with any version.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kumulus.components.device_class import DeviceClass
+    from kumulus.components.emulated_cluster import EmulatedCluster
+    from kumulus.components.existing_cluster import ExistingCluster
+    from kumulus.components.fault import Fault
+    from kumulus.components.helm_addon import HelmAddon
+    from kumulus.components.kind_cluster import KindCluster
+    from kumulus.components.kwok_charts import KwokCharts
+    from kumulus.components.kwok_cluster import KwokCluster
+    from kumulus.components.kwok_node_group import KwokNodeGroup
+    from kumulus.components.prometheus_stack import PrometheusStack
+    from kumulus.components.tenant import Tenant
+    from kumulus.lab.experiment import Experiment
+
+__all__ = [
+    "DeviceClass",
+    "EmulatedCluster",
+    "ExistingCluster",
+    "Experiment",
+    "Fault",
+    "HelmAddon",
+    "KindCluster",
+    "KwokCharts",
+    "KwokCluster",
+    "KwokNodeGroup",
+    "PrometheusStack",
+    "Tenant",
+]
+
+# Imported when asked for: a program pays for what it uses only, and the toolchain runs on a bare Python.
+_WHEN_ASKED_FOR = {
+    "DeviceClass": "kumulus.components.device_class",
+    "EmulatedCluster": "kumulus.components.emulated_cluster",
+    "ExistingCluster": "kumulus.components.existing_cluster",
+    "Experiment": "kumulus.lab.experiment",
+    "Fault": "kumulus.components.fault",
+    "HelmAddon": "kumulus.components.helm_addon",
+    "KindCluster": "kumulus.components.kind_cluster",
+    "KwokCharts": "kumulus.components.kwok_charts",
+    "KwokCluster": "kumulus.components.kwok_cluster",
+    "KwokNodeGroup": "kumulus.components.kwok_node_group",
+    "PrometheusStack": "kumulus.components.prometheus_stack",
+    "Tenant": "kumulus.components.tenant",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHEN_ASKED_FOR:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_WHEN_ASKED_FOR[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,51 @@
+"""``python -m kumulus.catalog.fault_page``: write the table of faults into docs/faults.md; a test keeps both alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kumulus.catalog.faults import Kind, kinds
+from kumulus.model.node_effects import XID_ANNOTATION
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "faults.md"
+_BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
+
+
+def table() -> str:
+    """The catalog as two tables of Markdown, of nodes and of pods, and its sources."""
+    nodes = [kind for kind in kinds().values() if kind.pods is None]
+    pods = [kind for kind in kinds().values() if kind.pods is not None]
+    lines = ["| Kind | What happens | On the node | Sources |", "|---|---|---|---|"]
+    lines += [f"| `{each.name}` | {each.summary} | {_on_node(each)} | {', '.join(each.sources)} |" for each in nodes]
+    lines += ["", "| Kind | What happens | In the pod | Sources |", "|---|---|---|---|"]
+    lines += [f"| `{each.name}` | {each.summary} | {_in_pod(each)} | {', '.join(each.sources)} |" for each in pods]
+    cited = {name: text for kind in kinds().values() for name, text in kind.sources.items()}
+    return "\n".join([*lines, "", *(f"- {name}: {text}" for name, text in cited.items())]) + "\n"
+
+
+def with_table(text: str) -> str:
+    """The page with the table as it is now; the text around it stays."""
+    head, rest = text.split(_BEGIN)
+    return head + _BEGIN + table() + _END + rest.split(_END)[1]
+
+
+def _on_node(kind: Kind) -> str:
+    node = kind.node
+    found = [f"{name}={each.status} ({each.reason})" for name, each in node.conditions.items()]
+    found += [f"taint `{taint.key}={taint.value}:{taint.effect}`" for taint in node.taints]
+    found += [f"XID {node.annotations[XID_ANNOTATION]}"] if XID_ANNOTATION in node.annotations else []
+    found += [f"{name}: {change}" for name, change in node.capacity.items()]
+    found += [f"kubelet: {node.kubelet}"] if node.kubelet else []
+    return "; ".join(found)
+
+
+def _in_pod(kind: Kind) -> str:
+    pods = kind.pods
+    assert pods is not None
+    exits = f", exit code {pods.exit_code}" if pods.action in ("fail", "failInit") else ""
+    reason = f", {pods.reason}" if pods.reason else ""
+    return f"{pods.action}{exits}{reason}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text()))

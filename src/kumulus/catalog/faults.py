@@ -1,0 +1,79 @@
+"""The catalog of faults: what a kind does to nodes or pods, read from `faults.yaml` beside this file.
+
+Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here tells
+of malformed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.model.durations import seconds
+from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.pod_effects import PodEffects
+from kumulus.model.pools import taints_from
+
+FILE = Path(__file__).with_name("faults.yaml")
+
+# libyaml's parser where PyYAML has it: ten times as fast.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An entry of the catalog.
+
+    Args:
+        name: what a stack file writes as `kind`.
+        summary: what happens, in a sentence.
+        sources: who says so: names and URLs.
+        node: what it does to nodes.
+        pods: what it does to pods; None for a fault of nodes.
+    """
+
+    name: str
+    summary: str
+    sources: Mapping[str, str]
+    node: NodeEffects
+    pods: PodEffects | None
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Every entry of the catalog, by name; those of nodes first."""
+    document = yaml.load(FILE.read_text(), _LOADER)  # noqa: S506 - a safe loader, chosen above
+    cited: dict[str, str] = document["sources"]
+    found = {}
+    for name, raw in document["nodes"].items():
+        found[name] = Kind(name, raw["summary"], _cited(raw, cited), _node(raw), None)
+    for name, raw in document["pods"].items():
+        pods = PodEffects(
+            raw["action"],
+            exit_code=raw.get("exitCode", 1),
+            reason=raw.get("reason", ""),
+            message=raw.get("message", ""),
+        )
+        found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
+    return found
+
+
+def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:
+    return {name: cited[name] for name in raw["sources"]}
+
+
+def _node(raw: Mapping[str, Any]) -> NodeEffects:
+    conditions = raw.get("conditions") or {}
+    return NodeEffects(
+        conditions={kind: Condition("True", each["reason"], each["message"]) for kind, each in conditions.items()},
+        taints=taints_from(raw.get("taints")),
+        annotations=raw.get("annotations") or {},
+        capacity=raw.get("capacity") or {},
+        kubelet=raw.get("kubelet", ""),
+        down=seconds(raw.get("down", "0s")),
+    )

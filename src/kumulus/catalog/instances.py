@@ -1,0 +1,110 @@
+"""The catalog of instance types and GPU products: what the clouds' machines have, read from YAML files.
+
+Read only when a stack names an instance type or a GPU product. The files are ours and a test checks every entry, so
+nothing here tells of malformed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from kumulus.model.gfd import GPU_RESOURCE, GpuProduct
+
+CATALOG = Path(__file__).parent
+CLOUDS = ("gcp", "aws", "azure")
+PODS = "110"
+"""The kubelet's own limit, which a cloud's Kubernetes may raise; `nodeTemplate.capacity.pods` does so here."""
+
+# libyaml's parser where PyYAML has it: the catalog takes 5 ms with it and 50 ms without.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    """A machine of a cloud.
+
+    Args:
+        name: as the cloud calls it, a3-highgpu-8g.
+        cloud: gcp, aws or azure.
+        capacity: resource names to quantities, `pods` and all GPUs included.
+        product: the GPU's product as in nvidia.com/gpu.product; empty without GPUs.
+        machine: what the machine says of itself, as in nvidia.com/gpu.machine.
+        architecture: amd64 or arm64.
+        labels: what the cloud's Kubernetes sets on such nodes.
+        source: where the figures are from, a URL.
+    """
+
+    name: str
+    cloud: str
+    capacity: Mapping[str, str]
+    product: str
+    machine: str
+    architecture: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+
+@cache
+def instance_types() -> Mapping[str, InstanceType]:
+    """Every instance type of the catalog, by name."""
+    found: dict[str, InstanceType] = {}
+    for cloud in CLOUDS:
+        raw = _read(cloud)
+        for family in raw["families"]:
+            for name, entry in family["types"].items():
+                found[name] = _instance_type(name, cloud, raw["machine"] or name, family, entry)
+    return found
+
+
+@cache
+def gpu_products() -> Mapping[str, GpuProduct]:
+    """Every GPU product of the catalog, by name."""
+    raw = _read("gpus")
+    found = {}
+    for name, entry in raw["products"].items():
+        major, _, minor = entry["compute"].partition(".")
+        found[name] = GpuProduct(
+            name=name,
+            model=entry.get("model", name.replace("-", " ")),
+            memory=entry["memoryMiB"],
+            compute=(int(major), int(minor)),
+            mig=entry.get("mig", False),
+            driver=raw["driver"],
+            cuda=raw["cuda"],
+            source=entry["source"],
+        )
+    return found
+
+
+def _instance_type(
+    name: str, cloud: str, machine: str, family: Mapping[str, Any], entry: Mapping[str, Any]
+) -> InstanceType:
+    gpus = entry.get("gpus", 0)
+    return InstanceType(
+        name=name,
+        cloud=cloud,
+        capacity={
+            "cpu": entry["cpu"],
+            "memory": entry["memory"],
+            "ephemeral-storage": entry["disk"],
+            "pods": PODS,
+            **({GPU_RESOURCE: str(gpus)} if gpus else {}),
+            **entry.get("resources", {}),
+        },
+        product=family.get("product", ""),
+        machine=machine,
+        architecture=family.get("architecture", "amd64"),
+        labels=family.get("labels", {}),
+        source=family["source"],
+    )
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = (CATALOG / f"{name}.yaml").read_text(encoding="utf-8")
+    return cast(dict[str, Any], yaml.load(text, Loader=_LOADER))  # noqa: S506 - a safe loader, whichever it is

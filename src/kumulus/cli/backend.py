@@ -1,0 +1,78 @@
+"""What a backend that is a directory of this machine tells of the stacks in it, without asking pulumi.
+
+Its layout is that of Pulumi's backend for files and buckets (pkg/backend/diy): `.pulumi/stacks/PROJECT/STACK.json`,
+and while an update runs `.pulumi/locks/organization/PROJECT/STACK/ID.json`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_CLUSTER = "kumulus:index:Cluster"
+
+
+def at_work(backend: Path, project: str, stack: str) -> str | None:
+    """Who works on a stack now, if it is a process of this machine that lives: `pid 4242 (kim, since 10:44:02)`.
+
+    Of what was killed pulumi itself says how to go on: there `pulumi cancel` is right.
+
+    Args:
+        backend: the directory that the backend is.
+        project: the project's name.
+        stack: the stack's name.
+    """
+    for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
+        lock = _read(file)
+        pid = lock.get("pid")
+        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and _lives(pid):
+            since = str(lock.get("timestamp", "")).partition("T")[2][:8]
+            return f"pid {pid} ({lock.get('username')}, since {since})"
+    return None
+
+
+def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, Path]:
+    """The stacks that have a cluster's files on this machine, each with their directory.
+
+    Args:
+        backend: the directory that the backend is.
+        project: the project's name.
+        but: names of stacks that are not looked at.
+    """
+    left_out, found = set(but), {}
+    for file in sorted((backend / ".pulumi" / "stacks" / project).glob("*.json*")):
+        stack, _, ending = file.name.rpartition(".json")
+        if stack in left_out or ending not in ("", ".gz"):
+            continue
+        resources = ((_read(file).get("checkpoint") or {}).get("latest") or {}).get("resources") or []
+        for resource in resources:
+            directory = (resource.get("outputs") or {}).get("directory") if resource.get("type") == _CLUSTER else None
+            if isinstance(directory, str) and Path(directory).is_dir():
+                found[stack] = Path(directory)
+    return found
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = file.read_bytes()
+        found = json.loads(gzip.decompress(content) if file.suffix == ".gz" else content)
+    except (OSError, ValueError, EOFError):
+        # Another process is just removing it, or it is not ours to read.
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # It is somebody else's.
+        return True
+    return True

@@ -1,0 +1,114 @@
+"""Where a stack's cluster is, for commands that look at it while it is up."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import project, stack
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_PATIENCE = 5.0
+SAVED = "kwok.yaml"
+"""What kwokctl saved of a cluster, beside its kubeconfig."""
+
+# Which option of kwokctl's saved configuration is the port of a component's health check, and how it is spoken to.
+_HEALTH = {
+    "kube-scheduler": ("kubeSchedulerPort", "https"),
+    "kube-controller-manager": ("kubeControllerManagerPort", "https"),
+    "kwok-controller": ("kwokControllerPort", "http"),
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster to look at.
+
+    Attributes:
+        name: what to call it: its stack's name.
+        kubeconfig: the file with its address.
+        context: of the kubeconfig; None for its current one.
+        endpoints: addresses of its components' health checks; none where they are not on this machine.
+    """
+
+    name: str
+    kubeconfig: Path
+    context: str | None = None
+    endpoints: dict[str, str] = field(default_factory=dict)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that name a cluster."""
+    stack.add_option(parser)
+    parser.add_argument("--kubeconfig", metavar="FILE", help="of a cluster that is not on this machine")
+    parser.add_argument("--context", help="of that kubeconfig, if not its current one")
+
+
+def named(args: argparse.Namespace) -> Cluster:
+    """The cluster that the arguments name.
+
+    Raises:
+        UserError: the stack has no local cluster that is up.
+    """
+    if args.kubeconfig is not None:
+        file = Path(args.kubeconfig)
+        return Cluster(args.stack or args.context or file.stem, file, args.context)
+    if args.context is not None:
+        raise UserError("--context belongs to a --kubeconfig; write that too, or leave it out")
+    name = project.chosen(args.stack)
+    kubeconfig = project.kubeconfig(name)
+    if not kubeconfig.exists():
+        raise UserError(f"{project.not_up(name)}\n  One that is elsewhere: --kubeconfig FILE")
+    return Cluster(name, kubeconfig, None, health_endpoints(kubeconfig.parent / SAVED))
+
+
+def client(found: Cluster) -> Client:
+    """A client of it.
+
+    Raises:
+        KubeconfigError: its kubeconfig cannot be used.
+    """
+    from kumulus.kube import Client, load_kubeconfig
+
+    # Somebody waits for the first picture: what does not answer is soon said.
+    return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
+
+
+def remedy(found: Cluster, error: Exception) -> UserError:
+    """What a user is told when a cluster does not answer or cannot be asked."""
+    from kumulus.kube import Unreachable
+
+    again = f"\n  `pulumi up -s {found.name} --refresh` starts a cluster that is down"
+    return UserError(f"{error}{again if isinstance(error, Unreachable) else ''}")
+
+
+def health_endpoints(file: Path) -> dict[str, str]:
+    """Where the components of a local cluster answer for their health, by component.
+
+    Args:
+        file: what kwokctl saved of the cluster; nothing is found where it cannot be read.
+    """
+    import yaml
+
+    from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
+
+    try:
+        text = file.read_text()
+        check_limits(text)
+        documents = list(yaml.load_all(text, Loader=FAST_LOADER))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    saved = [each for each in documents if isinstance(each, dict) and each.get("kind") == "KwokctlConfiguration"]
+    options = saved[0].get("options") if saved else None
+    if not isinstance(options, dict):
+        return {}
+    return {
+        component: f"{scheme}://127.0.0.1:{options[key]}/healthz"
+        for component, (key, scheme) in _HEALTH.items()
+        if options.get(key)
+    }

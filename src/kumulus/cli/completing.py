@@ -1,0 +1,59 @@
+"""What the shell's completion asks of the command while somebody types: see completion.py for what starts it.
+
+The shell runs the command itself, with the line so far in its environment. Of the subcommands only the one on the line
+is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import NoReturn
+
+import argcomplete
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+from kumulus.cli.main import parser_of
+from kumulus.cli.registry import COMMANDS
+
+_STACKS = ("stack", "named")
+
+
+def complete() -> NoReturn:
+    """Tell the shell how the line may go on, and end."""
+    argcomplete.autocomplete(parser(os.environ.get("COMP_LINE", "")), always_complete_options="long")
+    os._exit(1)
+
+
+def parser(line: str) -> argparse.ArgumentParser:
+    """A parser of the whole command, complete for the subcommand on a line."""
+    whole = argparse.ArgumentParser(prog="kumulus")
+    whole.add_argument("--version", action="store_true")
+    commands = whole.add_subparsers()
+    words = line.split()
+    for name, command in COMMANDS.items():
+        if len(words) > 1 and words[1] == name:
+            _, its = parser_of(name, command)
+            _with_stacks(its)
+            commands.add_parser(name, parents=[its], add_help=False, help=command.summary)
+        else:
+            commands.add_parser(name, help=command.summary)
+    return whole
+
+
+def stacks(**_: object) -> list[str]:
+    """The names of the project's stacks."""
+    try:
+        return project.current().stacks()
+    except UserError:
+        return []
+
+
+def _with_stacks(its: argparse.ArgumentParser) -> None:
+    for action in its._actions:
+        if action.dest in _STACKS:
+            action.completer = stacks  # type: ignore[attr-defined]
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _with_stacks(each)

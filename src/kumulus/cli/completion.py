@@ -1,0 +1,25 @@
+"""Print what a shell needs to complete commands, options and the names of stacks.
+
+eval "$(kumulus completion bash)"                                  # in ~/.bashrc
+eval "$(kumulus completion zsh)"                                   # in ~/.zshrc, after compinit
+kumulus completion fish > ~/.config/fish/completions/kumulus.fish
+"""
+
+from __future__ import annotations
+
+import argparse
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("shell", choices=SHELLS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it."""
+    from argcomplete.shell_integration import shellcode
+
+    print(shellcode(["kumulus"], shell=args.shell))
+    return 0

@@ -1,0 +1,49 @@
+"""Print a KEMU ClusterConfig as a stack file of Kumulus' own format, which gives the same cluster.
+
+    kumulus convert gcp-large.yaml > stacks/Pulumi.mine.yaml
+    kumulus convert https://example.com/cluster.yaml --runtime kind
+
+The file works as it is too: `kumulus:clusterConfig` in a stack file names it (docs/from-kemu.md). What was corrected in
+it stands in comments. KEMU itself runs every file in kind: one that says how (`kindConfig`) stays with kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", help="path or URL of a KEMU ClusterConfig")
+    parser.add_argument(
+        "--runtime",
+        choices=("kwok", "kind", "existing"),
+        help="where its control plane is to run (default: kind where the file has a kindConfig, else kwok)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it.
+
+    Raises:
+        UserError: the file cannot be read, or no cluster can be made of it.
+    """
+    from kumulus.model.errors import SpecError
+    from kumulus.stackfile.kemu import convert, meant_runtime
+    from kumulus.stackfile.kemu_stack import stack_file_of
+    from kumulus.stackfile.location import read_text
+
+    try:
+        source, text = read_text(args.file, Path.cwd(), "clusterConfig", "")
+        file = convert(text, source, args.runtime or meant_runtime(text, source))
+    except SpecError as error:
+        raise UserError(str(error)) from None
+    if args.runtime is None and file.plain["runtime"] == "kind":
+        why = "as the file has a kindConfig; --runtime kwok leaves that out and needs no container engine"
+        print(f"note: the runtime is kind, {why}", file=sys.stderr)
+    print(stack_file_of(file), end="")
+    return 0

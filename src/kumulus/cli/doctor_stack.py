@@ -1,0 +1,126 @@
+"""What a stack would need of this machine: its tools and how they would be had, ports, Docker, memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import needs, project, stack_file
+from kumulus.cli.doctor import Finding, short
+from kumulus.cli.entering import require_venv
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.toolchain import pins, plugins, releases, supply
+from kumulus.toolchain.locate import locate
+from kumulus.toolchain.pins import Tool
+
+if TYPE_CHECKING:
+    from kumulus.stackfile.load import Loaded
+
+_DOCKER_SECONDS = 15
+
+
+def examine(which: str | Path) -> list[Finding]:
+    """Look at everything that a stack needs.
+
+    Args:
+        which: a stack's name, or a stack file.
+
+    Raises:
+        UserError: there is no such stack or file, or it has mistakes.
+    """
+    require_venv("doctor -s")
+    loaded = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
+    wanted = needs.of_loaded(loaded) if loaded else needs.everything()
+    findings = tools(wanted)
+    if loaded is not None and loaded.spec.runtime == "kwok":
+        findings += [*_ports(loaded), _memory(loaded)]
+    if loaded is not None and loaded.spec.runtime == "kind":
+        findings.append(_docker())
+    return findings
+
+
+def how(tools: list[Tool]) -> str:
+    """How missing tools would be had here: `download, about 180 MB; build, about 8 min`."""
+    mode = releases.mode()
+    files = {tool.release.url: tool.release.megabytes for tool in tools if tool.release and mode != "build"}
+    building = [tool for tool in tools if tool.buildable and (mode == "build" or tool.release is None)]
+    said = [f"download, about {sum(files.values()):,} MB"] if files else []
+    if building and mode != "download":
+        seconds = [tool.cpu for tool in building if tool.cpu is not None]
+        minutes = max(sum(seconds) / 60 / (os.cpu_count() or 1), 1)
+        said.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
+    return "; ".join(said) or "cannot be had with KUMULUS_TOOLS=" + mode
+
+
+def tools(wanted: needs.Needs) -> list[Finding]:
+    """Of each tool that is needed whether it is there, and how it would be had."""
+    known = pins.load()
+    findings = []
+    due: list[Tool] = []
+    files: dict[str, str] = {}
+    for tool in supply.chosen(wanted.tools, wanted.kubernetes, known):
+        location = locate(known, tool)
+        if location.path is not None:
+            findings.append(Finding(tool.name, "ok", location.version, _where(location.source, location.path), ""))
+        elif tool.name == plugins.COMMAND and plugins.has_command_plugin(pulumi_home()):
+            findings.append(Finding(tool.name, "ok", "-", short(pulumi_home() / "plugins"), tool.purpose))
+        else:
+            said, first = how([tool]), files.setdefault(tool.release.url, tool.name) if tool.release else tool.name
+            said = said if first == tool.name or "download" not in said else f"download, with {first}"
+            findings.append(Finding(tool.name, "due", tool.version, said, tool.purpose, location.note))
+            due.append(tool)
+    if len(due) > 1:
+        findings.append(Finding("in all", "note", "-", how(due), ""))
+    return findings
+
+
+def _where(source: str, path: Path) -> str:
+    return f"{source}: {short(path)}"
+
+
+def _ports(loaded: Loaded) -> list[Finding]:
+    from kumulus.host import ports
+
+    wanted = loaded.spec.kwok.apiServerPort
+    if wanted is None:
+        return []
+    name, purpose = f"port {wanted}", "kwok.apiServerPort"
+    own = (project.clusters_directory() / loaded.cluster_name).is_dir()
+    if own or not ports.in_use(wanted):
+        return [Finding(name, "ok", "-", "this stack's own" if own else "free", purpose)]
+    remedy = "end what listens there, or choose another kwok.apiServerPort"
+    return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
+
+
+def _memory(loaded: Loaded) -> Finding:
+    import psutil
+
+    from kumulus.host import memory
+    from kumulus.model import scale
+
+    machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory.total() / 1e6)
+    nodes = sum(pool.replicas for pool in loaded.pools)
+    found = scale.cost(nodes, machine.cores, loaded.spec.kwok.heartbeatFactor or scale.HEARTBEAT_FACTOR)
+    said = scale.limits(found, machine)
+    needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"
+    version = f"{found.total_memory_mb / 1000:.1f} GB"
+    return Finding("memory", "low" if said else "ok", version, needed, "by the model of `plan`", "; ".join(said))
+
+
+def _docker() -> Finding:
+    purpose, remedy = "runs the nodes of the runtime kind", "start Docker, or let this user use it"
+    program = shutil.which("docker")
+    if program is None:
+        return Finding("docker", "missing", "-", "not on PATH", purpose, "", "install Docker")
+    asked = [program, "version", "--format", "{{.Server.Version}}"]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return Finding("docker", "missing", "-", "does not answer", purpose, "", remedy)
+    if answer.returncode != 0:
+        said = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
+        return Finding("docker", "missing", "-", "does not answer", purpose, said, remedy)
+    return Finding("docker", "ok", answer.stdout.strip(), short(Path(program)), purpose)

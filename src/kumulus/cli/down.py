@@ -1,0 +1,47 @@
+"""Destroy everything a stack made and forget its state; its file stays."""
+
+from __future__ import annotations
+
+import argparse
+
+from kumulus.cli import beforehand, needs, project, stack, tenants_first
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    stack.add_arguments(parser)
+    parser.add_argument(
+        tenants_first.ALL_THE_SAME,
+        dest="with_tenants",
+        action="store_true",
+        help="also where teams' stacks still have something in the cluster",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Take it down."""
+    # A stack whose file is gone can still be destroyed; one that has neither file nor state is a typing error.
+    name = stack.chosen(args)
+    state = project.state_exists(name)
+    if not state:
+        project.require_stack(name)
+    if state is False:
+        return _nothing(name)
+    stack.make_ready(needs.to_remove, name)
+    if not stack.exists(name):
+        return _nothing(name)
+    beforehand.of_update(name)
+    beforehand.of_destroy(name, args.with_tenants)
+    file = project.current().stack_file(name)
+    had_file = file.exists()
+    try:
+        code = stack.run(["destroy", "-s", name, "--yes", "--skip-preview", *args.passed_on])
+    finally:
+        beforehand.without_salt_only(file, had_file)
+    # What pulumi leaves to the user is done here, and said so.
+    return stack.forget(name) if code == 0 else code
+
+
+def _nothing(name: str) -> int:
+    print(f"{name} is not up: nothing to destroy")
+    return 0

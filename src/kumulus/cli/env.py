@@ -1,0 +1,74 @@
+"""Print the shell commands that make plain `pulumi` and `kubectl` work here.
+
+    eval "$(kumulus env)"               # the tools
+    eval "$(kumulus env quickstart)"    # and that stack is the current one: of pulumi, kubectl and kumulus
+
+Doing so again changes nothing. What is set already stays, such as a passphrase of your own.
+What plain pulumi needs besides is made: the directory of a local backend, and where the engine finds the plugin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+
+from kumulus.cli import project, stack
+from kumulus.cli.errors import UserError
+from kumulus.surroundings import installation
+from kumulus.surroundings.pulumi_project import PulumiProject
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("stack", nargs="?", help="also set PULUMI_STACK to this stack, and KUBECONFIG to its cluster")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print them."""
+    from kumulus.toolchain import environment, pins, supply
+
+    variables = environment.changes(os.environ)
+    del variables["PATH"]
+    here = project.found()
+    if args.stack is not None:
+        kubeconfig = project.kubeconfig(args.stack)
+        if not kubeconfig.exists():
+            print(f"note: {project.not_up(args.stack)}", file=sys.stderr)
+        # Set all the same: another cluster's, from before, must not be taken for this stack's.
+        variables |= {"PULUMI_STACK": args.stack, "KUBECONFIG": str(kubeconfig)}
+    if here is not None:
+        _prepare(here)
+    known = pins.load()
+    lacking = supply.missing(known, known.required)
+    if lacking:
+        names = ", ".join(tool.name for tool in lacking)
+        print(f"note: not there yet: {names}\n  To get them: {installation.command()} tools", file=sys.stderr)
+    elif supply.missing(known, known.named("kubectl")):
+        remedy = f"{installation.command()} tools --with kubectl"
+        print(f"note: kubectl is not there\n  To get it: {remedy}", file=sys.stderr)
+    for directory in reversed(environment.directories()):
+        print(_path_line(directory))
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _prepare(here: PulumiProject) -> None:
+    """What plain `pulumi` needs of a project's surroundings: our plugin, and the directory of a local backend."""
+    if here.plugin is None:
+        stack.make_plugin_known()
+    backend = here.backend_directory()
+    if backend is not None:
+        try:
+            backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise UserError(f"the directory for the stacks' state cannot be made: {error}") from None
+
+
+def _path_line(directory: str) -> str:
+    # Left to the shell: a version manager that started this Python, such as pyenv, may have put more on our PATH than
+    # the shell has.
+    quoted = shlex.quote(directory)
+    return f'case ":${{PATH}}:" in *:{quoted}:*) ;; *) export PATH={quoted}:"${{PATH}}" ;; esac'

@@ -1,0 +1,78 @@
+"""Experiments: what a scheduler does with a workload at scale, measured and reported.
+
+    kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
+    kumulus experiment compare latest 20261121-1504
+    kumulus experiment history
+    kumulus experiment list
+    kumulus experiment check experiments/*.yaml
+
+A run creates the file's workloads in the stack's cluster, measures until all is scheduled, writes a directory with
+report.json, plots and JUnit XML, and leaves the cluster as it was. It ends with 0 when every threshold was reached,
+with 1 otherwise. docs/experiments.md says what a file may say and how it is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="action", metavar="run|compare|history|list|check|annotate", required=True)
+    run_it = commands.add_parser("run", help="run an experiment")
+    run_it.add_argument("file", type=Path, help="the experiment file")
+    run_it.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    run_it.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    run_it.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
+    run_it.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
+    run_it.add_argument("--scheduler", metavar="NAME", help="instead of the file's: default, volcano, kueue …")
+    run_it.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
+    run_it.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    run_it.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+    check = commands.add_parser("check", help="say what is wrong with experiment files; nothing is run")
+    check.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    listed = commands.add_parser("list", help="list the runs there are")
+    compare = commands.add_parser("compare", help="runs side by side")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
+    compare.add_argument("--all", action="store_true", help="every measure, not only those that tell most")
+    compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
+    history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
+    annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
+    annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
+    annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
+    annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
+    for each in (run_it, compare, history, listed, annotate):
+        each.add_argument(
+            "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
+        )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it.
+
+    Raises:
+        UserError: what was asked for cannot be done.
+    """
+    from kumulus.cli import experiment_actions
+    from kumulus.lab.errors import LabError
+    from kumulus.model.errors import SpecError
+
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "run": experiment_actions.run,
+        "check": experiment_actions.check,
+        "compare": experiment_actions.compare,
+        "history": experiment_actions.history,
+        "list": experiment_actions.show,
+        "annotate": experiment_actions.annotate,
+    }
+    if getattr(args, "results", None) is None:
+        args.results = project.home() / "experiments"
+    try:
+        return actions[args.action](args)
+    except (LabError, SpecError) as error:
+        raise UserError(str(error)) from None

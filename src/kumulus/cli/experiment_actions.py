@@ -1,0 +1,189 @@
+"""What `kumulus experiment` does."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.lab.file.load import Loaded, load
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.report import beside, github, text
+from kumulus.lab.report import compare as comparison
+from kumulus.lab.report import history as all_runs
+from kumulus.lab.report.files import manifest, telling
+from kumulus.lab.report.model import Report
+from kumulus.lab.report.read import find, report_at
+from kumulus.lab.run.progress import Progress
+from kumulus.lab.run.run import Options, Run
+from kumulus.model.errors import SpecError
+
+_PATIENCE = 10.0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run an experiment; see the command's help."""
+    loaded = _overridden(load(args.file), args)
+    stack, kubeconfig = _cluster(args, loaded.experiment)
+    try:
+        return asyncio.run(_run(loaded, stack, kubeconfig, args))
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        hint = "" if args.kubeconfig else f"\n  `pulumi up -s {stack} --refresh` starts a cluster that is down"
+        raise UserError(f"{error}{hint}") from None
+
+
+def check(args: argparse.Namespace) -> int:
+    """Say what is wrong with files; 1 when something is."""
+    wrong = 0
+    for file in args.files:
+        try:
+            experiment = load(file).experiment
+            jobs = sum(workload.jobs for workload in experiment.workloads)
+            amounts = f"{_counted(len(experiment.workloads), 'workload')}, {_counted(jobs, 'job')}"
+            print(f"{file}: {experiment.name}: {amounts}; nothing is wrong")
+        except SpecError as error:
+            print(f"error: {error}", file=sys.stderr)
+            wrong += 1
+    return 1 if wrong else 0
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Show runs side by side."""
+    files = [find(run, args.results) for run in args.runs]
+    reports = [report_at(file) for file in files]
+    print(comparison.as_text(comparison.table(reports, args.all)))
+    for line in comparison.unfair(reports):
+        print(f"unfair: {line}")
+    if args.page is not None:
+        all_runs.write_comparison(args.page, list(zip(files, reports, strict=True)))
+        print(f"wrote {args.page}")
+    return 0
+
+
+def history(args: argparse.Namespace) -> int:
+    """Write the page of all runs."""
+    path, unread = all_runs.write(args.results)
+    for line in unread:
+        print(f"left out: {line}", file=sys.stderr)
+    print(f"wrote {path}")
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """List the runs there are."""
+    rows = [("RUN", "EXPERIMENT", "SCHEDULER", "STATUS", "WHEN")]
+    rows += [
+        (str(run["run_id"]), str(run["experiment"]), str(run["scheduler"]), str(run["status"]), str(run["timestamp"]))
+        for run in manifest(args.results)
+    ]
+    if len(rows) == 1:
+        print(f"no runs in {args.results}")
+        return 0
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def annotate(args: argparse.Namespace) -> int:
+    """Tell GitHub of a run; 1 when it missed a threshold that is an error, or did not come to its end."""
+    path = find(args.run, args.results)
+    report = report_at(path)
+    source = path.parent / "inputs" / "experiment.yaml"
+    lines = github.lines_of(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    for line in github.commands(report, args.file, lines, args.level):
+        print(line)
+    for variable, content in (
+        ("GITHUB_STEP_SUMMARY", github.summary(report)),
+        ("GITHUB_OUTPUT", github.outputs(report, path.parent)),
+    ):
+        if target := os.environ.get(variable):
+            with telling(Path(target)), Path(target).open("a", encoding="utf-8") as file:
+                file.write(content)
+    missed_only = report.results.status == "failure" and not report.results.error
+    return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1
+
+
+async def _run(loaded: Loaded, stack: str, kubeconfig: Path, args: argparse.Namespace) -> int:
+    stop, progress = asyncio.Event(), Progress(sys.stderr, args.quiet)
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if stop.is_set():
+            # The second time the user means it: what is left in the cluster, the next run removes.
+            raise KeyboardInterrupt
+        stop.set()
+        progress.say("ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+
+    def conclude(report: Report, directory: Path) -> None:
+        progress.say("")
+        print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
+        beside.write(report, directory)
+
+    options = Options(kubeconfig, stack, args.results, _commit(), stop, progress.show, conclude, progress.say)
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        report = await Run(client, loaded, options).run()
+    return 0 if report.results.status == "success" else 1
+
+
+def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
+    """The experiment with what the command line has instead, checked as the file is.
+
+    Raises:
+        SpecError: with every problem of the command line.
+    """
+    given: dict[str, object] = {
+        name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
+    }
+    files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
+    # Paths in a file start from the file, those of the command line from where it is given.
+    chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
+    if args.scheduler or chosen:
+        given["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
+    if not given:
+        return loaded
+    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **given}, "the command line")
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={key: getattr(made, key) for key in given}))
+
+
+def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path]:
+    """The stack and its kubeconfig."""
+    if args.kubeconfig is not None:
+        return args.stack or args.kubeconfig.stem, args.kubeconfig
+    stack = args.stack or experiment.stack
+    if not stack:
+        raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
+    kubeconfig = project.kubeconfig(stack)
+    if not kubeconfig.exists():
+        raise project.not_up(stack)
+    return stack, kubeconfig
+
+
+def _commit() -> str:
+    """The project's commit, empty where it is no checkout."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=project.home().parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return found.stdout.strip()
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

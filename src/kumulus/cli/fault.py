@@ -1,0 +1,157 @@
+"""Faults outside the stack file, for a while: inject one, clear it, list those that hold.
+
+    kumulus fault inject lost-gpu -s dev --kind gpu-fell-off-bus --group a100 --count 3 --for 5m
+    kumulus fault inject quiet-rack -s dev --kind unreachable --rack r3
+    kumulus fault inject flaky -s dev --kind container-fails --pod-label app=training --exit-code 3 --delay 30s
+    kumulus fault clear lost-gpu -s dev
+    kumulus fault list -s dev
+
+The kinds are in docs/faults.md. With --for the fault ends by itself: a small process waits for the time and clears it,
+and any later operation on the cluster does so where that process did not live to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from kumulus.cli import project, stack
+from kumulus.cli.errors import UserError
+
+_PLACES = ("region", "rack", "leaf", "block", "spine")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="action", metavar="inject|clear|list", required=True)
+    inject = commands.add_parser("inject", help="let a fault hold")
+    inject.add_argument("name", help="what to call it")
+    _target_arguments(inject)
+    _effect_arguments(inject)
+    inject.add_argument("--for", dest="lasts", metavar="DURATION", help="end it by itself after, such as 5m")
+    inject.add_argument("--wait", action="store_true", help="stay until it ends; Ctrl-C ends it at once")
+    clear = commands.add_parser("clear", help="end a fault")
+    clear.add_argument("name", nargs="?", help="which one")
+    clear.add_argument("--all", action="store_true", help="all that no stack file declares")
+    listed = commands.add_parser("list", help="say which faults hold")
+    for each in (inject, clear, listed):
+        stack.add_option(each)
+
+
+def _target_arguments(parser: argparse.ArgumentParser) -> None:
+    target = parser.add_argument_group("where")
+    target.add_argument("--group", dest="nodeGroup", help="node group")
+    target.add_argument("--zone")
+    for place in _PLACES:
+        target.add_argument(f"--{place}")
+    target.add_argument("--nvlink-domain", dest="nvlinkDomain")
+    target.add_argument("--label", action="append", metavar="KEY=VALUE", help="a label that the nodes have")
+    target.add_argument("--node", action="append", dest="names", help="a node's name, or 'a100-use1-[0-99,105]'")
+    target.add_argument("--count", type=int, help="only so many")
+    target.add_argument("--percent", help="only so much of them")
+    target.add_argument("--seed", help="chooses others for --count and --percent")
+
+
+def _effect_arguments(parser: argparse.ArgumentParser) -> None:
+    effects = parser.add_argument_group("what")
+    effects.add_argument("--kind", help="an entry of the catalog in docs/faults.md")
+    effects.add_argument("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
+    effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT")
+    effects.add_argument("--set-label", action="append", metavar="KEY=VALUE")
+    effects.add_argument("--set-annotation", action="append", metavar="KEY=VALUE")
+    effects.add_argument("--capacity", action="append", metavar="RESOURCE=CHANGE", help="such as nvidia.com/gpu=-1")
+    effects.add_argument("--kubelet", help="silent, notReady, reboot or gone")
+    effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="of a reboot")
+    pods = parser.add_argument_group("of a fault of pods")
+    pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="a label that the pods have")
+    pods.add_argument("--namespace", action="append", help="the pods are in")
+    pods.add_argument("--owner-kind", action="append", help="the pods belong to, such as Job")
+    pods.add_argument("--container")
+    pods.add_argument("--exit-code", dest="exitCode", type=int)
+    for key in ("reason", "message", "delay", "jitter", "share"):
+        pods.add_argument(f"--{key}")
+    pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it."""
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    args.stack = project.chosen(args.stack)
+    kubeconfig = project.kubeconfig(args.stack)
+    if not kubeconfig.exists():
+        raise project.not_up(args.stack)
+    from kumulus.cli import fault_actions
+
+    actions: dict[str, Callable[[Path, argparse.Namespace], Awaitable[int]]] = {
+        "inject": fault_actions.inject,
+        "clear": fault_actions.clear,
+        "list": fault_actions.show,
+    }
+    try:
+        return asyncio.run(_awaited(actions[args.action](kubeconfig, args)))
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise UserError(f"{error}\n  `pulumi up -s {args.stack} --refresh` starts a cluster that is down") from None
+
+
+async def _awaited(action: Awaitable[int]) -> int:
+    return await action
+
+
+def described(args: argparse.Namespace) -> dict[str, Any]:
+    """The fault of a command line, as an item of the stack file's `faults`."""
+    target = {
+        key: getattr(args, key) for key in ("nodeGroup", "zone", *_PLACES, "nvlinkDomain", "names", "count", "seed")
+    }
+    target |= {"labels": _pairs("--label", args.label), "percent": args.percent}
+    pods = {
+        "labels": _pairs("--pod-label", args.pod_label),
+        "namespaces": args.namespace,
+        "ownerKinds": args.owner_kind,
+    }
+    found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "downFor", "container", "exitCode")}
+    found |= {key: getattr(args, key) for key in ("reason", "message", "delay", "jitter", "share")}
+    found |= {
+        "target": _given(target),
+        "conditions": {kind: _reason(reason) for kind, _, reason in map(_split, args.condition or ())},
+        "taints": [_taint(text) for text in args.taint or ()],
+        "labels": _pairs("--set-label", args.set_label),
+        "annotations": _pairs("--set-annotation", args.set_annotation),
+        "capacity": _pairs("--capacity", args.capacity),
+        "pods": _given(pods),
+        "repeat": False if args.once else None,
+    }
+    return _given(found)
+
+
+def _given(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value not in (None, {}, [])}
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    return text.partition("=")
+
+
+def _reason(reason: str) -> dict[str, str]:
+    return {"reason": reason} if reason else {}
+
+
+def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    found = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UserError(f"{option} {text}: write it as KEY=VALUE")
+        found[key] = value
+    return found
+
+
+def _taint(text: str) -> dict[str, str]:
+    place, colon, effect = text.rpartition(":")
+    if not colon:
+        raise UserError(f"--taint {text}: write it as KEY=VALUE:EFFECT, such as example.com/broken=yes:NoSchedule")
+    key, _, value = place.partition("=")
+    return {"key": key, "value": value, "effect": effect}

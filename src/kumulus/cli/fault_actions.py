@@ -1,0 +1,193 @@
+"""What `kumulus fault` does in a live cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+from kumulus.cli.fault import described
+from kumulus.cluster.faults import hold, records, stages
+from kumulus.cluster.faults.nodes import Turned
+from kumulus.cluster.faults.records import Record
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.checks import problem
+from kumulus.model.durations import duration_problems, seconds
+from kumulus.model.errors import SpecError
+from kumulus.model.fault_consequences import described as meaning
+from kumulus.model.node_sets import size
+from kumulus.stackfile.fault_targets import ResolvedFault, resolve
+from kumulus.stackfile.faults import fault_from
+from kumulus.surroundings import installation
+
+# The directory that this package is in.
+_PACKAGES = Path(__file__).resolve().parents[2]
+_FOR_EVER = 10 * 365 * 86_400.0
+
+
+async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
+    """Let a fault hold; see the command's help."""
+    lasts = _lasts(args.lasts)
+    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+        known = await records.read(client)
+        fault = _resolved(args, known)
+        there = known.faults.get(fault.name)
+        if there is not None and there.declared and not there.ending:
+            raise UserError(f"{fault.name} is declared in the stack file; choose another name")
+        until = _later(lasts) if lasts else ""
+        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until)
+        try:
+            began, turned = await hold.begin(client, record)
+        except hold.Refused as error:
+            raise UserError(str(error)) from None
+        except stages.NoStages:
+            raise UserError(
+                "this cluster takes no faults of pods: its kwok-controller reads stages from a file\n"
+                "  Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
+            ) from None
+        if there is not None and not there.ending:
+            print(f"{args.stack}: {fault.name} held already ({held(there)}): this takes its place")
+        print(
+            f"{args.stack}: " + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None)
+        )
+        _complain(turned)
+        if args.wait:
+            await _stay(client, began.name, lasts)
+            return 0
+    clearing = f"{installation.command()} fault clear {began.name} -s {args.stack}"
+    if lasts:
+        _keep(kubeconfig, began.name, until)
+        print(f"ends by itself at {until}; or: {clearing}")
+    else:
+        print(f"holds until: {clearing}")
+    return 0
+
+
+async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
+    """End a fault, or all that no stack file declares."""
+    if bool(args.name) == args.all:
+        raise UserError("name the fault to clear, or write --all")
+    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+        known = await records.read(client)
+        await hold.settle(client, known)
+        names = sorted(each.name for each in known.faults.values() if not each.declared) if args.all else [args.name]
+        for name in names:
+            there = known.faults.get(name)
+            if there is None:
+                others = ", ".join(sorted(known.faults)) or "none"
+                raise UserError(f"no fault {name} holds; there are: {others}")
+            if there.declared:
+                raise UserError(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
+            _, turned = await hold.end(client, name)
+            print(f"{args.stack}: {name} is over; nodes restored: {turned.changed + turned.created}")
+            _complain(turned)
+    return 0
+
+
+async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
+    """List the faults that hold; those whose time is up are ended first."""
+    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+        known = await records.read(client)
+        if await hold.settle(client, known):
+            known = await records.read(client)
+    rows = [("NAME", "KIND", "NODES", "SINCE", "UNTIL", "FROM")]
+    rows += [
+        (
+            each.name,
+            each.kind or "-",
+            f"{size(each.nodes):,}" if each.nodes else "all",
+            each.since,
+            each.until or "-",
+            "stack" if each.declared else "command",
+        )
+        for each in sorted(known.faults.values(), key=lambda each: each.name)
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    print(f"{args.stack}: {_count(len(known.faults))}")
+    for row in rows if len(rows) > 1 else []:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _count(faults: int) -> str:
+    if faults < 2:
+        return "one fault holds" if faults else "no fault holds"
+    return f"{faults:,} faults hold"
+
+
+def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault:
+    """The fault of a command line on the pools that the cluster has on record."""
+    source = "the command line"
+    if not known.pools:
+        remedy = f"`pulumi up -s {args.stack} --refresh` records them"
+        raise UserError(f"the cluster has no pools on record, by which nodes are chosen\n  {remedy}")
+    try:
+        fault = fault_from(described(args), source)
+        found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
+        if problems:
+            plain = [
+                replace(each, path=each.path.removeprefix("faults[0].").removeprefix("faults[0]")) for each in problems
+            ]
+            raise SpecError(plain, source)
+    except SpecError as error:
+        raise UserError(str(error)) from None
+    return found[0]
+
+
+def held(fault: Record) -> str:
+    """What a fault was that another takes the place of: `gpu-fell-off-bus on 3 nodes since 10:03:00Z`."""
+    count = size(fault.nodes)
+    where = f" on {count:,} node{'' if count == 1 else 's'}" if fault.nodes else ""
+    return f"{fault.kind or 'of no kind'}{where}, since {fault.since}"
+
+
+def _lasts(text: str | None) -> float:
+    if text is None:
+        return 0.0
+    if wrong := duration_problems(("--for",), text):
+        raise UserError(str(problem((), f"--for {wrong[0].message}", wrong[0].remedy)))
+    if not (length := seconds(text)):
+        raise UserError("--for is 0, which is no time at all; write a duration such as 5m")
+    return length
+
+
+def _later(lasts: float) -> str:
+    # Rounded up: a record has whole seconds.
+    return (datetime.now(UTC) + timedelta(seconds=lasts + 0.999)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _keep(kubeconfig: Path, name: str, until: str) -> None:
+    """Start the process that ends the fault when its time is up; it outlives this one."""
+    subprocess.Popen(
+        # -P keeps the working directory off the import path.
+        [sys.executable, "-P", "-m", "kumulus.cluster.faults.keeper", str(kubeconfig.resolve()), name, until],
+        cwd=project.root(),
+        env={**os.environ, "PYTHONPATH": str(_PACKAGES)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+async def _stay(client: Client, name: str, lasts: float) -> None:
+    """Wait in the foreground, and end the fault whatever ends the waiting."""
+    print("Ctrl-C ends it", flush=True)
+    try:
+        await asyncio.sleep(lasts or _FOR_EVER)
+    finally:
+        _, turned = await asyncio.shield(hold.end(client, name))
+        print(f"{name} is over; nodes restored: {turned.changed + turned.created}")
+
+
+def _complain(turned: Turned) -> None:
+    if turned.problems or turned.undone:
+        reason = turned.problems[0] if turned.problems else "stopped"
+        raise UserError(f"{turned.undone} nodes are left to do: {reason}\n  Run the same command again")

@@ -1,0 +1,27 @@
+"""Make a node image for kind from Debian's packages and Go modules, where no image registry is in reach.
+
+Docker has it afterwards as kumulus/node:v<Kubernetes version>; it is kept as an archive too, for `docker load` on other
+machines, so that a second run only loads it. The first takes about 15 minutes on two cores, root, and `debootstrap`.
+docs/kind.md says how a stack names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from kumulus.toolchain.kind.node import image
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--mirror", metavar="URL", help="a mirror of Debian to take the packages from")
+    parser.add_argument("--anew", action="store_true", help="make it again, with the packages that Debian has now")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make or load it."""
+    made = image.ensure(args.mirror, args.anew)
+    print(f"Docker has {made.name}")
+    if made.archive.exists():
+        print(f"for other machines: docker load --input {made.archive}")
+    return 0

@@ -1,0 +1,116 @@
+"""A cluster's fleet as the live views see it, also when the cluster is made anew while somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cli import cluster, project
+
+if TYPE_CHECKING:
+    from kumulus.cluster.live.fleet import Live
+    from kumulus.cluster.live.node import Places
+
+_INTERVAL = 1.0
+
+
+@asynccontextmanager
+async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
+    """A cluster's fleet, kept up to date for as long as somebody looks.
+
+    Args:
+        found: where it is. When it is made anew, its kubeconfig is another, and the view goes over to that.
+
+    Raises:
+        KubeconfigError: its kubeconfig cannot be used.
+        ApiError, Unreachable: it cannot be asked.
+    """
+    from kumulus.cluster.live.fleet import Live
+
+    async with AsyncExitStack() as clients:
+        before = _content(found.kubeconfig)
+        client = await clients.enter_async_context(cluster.client(found))
+        async with Live(client, places(found.name), found.endpoints) as made:
+            seeking = asyncio.create_task(_seek(found, made, clients, before))
+            try:
+                yield made
+            finally:
+                seeking.cancel()
+                await asyncio.gather(seeking, return_exceptions=True)
+
+
+async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, known: bytes) -> None:
+    """While nothing is heard, look whether the kubeconfig leads to another cluster."""
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    while True:
+        await asyncio.sleep(_INTERVAL)
+        if live.lost is None:
+            continue
+        content = _content(found.kubeconfig)
+        if content in (known, b""):
+            continue
+        try:
+            client = cluster.client(found)
+        except KubeconfigError:
+            # Half of it is written.
+            continue
+        try:
+            endpoints = cluster.health_endpoints(found.kubeconfig.parent / cluster.SAVED)
+            await live.move(client, places(found.name), endpoints)
+        except (ApiError, Unreachable):
+            await client.close()
+            continue
+        clients.push_async_callback(client.close)
+        known = content
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def places(stack: str) -> Places:
+    """Which labels say where nodes stand: those that the stack's file names, and those of every preset.
+
+    Args:
+        stack: the stack's name; of one whose file is not there or cannot be read, the presets' are what is known.
+    """
+    from kumulus.cluster.live.node import Places
+    from kumulus.stackfile.group_topology import PRESETS
+
+    return Places.of([*_own(_file(stack)), *PRESETS.values()])
+
+
+def _file(stack: str) -> Path:
+    found = project.found()
+    return found.stack_file(stack) if found else Path(f"Pulumi.{stack}.yaml")
+
+
+def _own(file: Path) -> Iterator[Mapping[str, str]]:
+    """The label keys of each group's topology, by level."""
+    from kumulus.stackfile.group_topology import well_formed
+
+    for group in _groups(file):
+        topology = well_formed(group.get("topology")) if isinstance(group, dict) else None
+        if topology is not None:
+            yield {level.name: level.label for level in topology.topology().levels}
+
+
+def _groups(file: Path) -> list[Any]:
+    """The node groups in a stack's file, as they stand there; its mistakes are another command's to tell."""
+    from kumulus.model.errors import SpecError
+    from kumulus.stackfile.yamltext import read_yaml_file
+
+    try:
+        found: Any = read_yaml_file(file, file.name)
+    except (OSError, UnicodeDecodeError, SpecError):
+        return []
+    for key in ("config", "kumulus:cluster", "nodeGroups"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, list) else []

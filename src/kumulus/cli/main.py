@@ -1,0 +1,115 @@
+"""From the command line to a subcommand, and from what it raises to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+from kumulus.cli.entering import enter_venv, has_venv
+from kumulus.cli.errors import UserError, told
+from kumulus.cli.parser import Parser
+from kumulus.cli.registry import COMMANDS, Command, Module
+from kumulus.surroundings import installation
+
+_INTERRUPTED = 130
+
+
+def script() -> int:
+    """The command `kumulus` of an environment that Kumulus is installed in."""
+    return main(sys.argv[1:])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a subcommand; returns the exit code: 0, 1 when it failed, 2 when it was called wrongly."""
+    try:
+        return _main(arguments)
+    except PermissionError as error:
+        if (message := told(error)) is None:
+            raise
+        print(f"error: {message}", file=sys.stderr)
+        return 1
+
+
+def _main(arguments: Sequence[str]) -> int:
+    if "_ARGCOMPLETE" in os.environ and has_venv():
+        enter_venv()
+        from kumulus.cli.completing import complete
+
+        complete()
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        print(_help())
+        return 0
+    if arguments[0] in {"-V", "--version"}:
+        from kumulus.cli.versions import versions
+
+        print(versions())
+        return 0
+    name, *rest = arguments
+    command = COMMANDS.get(name)
+    if command is None:
+        print(_unknown(name), file=sys.stderr)
+        return 2
+    if command.checkout and installation.checkout() is None:
+        print(f"error: `kumulus {name}` is for a checkout of Kumulus; this one is installed with pip", file=sys.stderr)
+        return 1
+    if command.venv and not has_venv():
+        made = f"{installation.command()} venv"
+        print(f"error: .venv is missing, which `kumulus {name}` runs in\n  To get it: {made}", file=sys.stderr)
+        return 1
+    if command.venv or (command.parses and has_venv()):
+        enter_venv()
+    return _run(name, command, rest)
+
+
+def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
+    """A subcommand's module, and the parser of its arguments."""
+    module = cast(Module, importlib.import_module(f"kumulus.cli.{command.module}"))
+    parser = Parser(
+        prog=f"kumulus {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    module.add_arguments(parser)
+    return module, parser
+
+
+def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
+    # Imported here so that -h costs nothing; everything that can go wrong with the tools is one of these two.
+    from kumulus.toolchain.errors import ToolchainError
+
+    try:
+        module, parser = parser_of(name, command)
+        parsed, further = parser.parse_known_args(arguments)
+        if further and not command.passes_on:
+            parser.error(f"unrecognized arguments: {' '.join(further)}")
+        parsed.passed_on = further
+        code = module.run(parsed)
+        sys.stdout.flush()
+        return code
+    except (UserError, ToolchainError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; Python must not complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    there = {name: command for name, command in COMMANDS.items() if installation.checkout() or not command.checkout}
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in there.items()]
+    kumulus = installation.command()
+    more = [f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."]
+    return "\n".join([f"usage: {kumulus} COMMAND [-h] ...", "", *lines, "", *more])
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, COMMANDS, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(COMMANDS)}"
+    return f"error: there is no command {name!r}: {hint}"

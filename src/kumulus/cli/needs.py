@@ -1,0 +1,131 @@
+"""Which tools a stack needs, by the sections of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kumulus.cli import stack_file
+from kumulus.cli.errors import UserError
+from kumulus.toolchain import pins
+from kumulus.toolchain.pins import CONTROL_PLANE
+from kumulus.toolchain.plugins import COMMAND, PROVIDER
+
+if TYPE_CHECKING:
+    from kumulus.stackfile.load import Loaded
+
+ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a part of a stack file takes.
+
+    Args:
+        part: as its file and `kumulus tools --list` call it.
+        tools: names of tools, or of sets of them.
+        asked: whether a stack has it.
+    """
+
+    part: str
+    tools: tuple[str, ...]
+    asked: Callable[[Loaded], bool]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one stack takes.
+
+    Args:
+        tools: names of tools.
+        kubernetes: the version of its control plane, where it is not the default one.
+    """
+
+    tools: tuple[str, ...]
+    kubernetes: str | None = None
+
+    def provider(self) -> bool:
+        """Whether the engine will look for Pulumi's Kubernetes provider."""
+        return PROVIDER in self.tools
+
+    def command(self) -> bool:
+        """Whether the engine will look for Pulumi's command provider."""
+        return COMMAND in self.tools
+
+
+def _on(*runtimes: str) -> Callable[[Loaded], bool]:
+    return lambda loaded: loaded.spec.runtime in runtimes
+
+
+def _measured(loaded: Loaded) -> bool:
+    # With the other runtimes it is a chart, in the cluster.
+    return loaded.spec.runtime == "kwok" and loaded.spec.observability is not None
+
+
+def _slices(loaded: Loaded) -> bool:
+    return any(group.resourceSlices and group.resourceSlices.device_class for group in loaded.spec.nodeGroups)
+
+
+NEEDS: tuple[Need, ...] = (
+    Need("every stack", ENGINE, lambda _: True),
+    Need("runtime: kwok", ("etcd", "kwok", "kwokctl", *CONTROL_PLANE), _on("kwok")),
+    Need("runtime: kind", ("kind", "helm", PROVIDER), _on("kind")),
+    Need("runtime: existing", ("helm", PROVIDER), _on("existing")),
+    Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
+    Need("observability", ("observability",), _measured),
+    Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
+    Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
+    Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),
+    Need("resourceSlices", (PROVIDER,), _slices),
+    # Those of the user's own usually begin with kubectl.
+    Need("hostCommands", (COMMAND, "kubectl"), lambda loaded: bool(loaded.spec.hostCommands)),
+    Need("loadImages", (COMMAND,), lambda loaded: bool(loaded.spec.loadImages)),
+)
+# What asks for a tool besides stacks.
+_OTHERWISE = {"kubectl": ["you"]}
+
+
+def of_loaded(loaded: Loaded) -> Needs:
+    """What a stack takes."""
+    known = pins.load()
+    names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
+    version = loaded.spec.kubernetesVersion if loaded.spec.runtime == "kwok" else None
+    return Needs(_ordered(names), None if version in (None, f"v{known.default_kubernetes}") else version)
+
+
+def of_stack(stack: str) -> Needs:
+    """What a stack takes, by its file; of a program of the user's own, whose file does not say, all that any may need.
+
+    Raises:
+        UserError: its file has mistakes.
+    """
+    loaded = stack_file.described(stack)
+    return of_loaded(loaded) if loaded else everything()
+
+
+def to_remove(stack: str) -> Needs:
+    """What destroying a stack takes: its file may be gone by then, and mistakes in it are no matter."""
+    try:
+        return of_stack(stack)
+    except UserError:
+        return everything()
+
+
+def everything() -> Needs:
+    """What any stack of the usual sections may need, for one whose file does not say."""
+    return Needs(tuple(tool.name for tool in pins.load().shared if tool.name not in _OTHERWISE))
+
+
+def parts(tool: str) -> Sequence[str]:
+    """What asks for a tool, for people."""
+    known = pins.load()
+    found = [need.part for need in NEEDS if any(tool == each.name for name in need.tools for each in known.named(name))]
+    found = [*_OTHERWISE.get(tool, []), *found]
+    return found or [f"--with {name}" for name, tools in known.sets.items() if tool in tools]
+
+
+def _ordered(names: Sequence[str]) -> tuple[str, ...]:
+    known = pins.load()
+    wanted = {tool.name for name in names for tool in known.named(name)}
+    return tuple(tool.name for tool in known.tools if tool.name in wanted)

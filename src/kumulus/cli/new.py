@@ -1,0 +1,67 @@
+"""Make a Pulumi project in a new directory: a program of five lines, and a stack `dev` of 30 nodes.
+
+kumulus new my-fleet
+cd my-fleet
+kumulus up            # or, after eval "$(kumulus env)": pulumi up
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import string
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+from kumulus.surroundings import installation
+from kumulus.surroundings.version import VERSION
+
+_TEMPLATES = Path(__file__).with_name("new_project")
+_CALLED = {"gitignore": ".gitignore"}
+# As Pulumi has it.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("directory", metavar="NAME", help="the directory to make, and the project's name")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make it.
+
+    Raises:
+        UserError: the name is none for a project, or the directory cannot be made or has something in it.
+    """
+    directory = Path(args.directory).expanduser()
+    name = directory.name
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"{name or args.directory!r} is no name for a project\n"
+            "  Write up to 100 letters, digits, '-', '_' and '.', the first a letter or digit"
+        )
+    try:
+        _write(directory, name)
+    except OSError as error:
+        raise UserError(f"{error.filename or directory}: {error.strerror}") from None
+    print(f"made {directory}: the stack dev, 30 nodes\n  cd {shlex.quote(str(directory))}\n  {_command(directory)} up")
+    return 0
+
+
+def _write(directory: Path, name: str) -> None:
+    there = sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else []
+    # Of a repository that is to hold the project, no more is there yet.
+    if there not in ([], [".git"]):
+        raise UserError(f"{directory} is not empty: it has {there[0]}; name another directory")
+    directory.mkdir(parents=True, exist_ok=True)
+    for template in sorted(_TEMPLATES.iterdir()):
+        if template.is_file():
+            text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
+            (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
+
+
+def _command(directory: Path) -> str:
+    """The command as it is typed in that directory."""
+    command, checkout = installation.command(), installation.checkout()
+    return command if checkout is None or command == "kumulus" else shlex.quote(str(checkout / "kumulus"))

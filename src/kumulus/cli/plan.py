@@ -1,0 +1,84 @@
+"""Say what a fleet of a size costs its control plane, before there is one.
+
+    kumulus plan --nodes 10000
+    kumulus plan -s gcp-large
+
+The answer is a model's, made of measured figures: docs/scale.md says how good it is and what to do past one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from kumulus.cli import project, stack_file
+from kumulus.cli.errors import UserError
+from kumulus.model import scale
+
+_MOST = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--nodes", type=int, metavar="N", help=f"how many nodes, up to {_MOST:,}")
+    which.add_argument("-s", "--stack", help="the nodes of that stack (default: the current one)")
+    parser.add_argument("--heartbeat-factor", type=int, metavar="F", help="as kwok.heartbeatFactor in the stack file")
+    parser.add_argument("--cores", type=int, metavar="C", help="of the machine it is to run on; this one's by default")
+    parser.add_argument("--memory", type=float, metavar="GB", help="likewise, in GB")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the model and print its answer.
+
+    Raises:
+        UserError: a number that cannot be, or a stack file with mistakes.
+    """
+    import psutil
+
+    from kumulus.host import memory
+
+    for name in ("nodes", "heartbeat_factor", "cores", "memory"):
+        value = getattr(args, name)
+        if value is not None and value <= 0:
+            raise UserError(f"--{name.replace('_', '-')} is {value:g}; write a number above 0")
+    if args.nodes is not None and args.nodes > _MOST:
+        raise UserError(f"--nodes is {args.nodes:,}; the model is not asked beyond {_MOST:,}")
+    nodes, factor, what = args.nodes, args.heartbeat_factor, ""
+    if nodes is None:
+        stack = project.chosen(args.stack)
+        loaded, what = stack_file.load(stack), f"{stack}: "
+        nodes = sum(pool.replicas for pool in loaded.pools)
+        factor = factor or loaded.spec.kwok.heartbeatFactor
+    factor = factor or scale.HEARTBEAT_FACTOR
+    machine = scale.Machine(
+        cores=args.cores or psutil.cpu_count() or 1,
+        memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
+    )
+    found = scale.cost(nodes, machine.cores, factor)
+    said, most = scale.limits(found, machine), scale.most_nodes(machine, factor)
+    if args.json:
+        answer = {**asdict(found), "machine": asdict(machine), "limits": said, "most_nodes": most}
+        print(json.dumps(answer, indent=2))
+    else:
+        print(what + "\n".join(_report(found, machine, factor, said, most)))
+    return 1 if said else 0
+
+
+def _report(found: scale.Cost, machine: scale.Machine, factor: int, said: list[str], most: int) -> list[str]:
+    parts = ", ".join(f"{name} {size / 1000:.2f}" for name, size in found.memory_mb.items())
+    lease = scale.LEASE_SECONDS * factor
+    lines = [
+        f"{found.nodes:,} nodes on {machine.cores} cores, {machine.memory_mb / 1000:,.1f} GB:",
+        f"  memory       {found.total_memory_mb / 1000:,.2f} GB ({parts})",
+        f"  creation     {found.creation_s:,.1f} s until all are Ready",
+        f"  leases       {found.leases_per_s:,.0f} renewals/s (leases of {lease:,} s)",
+        f"  CPU          {found.standing_cores:,.2f} cores while nothing changes",
+        f"  etcd         {found.etcd_mb:,.0f} MB",
+        f"  controllers  {found.controllers} kwok-controller{'s' if found.controllers > 1 else ''}",
+    ]
+    if said:
+        return [*lines, "too much for this machine:", *(f"  {line}" for line in said), f"it holds {most:,} nodes"]
+    return [*lines, f"it fits: this machine holds {most:,} nodes with half of its CPUs to spare"]

@@ -1,0 +1,67 @@
+"""Make a copy of the policy pack in a new directory, with limits of your own, and the Python that it runs with.
+
+    kumulus policy team-policy
+    pulumi preview --policy-pack team-policy --policy-pack-config team-policy/limits.json
+
+The copy needs nothing of Kumulus besides; limits.json in it is yours to change. On another machine, or to make its
+environment anew: the same command again. What the rules are: docs/teams.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OWN = ("PulumiPolicy.yaml", "requirements.txt", "limits.json", "__main__.py")
+# What its rules are made of; they need no library.
+_MODULES = ("policy", "model")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("directory", type=Path, help="where; what is there already of a pack stays")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make it.
+
+    Raises:
+        UserError: the directory is something else's, or cannot be written to.
+    """
+    from kumulus.toolchain import venv
+
+    folder: Path = args.directory.expanduser()
+    try:
+        write(folder)
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: {error.strerror}") from None
+    venv.ensure_policies(folder.resolve())
+    quoted = shlex.quote(str(folder))
+    print(f"{folder} is ready: pulumi preview --policy-pack {quoted} --policy-pack-config {quoted}/limits.json")
+    return 0
+
+
+def write(folder: Path) -> None:
+    """Write the pack, and leave what a user may have changed.
+
+    Raises:
+        UserError: the directory is something else's.
+        OSError: it cannot be written to.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").exists():
+        raise UserError(f"{folder} is not empty, and no policy pack; name another directory")
+    for name in _MODULES:
+        made = folder / "kumulus" / name
+        shutil.rmtree(made, ignore_errors=True)
+        shutil.copytree(_PACKAGE / name, made, ignore=shutil.ignore_patterns("__pycache__", ".venv", *_OWN))
+    (folder / "kumulus" / "__init__.py").touch()
+    for name in _OWN:
+        if not (folder / name).exists():
+            shutil.copy(_PACKAGE / "policy" / name, folder / name)
+    if not (folder / ".gitignore").exists():
+        (folder / ".gitignore").write_text("__pycache__/\n.venv/\n.venv.lock\n")

@@ -1,0 +1,138 @@
+"""The Pulumi project that the command works on: its stacks, where their state is, where their clusters are.
+
+It is the user's: the one that the current directory is in. The `./kumulus` of a checkout works on the checkout where
+there is no other.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+from kumulus.surroundings import installation, pulumi_project
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.surroundings.pulumi_project import PulumiProject
+
+_QUICKSTART = "quickstart"
+
+
+def found() -> PulumiProject | None:
+    """The project, or None where there is none."""
+    nearest = pulumi_project.find(_here())
+    checkout = installation.checkout()
+    if nearest is None and checkout is not None and Path(sys.argv[0]).resolve() == checkout / "kumulus":
+        return pulumi_project.find(checkout)
+    return nearest
+
+
+def current() -> PulumiProject:
+    """The project.
+
+    Raises:
+        UserError: the current directory is in none.
+    """
+    project = found()
+    if project is None:
+        raise UserError(
+            f"there is no Pulumi.yaml in {Path.cwd()} or above it\n"
+            f"  To make a project: {installation.command()} new my-fleet"
+        )
+    return project
+
+
+def root() -> Path:
+    """The project's directory.
+
+    Raises:
+        UserError: the current directory is in none.
+    """
+    return current().root
+
+
+def chosen(stack: str | None) -> str:
+    """The stack to work on: the one named, or else the current one.
+
+    That is Pulumi's: the one in PULUMI_STACK, or else the one that `pulumi stack select` chose. Where nobody chose, it
+    is the only one that has a file, or the quickstart.
+
+    Raises:
+        UserError: none is named, and it is not clear which is meant.
+    """
+    if stack:
+        return stack
+    project = current()
+    if selected := os.environ.get("PULUMI_STACK") or project.selected_stack(pulumi_home()):
+        return selected.rpartition("/")[2]
+    known = project.stacks()
+    if len(known) == 1 or _QUICKSTART in known:
+        return known[0] if len(known) == 1 else _QUICKSTART
+    if not known:
+        raise UserError(f"{project.root} has no stack: there is no {project.shown(project.stack_file('NAME'))}")
+    raise UserError(f"which stack? There are {', '.join(known)}\n  To choose one: pulumi stack select {known[0]}")
+
+
+def require_stack(stack: str) -> str:
+    """The stack's name, if it has a file.
+
+    Raises:
+        UserError: it has none; names those that have.
+    """
+    project = current()
+    known = project.stacks()
+    if stack in known:
+        return stack
+    near = difflib.get_close_matches(stack, known, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    file = project.shown(project.stack_file(stack))
+    raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}")
+
+
+def not_up(stack: str) -> UserError:
+    """What a user is told of a stack whose cluster is not there to be worked on.
+
+    Raises:
+        UserError: there is no such stack at all.
+    """
+    name = require_stack(stack)
+    return UserError(f"{name} has no local cluster that is up\n  To start it: {installation.command()} up {name}")
+
+
+def home() -> Path:
+    """Where the files of clusters and experiments are: KUMULUS_HOME, or .kumulus in the project.
+
+    Outside of any project it is the current directory's.
+    """
+    project = found()
+    # A relative one is relative to the program, as in the provider.
+    return (project.root if project else Path.cwd()) / (os.environ.get("KUMULUS_HOME") or ".kumulus")
+
+
+def clusters_directory() -> Path:
+    """Where the files of local clusters are, a directory for each stack."""
+    return home() / "clusters"
+
+
+def kubeconfig(stack: str) -> Path:
+    """Where a stack's kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's."""
+    directory = clusters_directory() / stack
+    copy = directory / "existing.yaml"
+    return copy if copy.exists() else directory / "kubeconfig.yaml"
+
+
+def state_exists(stack: str) -> bool | None:
+    """Whether the backend knows the stack; None when only Pulumi can tell."""
+    project = current()
+    backend = project.backend_directory()
+    if backend is None:
+        return None
+    folder = backend / ".pulumi" / "stacks" / project.name
+    return any((folder / f"{stack}.json{packed}").exists() for packed in ("", ".gz", ".zst"))
+
+
+def _here() -> Path:
+    # As Pulumi sees it: by the path that the shell came by, where that leads here.
+    seen = os.environ.get("PWD", "")
+    return Path(seen) if os.path.isabs(seen) and os.path.realpath(seen) == os.getcwd() else Path.cwd()

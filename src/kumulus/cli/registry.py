@@ -1,0 +1,67 @@
+"""Which subcommands there are: each is a module with two functions.
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None
+    def run(args: argparse.Namespace) -> int        # the exit code
+
+Its docstring is the text of `kumulus <command> -h`. It raises `kumulus.cli.errors.UserError` for the user's mistakes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Module(Protocol):
+    """What a subcommand's module has."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of the list that `kumulus -h` prints.
+
+    `venv`: it needs the packages that Kumulus needs, so in a checkout it is run in .venv. `parses`: it reads the
+    project's files, so it is run there too where there is one. `passes_on`: arguments it does not know go to the
+    program that it starts. `checkout`: it makes sense in a checkout only.
+    """
+
+    module: str
+    summary: str
+    venv: bool = False
+    parses: bool = False
+    passes_on: bool = False
+    checkout: bool = False
+
+
+COMMANDS: dict[str, Command] = {
+    "new": Command("new", "make a project: a stack of 30 nodes, and a program of five lines"),
+    "up": Command("up", "set everything up, then bring a stack up", parses=True, passes_on=True),
+    "preview": Command("preview", "set everything up, then show what `up` would change", parses=True, passes_on=True),
+    "down": Command("down", "destroy what a stack made; calm when there is nothing", parses=True, passes_on=True),
+    "topology": Command("topology", "show where a stack's nodes stand, as a tree or a picture", venv=True),
+    "watch": Command("watch", "watch a stack's fleet in the terminal: allocation, pods, control plane", venv=True),
+    "ui": Command("ui", "show a stack's fleet as a live map, on a page of this machine", venv=True),
+    "fault": Command("fault", "inject a fault into a live cluster, clear it, list those that hold", venv=True),
+    "experiment": Command("experiment", "run workloads against a scheduler, measure and report", venv=True),
+    "schema": Command("schema", "print the JSON schema of a stack or experiment file, for editors", venv=True),
+    "convert": Command("convert", "print a KEMU ClusterConfig as a stack file", venv=True),
+    "policy": Command("policy", "make a policy pack of your own: limits of nodes, GPUs and chart repositories"),
+    "doctor": Command("doctor", "say what is there, what is missing and how to get it", parses=True),
+    "plan": Command("plan", "say what a fleet of a size costs its control plane", venv=True),
+    "env": Command("env", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True),
+    "completion": Command("completion", "print what a shell needs to complete commands and stacks", venv=True),
+    "kind": Command("kind", "run kind itself, as Kumulus does", passes_on=True),
+    "kind-image": Command("kind_image", "make a node image for kind, where no registry is in reach"),
+    "tools": Command("tools", "get the tools that are missing: download or build them, or list them"),
+    "venv": Command("venv", "make or update .venv", checkout=True),
+    "clean": Command("clean", "remove .venv and caches", checkout=True),
+}

@@ -1,0 +1,149 @@
+"""What up, preview and down share: making everything ready and running pulumi on one stack."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from kumulus import toolchain
+from kumulus.cli import beforehand, project, stack_file
+from kumulus.cli.entering import enter_venv
+from kumulus.cli.errors import UserError
+from kumulus.cli.needs import Needs
+from kumulus.surroundings import installation, launcher
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.toolchain import environment, plugins, supply, venv
+from kumulus.toolchain.errors import ToolchainError
+
+_CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of a command that works on one stack."""
+    parser.add_argument("stack", nargs="?", help=f"which stack ({_CURRENT})")
+    parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help="the same, as pulumi has it")
+    parser.epilog = "Further options go to pulumi, such as --refresh or --diff."
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Declare the option by which the other commands are told the stack."""
+    parser.add_argument("-s", "--stack", help=f"which stack ({_CURRENT})")
+
+
+def chosen(args: argparse.Namespace) -> str:
+    """The stack that the arguments name, or the current one.
+
+    Raises:
+        UserError: they name two, or none and it is not clear which is meant.
+    """
+    if args.stack and args.named and args.stack != args.named:
+        raise UserError(f"{args.stack} or {args.named}? Name one stack")
+    return project.chosen(args.stack or args.named)
+
+
+def make_ready(find: Callable[[str], Needs], stack: str) -> None:
+    """The Python environment, the tools, the plugins and the directory for the state; at once when they are there.
+
+    Args:
+        find: what finds out which tools the stack needs: one of those in `needs`.
+        stack: the stack.
+    """
+    here = project.current()
+    if (checkout := installation.checkout()) is not None:
+        venv.ensure(checkout)
+        enter_venv()
+    wanted = find(stack)
+    supply.provide([name for name in wanted.tools if name != plugins.COMMAND], wanted.kubernetes)
+    if wanted.provider():
+        plugins.install(pulumi_home())
+    if wanted.command():
+        plugins.install_command(pulumi_home())
+    if here.plugin is None:
+        make_plugin_known()
+    backend = here.backend_directory()
+    if backend is not None:
+        backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def make_plugin_known() -> None:
+    """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is.
+
+    Raises:
+        ToolchainError: its directory cannot be written to.
+    """
+    try:
+        launcher.install(pulumi_home(), installation.python())
+    except OSError as error:
+        raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
+
+
+def create(stack: str) -> None:
+    """Make the backend know the stack; the project's first is selected, as `pulumi stack init` does with each.
+
+    Raises:
+        UserError: the stack's file has mistakes, or pulumi refused; with what it said.
+    """
+    beforehand.of_any(stack)
+    if project.state_exists(stack):
+        return
+    stack_file.check(stack)
+    beforehand.of_first(stack)
+    arguments = ["stack", "init", stack, "--non-interactive"]
+    if project.current().selected_stack(pulumi_home()) is not None:
+        arguments.append("--no-select")
+    answer = _pulumi(arguments, capture=True)
+    if "incorrect passphrase" in answer.stderr:
+        file = project.current().shown(project.current().stack_file(stack))
+        raise UserError(
+            f"your passphrase is not the one that {file} is for: its encryptionsalt belongs to another, such as none\n"
+            "  To use yours: delete that line; Pulumi writes one for your passphrase"
+        )
+    if answer.returncode != 0 and "already exists" not in answer.stderr:
+        raise UserError(f"pulumi cannot create the stack {stack}:\n  {answer.stderr.strip()}")
+
+
+def exists(stack: str) -> bool:
+    """Whether the backend knows the stack."""
+    known = project.state_exists(stack)
+    if known is not None:
+        return known
+    return _pulumi(["stack", "tag", "ls", "-s", stack], capture=True).returncode == 0
+
+
+def forget(stack: str) -> int:
+    """Have the backend forget a stack that has nothing any more; its file stays. Returns pulumi's exit code."""
+    answer = _pulumi(["stack", "rm", stack, "--yes", "--preserve-config"], capture=True)
+    if answer.returncode != 0:
+        print((answer.stdout + answer.stderr).strip(), file=sys.stderr)
+        return answer.returncode
+    file = project.current().stack_file(stack)
+    kept = f", {project.current().shown(file)} stays" if file.exists() else ""
+    print(f"The stack {stack} is removed as well{kept}.")
+    return 0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run pulumi in the project and wait for it; returns its exit code."""
+    return _pulumi(arguments).returncode
+
+
+def become(arguments: Sequence[str]) -> NoReturn:
+    """Run pulumi in the project in place of this process, so that signals and the exit code are its own."""
+    sys.stdout.flush()
+    os.chdir(project.root())
+    os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
+
+
+def _pulumi(arguments: Sequence[str], capture: bool = False) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [toolchain.find("pulumi"), *arguments],
+        cwd=project.root(),
+        env=environment.complete(os.environ),
+        capture_output=capture,
+        text=True,
+        check=False,
+    )

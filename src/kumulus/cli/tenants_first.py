@@ -1,0 +1,61 @@
+"""Before a cluster that teams share is taken down: what their stacks still have in it, and how to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+
+ALL_THE_SAME = "--with-tenants"
+_PATIENCE = 5.0
+_NAMED = 3
+
+
+def require_empty(stack: str, kubeconfig: Path) -> None:
+    """Refuse while other stacks have something in a tenant's namespace; a cluster that does not answer keeps nobody.
+
+    Args:
+        stack: the cluster's stack.
+        kubeconfig: the cluster's.
+
+    Raises:
+        UserError: they have; with what, and what to do.
+    """
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    try:
+        found = asyncio.run(_look(kubeconfig))
+    except (ApiError, KubeconfigError, Unreachable):
+        return
+    if found:
+        raise UserError(refusal(stack, found))
+
+
+def refusal(stack: str, found: dict[str, list[str]]) -> str:
+    """What is said.
+
+    Args:
+        stack: the cluster's stack.
+        found: by namespace, what is there.
+    """
+    lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
+    for namespace, made in found.items():
+        more = f" and {len(made) - _NAMED} more" if len(made) > _NAMED else ""
+        lines.append(f"  {namespace}: {', '.join(made[:_NAMED])}{more}")
+    return "\n".join(
+        [
+            *lines,
+            "  First, in each team's project: pulumi destroy",
+            f"  To take {stack} down all the same: add {ALL_THE_SAME}; the teams then write",
+            "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+        ]
+    )
+
+
+async def _look(kubeconfig: Path) -> dict[str, list[str]]:
+    from kumulus.cluster.guests import guests
+    from kumulus.kube import Client, load_kubeconfig
+
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        return await guests(client)

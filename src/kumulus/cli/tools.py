@@ -1,0 +1,70 @@
+"""Get the tools that a cluster needs and that are neither on PATH nor there yet; for some stacks and uses, others too.
+
+    kumulus tools                    # what every stack of the runtime kwok needs
+    kumulus tools -s gcp-large       # what that stack needs
+    kumulus tools --with kubectl     # that one too, or a set of tools
+    kumulus tools --list             # which there are, and from where
+
+They are downloaded, or built where that is not possible; docs/tools.md says more. An interrupted run goes on where it
+was.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from kumulus.cli.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--kubernetes", metavar="VERSION", help="also the control plane of this Kubernetes version, such as v1.35.4"
+    )
+    parser.add_argument("-s", "--stack", help="what this stack needs, instead of what every one does")
+    parser.add_argument(
+        "--with", dest="extra", metavar="TOOL", action="append", default=[], help="also this tool, or set of tools"
+    )
+    show = parser.add_mutually_exclusive_group()
+    show.add_argument("--list", action="store_true", help="only say which there are, how large, and who needs them")
+    show.add_argument("--urls", action="store_true", help="only say which files are downloaded, to fill a mirror with")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Get them.
+
+    Raises:
+        UserError: there is no such stack, or its file has mistakes, or that is no version.
+    """
+    from kumulus.cli import needs, tools_list
+    from kumulus.surroundings.launcher import pulumi_home
+    from kumulus.toolchain import pins, plugins, supply, versions
+
+    known = pins.load()
+    if args.kubernetes is not None:
+        try:
+            versions.numbers(args.kubernetes)
+        except ValueError as error:
+            raise UserError(str(error)) from error
+    if args.list:
+        print(tools_list.table(known))
+        return 0
+    if args.urls:
+        print(tools_list.urls(known))
+        return 0
+    names = [tool.name for each in args.extra for tool in known.named(each)]
+    if args.stack is not None:
+        from kumulus.cli.entering import require_venv
+
+        require_venv("tools -s")
+        wanted = needs.of_stack(args.stack)
+        names += wanted.tools
+        args.kubernetes = args.kubernetes or wanted.kubernetes
+        supply.provide([name for name in names if name != plugins.COMMAND], args.kubernetes)
+    else:
+        supply.ensure(args.kubernetes, [name for name in names if name != plugins.COMMAND])
+    if plugins.PROVIDER in names:
+        plugins.install(pulumi_home())
+    if plugins.COMMAND in names:
+        plugins.install_command(pulumi_home())
+    return 0

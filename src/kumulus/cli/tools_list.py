@@ -1,0 +1,53 @@
+"""Which tools there are: their versions, where they come from, how large they are, and who needs them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from kumulus.cli import needs
+from kumulus.cli.doctor_stack import how
+from kumulus.toolchain import releases
+from kumulus.toolchain.locate import Location, locate
+from kumulus.toolchain.pins import Pins
+
+
+def table(known: Pins) -> str:
+    """A line for each tool."""
+    others = [tool for version in known.kubernetes for tool in known.control_plane(version)]
+    rows = [("TOOL", "VERSION", "FROM", "SIZE", "NEEDED BY")]
+    rows += [_row(known, locate(known, tool)) for tool in (*known.tools, *others)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = []
+    for tool, version, source, size, who in rows:
+        left = f"{tool:<{widths[0]}}  {version:<{widths[1]}}  {source:<{widths[2]}}"
+        lines.append(f"{left}  {size:>{widths[3]}}  {who}".rstrip())
+    return "\n".join(lines)
+
+
+def urls(known: Pins) -> str:
+    """Where this platform's release files are, one a line."""
+    return "\n".join(dict.fromkeys(releases.address(release) for release in known.releases.values()))
+
+
+def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:
+    tool = location.tool
+    who = ", ".join(needs.parts(tool.name)) or f"--with {tool.name}"
+    if tool.version in known.kubernetes:
+        who = f"kubernetesVersion: v{tool.version}"
+    if location.path is None:
+        return tool.name, tool.version, f"not there ({how([tool])})", "-", who
+    source = "Pulumi's plugins" if location.source == "plugins" else location.source
+    return tool.name, location.version, source, f"{_bytes(location.path) / 1e6:,.0f} MB", who
+
+
+def _bytes(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    total = 0
+    for folder, _, files in os.walk(path):
+        for file in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, file)).st_size
+    return total

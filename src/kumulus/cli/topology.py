@@ -1,0 +1,46 @@
+"""Show where a stack's nodes stand: zones, groups, blocks, racks, NVLink domains and switches.
+
+    kumulus topology -s racks                  # a tree; what is alike is counted, not repeated
+    kumulus topology -s racks --svg racks.svg  # a picture; - writes it to the standard output
+
+Both are made from the stack file alone: no cluster has to be up.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kumulus.cli import project, stack, stack_file
+from kumulus.cli.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    stack.add_option(parser)
+    parser.add_argument("--svg", metavar="FILE", help="write a picture there instead; - for the standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show it.
+
+    Raises:
+        UserError: there is no such stack, its file has mistakes, or the picture cannot be written.
+    """
+    from kumulus.cli import topology_svg, topology_text
+
+    name = project.chosen(args.stack)
+    pools = stack_file.load(name).pools
+    if args.svg is None:
+        print(topology_text.tree(name, pools))
+        return 0
+    picture = topology_svg.picture(name, pools)
+    if args.svg == "-":
+        print(picture, end="")
+        return 0
+    try:
+        Path(args.svg).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"the picture cannot be written to {args.svg}: {error.strerror}") from None
+    print(f"wrote {args.svg}")
+    return 0

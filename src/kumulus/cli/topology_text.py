@@ -1,0 +1,122 @@
+"""A stack's nodes as a tree of text, in which domains that are alike stand on one line. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
+from kumulus.model.topology import Level
+from kumulus.model.totals import totals
+
+NAMES = {
+    "nvlinkDomain": ("NVLink domain", "NVLink domains"),
+    "rack": ("rack", "racks"),
+    "leaf": ("leaf switch", "leaf switches"),
+    "block": ("block", "blocks"),
+    "spine": ("spine switch", "spine switches"),
+}
+"""What one domain of each level is called, and several."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Neighbouring domains of one level that are alike.
+
+    Args:
+        level: which level.
+        first: the index of the first of them.
+        count: how many.
+        nodes: how many nodes each has.
+        inside: what each of them consists of.
+    """
+
+    level: Level
+    first: int
+    count: int
+    nodes: int
+    inside: tuple[Branch, ...]
+
+
+def tree(stack: str, pools: Sequence[Pool]) -> str:
+    """The tree of a stack.
+
+    Args:
+        stack: the stack's name.
+        pools: its pools.
+    """
+    sums = totals(pools)
+    lines = [f"{stack}: {counted(sums.nodes, 'node')}, {counted(sums.gpus, 'GPU')}"]
+    zones = dict.fromkeys(pool.zone for pool in pools)
+    for zone in zones:
+        last = zone == list(zones)[-1]
+        members = [pool for pool in pools if pool.zone == zone]
+        nodes = counted(sum(pool.replicas for pool in members), "node")
+        lines.append(f"{_fork(last)}{f'zone {zone}' if zone else 'no zone'}: {nodes}")
+        for pool in members:
+            lines += [f"{_trunk(last)}{line}" for line in _pool_lines(pool, pool is members[-1])]
+    return "\n".join(lines)
+
+
+def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
+    """The domains of the first of some levels, those that are alike together.
+
+    Args:
+        levels: the largest first.
+        nodes: the ordinals in question; they begin with a domain of that level.
+    """
+    if not levels or not nodes:
+        return ()
+    level, stop = levels[0], nodes.stop
+    indices = range(nodes.start // level.nodes, (stop - 1) // level.nodes + 1)
+    found = []
+    for size, alike in groupby(indices, key=lambda index: len(level.ordinals(index, stop))):
+        group = list(alike)
+        inside = branches(levels[1:], level.ordinals(group[0], stop))
+        found.append(Branch(level, group[0], len(group), size, inside))
+    return tuple(found)
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it counts: 1 node, 2,550 nodes."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def describe(pool: Pool) -> str:
+    """A pool on one line: its group, its machine, its nodes, its GPUs."""
+    gpus = totals([pool]).gpus
+    machine = pool.labels.get(INSTANCE_TYPE_LABEL, "")
+    parts = [pool.group, *([machine] if machine not in ("", pool.group) else []), counted(pool.replicas, "node")]
+    if gpus:
+        parts.append(f"{gpus:,} × {pool.gpu_product}" if pool.gpu_product else counted(gpus, "GPU"))
+    return " · ".join(parts)
+
+
+def _pool_lines(pool: Pool, last: bool) -> Iterator[str]:
+    yield _fork(last) + describe(pool)
+    levels = tuple(reversed(pool.topology.levels)) if pool.topology else ()
+    for line in _branch_lines(branches(levels, range(pool.replicas))):
+        yield _trunk(last) + line
+
+
+def _branch_lines(found: Sequence[Branch]) -> Iterator[str]:
+    for branch in found:
+        last = branch is found[-1]
+        one, several = NAMES[branch.level.name]
+        first = branch.level.place(branch.first * branch.level.nodes)
+        final = branch.level.place((branch.first + branch.count - 1) * branch.level.nodes)
+        if branch.count == 1:
+            yield f"{_fork(last)}{one} {first}: {counted(branch.nodes, 'node')}"
+        else:
+            yield f"{_fork(last)}{branch.count:,} {several} {first} … {final}: {counted(branch.nodes, 'node')} each"
+        for line in _branch_lines(branch.inside):
+            yield _trunk(last) + line
+
+
+def _fork(last: bool) -> str:
+    return "└─ " if last else "├─ "
+
+
+def _trunk(last: bool) -> str:
+    return "   " if last else "│  "

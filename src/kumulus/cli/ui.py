@@ -1,0 +1,57 @@
+"""A live map of a stack's fleet, as a page of this machine for your browser.
+
+    kumulus ui -s dev
+    kumulus ui -s dev --port 8800
+
+The page is served on 127.0.0.1 only. Its address holds a token, new each time; without it nothing is shown. Ctrl-C
+ends it. What the page shows, and its keys: docs/console.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from kumulus.cli import cluster, look
+from kumulus.cli.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    cluster.add_arguments(parser)
+    parser.add_argument("--port", type=_port, default=0, help="where to listen (default: any port that is free)")
+
+
+def _port(written: str) -> int:
+    if not written.isdigit() or not 1 <= int(written) <= 65535:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a port; write a number from 1 to 65535")
+    return int(written)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page.
+
+    Raises:
+        UserError: the cluster is not up or does not answer, or the port is taken.
+    """
+    from kumulus.console.page import PortInUse
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    found = cluster.named(args)
+    try:
+        asyncio.run(_serve(found, args.port))
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise cluster.remedy(found, error) from None
+    except PortInUse as error:
+        raise UserError(str(error)) from None
+    except PermissionError:
+        raise UserError(f"port {args.port} is not yours to listen on\n  Choose one from 1024 to 65535") from None
+    return 0
+
+
+async def _serve(found: cluster.Cluster, port: int) -> None:
+    from kumulus.console.page import Page
+
+    async with look.live(found) as live, Page(found.name, live).served(port) as address:
+        print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)
+        await live.ended()

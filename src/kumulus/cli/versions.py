@@ -1,0 +1,34 @@
+"""What `kumulus --version` says: the versions that a report of a fault should name."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+
+from kumulus.surroundings import installation
+from kumulus.surroundings.version import VERSION
+from kumulus.toolchain import pins
+from kumulus.toolchain.locate import locate
+from kumulus.toolchain.pins import Pins
+
+_TOLD = {"pulumi": "Pulumi", "kube-apiserver": "Kubernetes", "kwok": "KWOK", "etcd": "etcd"}
+
+
+def versions() -> str:
+    """One line for each: its name, its version, and where that is from."""
+    known = pins.load()
+    checkout = installation.checkout()
+    rows = [
+        ("Kumulus", VERSION, str(checkout or sys.prefix)),
+        ("Python", platform.python_version(), sys.executable),
+        *_tools(known),
+    ]
+    width, wider = max(len(name) for name, *_ in rows), max(len(version) for _, version, _ in rows)
+    return "\n".join(f"{name:<{width}}  {version:<{wider}}  {place}".rstrip() for name, version, place in rows)
+
+
+def _tools(known: Pins) -> Iterator[tuple[str, str, str]]:
+    for tool, name in _TOLD.items():
+        found = locate(known, known.tool(tool))
+        yield name, found.version, str(found.path or "not there yet")

@@ -1,0 +1,45 @@
+"""What a resource raises when it cannot do what was asked. Messages are for the user: one line first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ProviderError(Exception):
+    """The operation failed and left nothing to record.
+
+    The message says what is wrong, where, and what to do.
+    """
+
+
+class InvalidInputs(Exception):
+    """What a component is given is wrong.
+
+    Args:
+        message: one line.
+        problems: each place in the inputs, as Pulumi writes it, and what is wrong there and what to write instead.
+    """
+
+    def __init__(self, message: str, problems: list[tuple[str, str]]) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class PartialFailure(Exception):
+    """The operation got part of the way; what exists is recorded in the stack's state and the next ``up`` goes on.
+
+    Args:
+        message: one line: what was done and what was not.
+        resource_id: the resource's id.
+        outputs: the outputs that hold now.
+        reasons: further lines for the user.
+    """
+
+    def __init__(
+        self, message: str, resource_id: str, outputs: dict[str, Any], reasons: list[str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.resource_id = resource_id
+        self.outputs = outputs
+        self.reasons = [message, *(reasons or [])]

@@ -1,0 +1,179 @@
+"""Begin, change and end a fault in a live cluster.
+
+The record comes first and goes last: whatever interrupts the work between, the record says what is wanted, and the
+next operation on the cluster finishes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kumulus.cluster.faults import records, stages
+from kumulus.cluster.faults.nodes import Turned, turn
+from kumulus.cluster.faults.records import Record, Records
+from kumulus.model.fault_clashes import clashes
+from kumulus.model.node_sets import NodeSet, union
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Progress = Callable[[int, int], None]
+_turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
+
+
+class Refused(Exception):
+    """A fault that cannot hold beside those that do; the message says which, where, and what to do."""
+
+
+async def begin(
+    client: Client,
+    record: Record,
+    *,
+    pools: Mapping[str, Pool] | None = None,
+    stop: asyncio.Event | None = None,
+    progress: Progress | None = None,
+) -> tuple[Record, Turned]:
+    """Let a fault hold, in place of what held under its name before.
+
+    Args:
+        client: of the cluster.
+        record: the fault; its time of beginning is filled in.
+        pools: used instead of those that are recorded.
+        stop: when set, nothing new is begun.
+        progress: called with the nodes done and all of them.
+
+    Returns:
+        The fault as it is recorded now, and what was done.
+
+    Raises:
+        Refused: it decides something that another fault on the same node decides otherwise, or a pool is not known.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    async with _in_turn(client):
+        known = await _settled(client, await records.read(client), stop)
+        now = records.now()
+        before = known.faults.get(record.name)
+        others = [each for each in known.faults.values() if each.name != record.name]
+        refuse_clashes(record, others)
+        if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
+            raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
+        # A reboot that is under way is not begun anew because one more node joins it.
+        same = before is not None and before.node == record.node and not before.ending
+        record = replace(record, since=before.since if before is not None and same else now, ending=False)
+        await records.write_fault(client, record)
+        turned = await _turn(client, known, pools, before, record, now, stop, progress)
+        await stages.put(client, record, known.pools)
+    return record, turned
+
+
+async def end(
+    client: Client, name: str, *, stop: asyncio.Event | None = None, progress: Progress | None = None
+) -> tuple[Record | None, Turned]:
+    """End a fault: every node is as its pool wants it, and as the faults want it that still hold.
+
+    Returns:
+        The fault as it was recorded, None when there was none of that name; and what was done.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    async with _in_turn(client):
+        return await _end(client, await records.read(client), name, stop, progress)
+
+
+async def settle(client: Client, known: Records, stop: asyncio.Event | None = None) -> list[str]:
+    """End the faults whose time is up, and those whose ending was interrupted; returns their names.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    due = overdue(known)
+    if due:
+        async with _in_turn(client):
+            # Others that work side by side may have ended them meanwhile.
+            await _settled(client, await records.read(client), stop)
+    return due
+
+
+async def _settled(client: Client, known: Records, stop: asyncio.Event | None) -> Records:
+    """What holds when the faults that are due have ended."""
+    for name in overdue(known):
+        await _end(client, known, name, stop, None)
+        known = await records.read(client)
+    return known
+
+
+def overdue(known: Records) -> list[str]:
+    """Names of the faults whose time is up, and of those whose ending was interrupted."""
+    now = records.now()
+    return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
+
+
+def refuse_clashes(record: Record, others: list[Record]) -> None:
+    """Refuse a fault that cannot hold beside others.
+
+    Raises:
+        Refused: with the first fault that is in its way.
+    """
+    now = records.now()
+    for other in others:
+        if other.ending or other.over(now):
+            continue
+        if clash := clashes(record.node, record.nodes, other.node, other.nodes):
+            how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
+            raise Refused(f"the fault {other.name} holds already and decides {clash}; {how}, or choose other nodes")
+
+
+def _in_turn(client: Client) -> asyncio.Lock:
+    """Faults of a cluster begin and end one after the other: each has to know what the others make of a node."""
+    return _turns.setdefault(client, asyncio.Lock())
+
+
+async def _end(
+    client: Client, known: Records, name: str, stop: asyncio.Event | None, progress: Progress | None
+) -> tuple[Record | None, Turned]:
+    record = known.faults.get(name)
+    if record is None:
+        return None, Turned()
+    await records.write_fault(client, replace(record, ending=True))
+    await stages.remove(client, record)
+    turned = await _turn(client, known, None, record, None, records.now(), stop, progress)
+    if not turned.problems and not turned.undone:
+        await records.forget_fault(client, name)
+    return record, turned
+
+
+async def _turn(
+    client: Client,
+    known: Records,
+    pools: Mapping[str, Pool] | None,
+    before: Record | None,
+    after: Record | None,
+    now: str,
+    stop: asyncio.Event | None,
+    progress: Progress | None,
+) -> Turned:
+    """Turn the nodes of a fault from what it was to what it is to be; the other faults hold throughout.
+
+    When another process has changed the others meanwhile, the nodes are turned once more.
+    """
+    name = (after or before or Record("")).name
+    others = [fault for fault in known.holding(now) if fault.name != name]
+    sets: list[NodeSet] = [each.nodes for each in (before, after) if each is not None]
+    nodes, wanted = union(*sets), {**known.pools, **(pools or {})}
+    shown = [*others, *([before.active()] if before else [])]
+    target = [*others, *([after.active()] if after else [])]
+    turned = await turn(client, wanted, nodes, shown, target, now=now, stop=stop, progress=progress)
+    fresh = await records.read(client)
+    there = [fault for fault in fresh.holding(now) if fault.name != name]
+    if there != others and not turned.undone:
+        again = [*there, *([after.active()] if after else [])]
+        more = await turn(client, {**wanted, **fresh.pools}, nodes, target, again, now=now, stop=stop)
+        turned.problems += more.problems
+        turned.undone += more.undone
+    return turned

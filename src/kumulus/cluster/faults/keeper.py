@@ -1,0 +1,45 @@
+"""``python -m kumulus.cluster.faults.keeper KUBECONFIG NAME UNTIL``: end a fault when its time is up.
+
+A process of its own, so that the command that injected the fault is free to end. While it waits it is a bare Python
+that looks now and then whether the cluster is still there. It does not have to live: whatever ends it, the record says
+when the fault is over, and the next operation on the cluster ends it (kumulus.cluster.faults.hold.settle).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+_LOOK_EVERY = 2.0
+
+
+def main(kubeconfig: Path, name: str, until: str) -> int:
+    """Wait, then end the fault; returns an exit code."""
+    while (left := (datetime.fromisoformat(until) - datetime.now(UTC)).total_seconds()) > 0:
+        if not kubeconfig.exists():
+            return 0
+        time.sleep(min(left, _LOOK_EVERY))
+    if not kubeconfig.exists():
+        return 0
+    import asyncio
+
+    return asyncio.run(_end(kubeconfig, name, until))
+
+
+async def _end(kubeconfig: Path, name: str, until: str) -> int:
+    from kumulus.cluster.faults import hold, records
+    from kumulus.kube import Client, load_kubeconfig
+
+    async with Client(load_kubeconfig(kubeconfig)) as client:
+        there = (await records.read(client)).faults.get(name)
+        # One that was injected anew under this name has another time, and a process of its own.
+        if there is None or there.until != until:
+            return 0
+        _, turned = await hold.end(client, name)
+        return 1 if turned.problems or turned.undone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

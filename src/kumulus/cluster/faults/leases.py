@@ -1,0 +1,204 @@
+"""Silence a node's kubelet, which KWOK plays: take the node's lease from it, and give it back.
+
+KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and plays no stage on a node whose lease
+it does not hold: neither the node's heartbeat nor its pods' lives. A lease held by somebody else for many years is
+therefore a kubelet that is silent, and the node lifecycle controller, which looks for renewals and not at durations,
+marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+HOLDER = "kumulus-fault"
+# The API server's longest; in seconds, 68 years.
+_FOR_EVER = 2**31 - 1
+_USUAL = 40
+_KEPT_BY = "kumulus.io/kept-by"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A node's lease.
+
+    Attributes:
+        holder: who has it; empty for nobody.
+        kept_by: whom it was taken from, as :func:`take` noted it; None where it did not know.
+        version: its resourceVersion.
+    """
+
+    holder: str
+    kept_by: dict[str, Any] | None
+    version: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The leases of a cluster.
+
+    Attributes:
+        leases: by node.
+        keepers: the kwok-controllers that renew leases, and what they write into them, by their identity.
+    """
+
+    leases: dict[str, Lease] = field(default_factory=dict)
+    keepers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def keeper_of(self, node: str) -> dict[str, Any] | None:
+        """Whom a node's lease is to be noted as taken from: who has it, or else the only one who could."""
+        lease = self.leases.get(node)
+        return self._known(lease.holder if lease else "")
+
+    def heir_of(self, node: str) -> dict[str, Any] | None:
+        """Who gets a node's lease back: whom it was taken from, if that one still works; None when nobody is known.
+
+        With several kwok-controllers only one of them has a node in its charge. Another one's lease would have to run
+        out first, and a real kubelet's, that of another node, for ever.
+        """
+        kept_by = self.leases[node].kept_by if node in self.leases else None
+        known = self._known(str((kept_by or {}).get("holderIdentity") or ""))
+        # Where every node is silent there is nobody to be seen.
+        return known or (None if self.keepers else kept_by)
+
+    def _known(self, holder: str) -> dict[str, Any] | None:
+        if holder in self.keepers:
+            return self.keepers[holder]
+        return next(iter(self.keepers.values())) if len(self.keepers) == 1 else None
+
+
+async def look(client: Client) -> Seen:
+    """The leases, and who keeps them.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found: dict[str, Lease] = {}
+    renewals: dict[str, tuple[datetime, dict[str, Any]]] = {}
+    async for page in client.pages(LEASES):
+        for lease in page:
+            name, spec = lease["metadata"]["name"], lease.get("spec") or {}
+            holder = str(spec.get("holderIdentity") or "")
+            note = (lease["metadata"].get("annotations") or {}).get(_KEPT_BY)
+            found[name] = Lease(holder, _noted(note), str(lease["metadata"]["resourceVersion"]))
+            # A real kubelet's identity is the name of its node.
+            if holder in ("", HOLDER, name) or not (renewed := _time(spec.get("renewTime"))):
+                continue
+            if holder not in renewals or renewed > renewals[holder][0]:
+                said = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
+                renewals[holder] = (renewed, said)
+    newest = max((renewed for renewed, _ in renewals.values()), default=None)
+    keepers = {
+        holder: said
+        for holder, (renewed, said) in renewals.items()
+        if newest and (newest - renewed).total_seconds() <= float(said.get("leaseDurationSeconds") or _USUAL)
+    }
+    return Seen(found, keepers)
+
+
+def _noted(note: object) -> dict[str, Any] | None:
+    try:
+        found = json.loads(str(note)) if note else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _time(written: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(written))
+    except ValueError:
+        return None
+
+
+async def take(client: Client, node: str, seen: Seen) -> None:
+    """Silence a node, whether KWOK has its lease already or not.
+
+    Args:
+        client: of the cluster.
+        node: the node's name.
+        seen: from :func:`look`; whom the lease is taken from is noted on it.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    keeper = seen.keeper_of(node)
+    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
+    metadata = {"annotations": {_KEPT_BY: json.dumps(keeper)}} if keeper else {}
+    body = {"metadata": metadata, "spec": spec}
+    fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": _now()}}
+    await objects.merge_or_create(client, f"{LEASES}/{node}", body, fresh)
+
+
+async def give_back(client: Client, node: str, seen: Seen) -> None:
+    """End a node's silence; a lease that is not held by a fault is left to whoever has it.
+
+    KWOK goes on at once with a lease that it finds in its own name, and comes to a free one only after a quarter of
+    its duration.
+
+    Args:
+        client: of the cluster.
+        node: the node's name.
+        seen: from :func:`look`.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{LEASES}/{node}"
+    lease = seen.leases.get(node)
+    spec = seen.heir_of(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL}
+
+    async def attempt() -> bool:
+        nonlocal lease
+        if lease is None or lease.holder != HOLDER:
+            return True
+        metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
+        lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": _now()}}
+        try:
+            await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status == 404:
+                return True
+            if error.status == 409:
+                found = await objects.find(client, path)
+                holder = str((found or {}).get("spec", {}).get("holderIdentity") or "")
+                lease = Lease(holder, None, str(found["metadata"]["resourceVersion"])) if found else None
+            raise
+        return True
+
+    await objects.persist(attempt, path, f"the lease of node {node}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def holders(client: Client) -> dict[str, str]:
+    """Who has each node's lease: KWOK, which then plays the node, or :data:`HOLDER`; empty where nobody has it.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {
+        lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or ""
+        async for page in client.pages(LEASES)
+        for lease in page
+    }
+
+
+async def taken(client: Client) -> set[str]:
+    """Names of the nodes that are silenced.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {node for node, holder in (await holders(client)).items() if holder == HOLDER}

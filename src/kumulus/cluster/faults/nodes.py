@@ -1,0 +1,171 @@
+"""Turn nodes from one set of faults to another: what holds is laid over them, what ended is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.faults import leases, pods, slices
+from kumulus.cluster.faults.changes import Change, Changes, Turn, turns_of
+from kumulus.cluster.faults.played import see_played
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model.active_faults import ActiveFault
+from kumulus.model.node_delta import taints_after
+from kumulus.model.node_sets import NodeSet
+from kumulus.model.pools import Pool
+from kumulus.model.posted import posted_node, record_of
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NODES = "/api/v1/nodes"
+_SEEN_AFTER = 1.0
+
+
+@dataclass
+class Turned:
+    """What was done.
+
+    Attributes:
+        changed, removed, created: how many nodes.
+        pods: how many pods went with removed nodes.
+        problems: one line per kind of failure.
+        undone: how many nodes are left to do.
+    """
+
+    changed: int = 0
+    removed: int = 0
+    created: int = 0
+    pods: int = 0
+    problems: list[str] = field(default_factory=list)
+    undone: int = 0
+
+    def add(self, outcome: Outcome[Any]) -> None:
+        """Take over what a bulk operation failed in and what it left to do."""
+        self.problems += sorted({str(error) for _, error in outcome.failed})
+        self.undone += len(outcome.failed) + outcome.skipped
+
+
+async def turn(
+    client: Client,
+    pools: Mapping[str, Pool],
+    nodes: NodeSet,
+    before: list[ActiveFault],
+    after: list[ActiveFault],
+    *,
+    now: str,
+    stop: asyncio.Event | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Turned:
+    """Make nodes what they are to be under other faults.
+
+    Args:
+        client: of the cluster.
+        pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
+        nodes: which ones.
+        before: the faults that they show.
+        after: the faults that are to hold.
+        now: the time, RFC 3339 in UTC.
+        stop: when set, nothing new is begun.
+        progress: called with the nodes done and all of them.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked about leases or pods.
+    """
+    turns = turns_of(pools, nodes, before, after)
+    result, changes = Turned(), Changes(now)
+    woken = [each.name for each in turns if _wakes(each)]
+    seen = await leases.look(client) if woken else leases.Seen()
+
+    async def one(each: Turn) -> None:
+        await _turn(client, each, seen, result, changes, now)
+
+    show = (lambda done: progress(done, len(turns))) if progress else None
+    outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
+    result.add(outcome)
+    gone = {each.name for each in outcome.done if each.kubelets()[1] == "gone"}
+    if gone:
+        result.pods = await pods.orphan(client, gone, stop)
+    if silenced := [each.name for each in outcome.done if each.kubelets()[1] == "silent"]:
+        result.add(await _silence(client, silenced, stop))
+    if woken:
+        await pods.resume(client, await pods.on(client, woken))
+    if result.created:
+        await see_played(client, [each.name for each in outcome.done if each.kubelets()[0] == "gone"], stop)
+    return result
+
+
+async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None) -> Outcome[str]:
+    # kwok-controller must see the node's annotation before the lease is taken: only then does it drop the heartbeat
+    # that it has already scheduled.
+    await asyncio.sleep(_SEEN_AFTER)
+    take = partial(leases.take, client, seen=await leases.look(client))
+    return await for_each(nodes, take, workers=client.connections, stop=stop)
+
+
+def _wakes(each: Turn) -> bool:
+    before, after = each.kubelets()
+    return before == "silent" != after
+
+
+async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, changes: Changes, now: str) -> None:
+    before, after = each.kubelets()
+    if after == "gone":
+        await objects.remove(client, f"{_NODES}/{each.name}")
+        result.removed += 1
+        return
+    if before == "silent" != after:
+        await leases.give_back(client, each.name, seen)
+    if before == "gone" and await _bring_back(client, each, now):
+        result.created += 1
+        return
+    if await _ignoring_404(_apply(client, each.name, changes.of(each))):
+        result.changed += 1
+    await slices.change(client, each.pools.before, each.pools.after, each.ordinal)
+
+
+async def _bring_back(client: Client, each: Turn, now: str) -> bool:
+    """Post a node that was gone; False when somebody else has."""
+    after = each.pools.after
+    node = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
+    try:
+        made = await client.create(_NODES, node)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
+    return True
+
+
+async def _apply(client: Client, name: str, change: Change) -> None:
+    path = f"{_NODES}/{name}"
+    if change.status is not None:
+        await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
+    if not change.taints:
+        return
+
+    async def taint() -> bool:
+        node = await client.get(path)
+        taints = taints_after(node["spec"].get("taints") or [], change.had, change.wanted)
+        body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
+        await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
+        return True
+
+    await objects.persist(taint, path, f"node {name}")
+
+
+async def _ignoring_404(request: Any) -> bool:
+    """Whether the node was there: one that is not is for its pool to make, with the faults that hold by then."""
+    try:
+        await request
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""A fault of pods as KWOK's ``Stage`` objects: when it comes, and what the pod's status then says.
+
+KWOK plays the heaviest stage that matches (docs: reference of the Stage API), and these are heavier than every other.
+Which share of the pods is hit, and how much later than the delay, follows from a pod's UID: nothing has to be kept,
+and a restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from kumulus.cluster.faults import pod_statuses
+from kumulus.cluster.faults.records import FAULT_LABEL
+from kumulus.kwok.stages import FOR_EVER, Match, absent, exists, is_in, stage
+from kumulus.model.owner_kinds import belongs_to
+from kumulus.model.pod_effects import PodEffects
+
+_WEIGHT = 1_000_000
+_BACK_OFF = 10
+_CRASHED = "CrashLoopBackOff"
+# The last four hexadecimal digits of the UID, which are random, as a number from 0 to 65,535.
+_DRAW = (
+    "(.metadata.uid | explode | .[-4:] | map(if . > 96 then . - 87 else . - 48 end)"
+    " | reduce .[] as $digit (0; . * 16 + $digit))"
+)
+# Other digits than those that choose the share.
+_SPREAD = _DRAW.replace(".[-4:]", ".[-8:-4]")
+
+Object = dict[str, Any]
+
+
+def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: str) -> list[Object]:
+    """The stages of a fault.
+
+    Args:
+        name: the fault's.
+        effects: what it does.
+        nodes: only pods on these; empty for pods anywhere.
+        since: when it began, RFC 3339 in UTC.
+    """
+    match = [*_selected(effects, nodes), *_once(effects, since)]
+    if effects.action == "stuck":
+        held = exists(".metadata.deletionTimestamp")
+        return [_stage(name, "", [held, *match], {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}})]
+    alive = absent(".metadata.deletionTimestamp")
+    match = [alive, *match]
+    if effects.action == "imagePull":
+        return _image_pull(name, effects, match)
+    if effects.action == "evict":
+        running = is_in(".status.phase", "Running")
+        return [
+            _stage(name, "", [running, *match], {**_after(effects), "next": _status(pod_statuses.evicted(effects))})
+        ]
+    return _failing(name, effects, match)
+
+
+def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
+    """A container fails; where the pod restarts it, it is started again after a back-off, and fails again."""
+    init = effects.action == "failInit"
+    phase = is_in(".status.phase", "Pending" if init else "Running")
+    statuses = ".status.initContainerStatuses" if init else ".status.containerStatuses"
+    waits = f'([{statuses}[]?.state.waiting.reason] | any(. == "{_CRASHED}") | tostring)'
+    first = [phase, is_in(waits, "false")] if init else [phase, is_in(waits, "false"), is_in(_count(statuses), "some")]
+    if not effects.repeat:
+        first.append(is_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
+    fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(pod_statuses.failed(effects, init))})
+    again = {
+        "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
+        "next": _status(pod_statuses.restarted(effects, init)),
+    }
+    return [fails, _stage(name, "-restart", [phase, is_in(waits, "true"), *match], again)]
+
+
+def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
+    """An image cannot be pulled: the kubelet tries, backs off, and tries again."""
+    reason = '([.status.containerStatuses[]?.state.waiting.reason // ""] | first // "")'
+    pending = is_in(".status.phase", "Pending")
+    tries = _stage(
+        name,
+        "",
+        [pending, is_in(f'({reason} | . == "ErrImagePull" | tostring)', "false"), *match],
+        {
+            "delay": {
+                "durationFrom": {
+                    "jq": {"expression": f'{reason} | if . == "ImagePullBackOff" then "20s" else "0s" end'}
+                }
+            },
+            "next": _status(pod_statuses.unpulled(effects, "ErrImagePull")),
+        },
+    )
+    backs_off = _stage(
+        name,
+        "-back-off",
+        [pending, is_in(reason, "ErrImagePull"), *match],
+        {"delay": {"durationMilliseconds": 2_000}, "next": _status(pod_statuses.unpulled(effects, "ImagePullBackOff"))},
+    )
+    return [tries, backs_off]
+
+
+def _stage(name: str, suffix: str, match: list[Match], rest: Object) -> Object:
+    labels = {FAULT_LABEL: name}
+    return stage(f"kumulus-fault-{name}{suffix}", "Pod", match, {"weight": _WEIGHT, **rest}, labels)
+
+
+def _count(statuses: str) -> str:
+    return f'(if ({statuses} // []) == [] then "none" else "some" end)'
+
+
+def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
+    found = [is_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
+    if effects.namespaces:
+        found.append(is_in(".metadata.namespace", *effects.namespaces))
+    if effects.owner_kinds:
+        owned = " or ".join(map(belongs_to, effects.owner_kinds))
+        found.append(is_in(f"({owned} | tostring)", "true"))
+    if nodes:
+        found.append(is_in(".spec.nodeName", *sorted(nodes)))
+    if effects.percent < 100:
+        found.append(is_in(f"({_DRAW} < {round(655.36 * effects.percent)} | tostring)", "true"))
+    return found
+
+
+def _once(effects: PodEffects, since: str) -> list[Match]:
+    if effects.repeat:
+        return []
+    return [is_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true")]
+
+
+def _after(effects: PodEffects) -> Object:
+    """The delay, as milliseconds left from now: KWOK starts to count anew whenever the pod changes."""
+    anchor = "([.status.containerStatuses[]?.state.running.startedAt // empty] | max) // .status.startTime // now"
+    expression = (
+        f'(({anchor}) | if type == "string" then fromdate else . end)'
+        f" + {effects.delay} + {effects.jitter} * {_SPREAD} / 65536 - now"
+        ' | . * 1000 | ceil | if . > 0 then "\\(.)ms" else "0s" end'
+    )
+    # Inside a jq expression, `.` changes along a pipe: the pod is kept under a name.
+    expression = f". as $pod | ($pod | {_SPREAD}) as $spread | " + expression.replace(_SPREAD, "$spread")
+    return {"delay": {"durationFrom": {"jq": {"expression": expression}}}}
+
+
+def _back_off(statuses: str) -> str:
+    """10 s, and twice as long after each further failure, up to five minutes, as a kubelet waits."""
+    return (
+        f"([{statuses}[]?.restartCount] | add // 0) as $count"
+        f' | "\\([{_BACK_OFF} * pow(2; [$count - 1, 0] | max), 300] | min | floor)s"'
+    )
+
+
+def _status(template: str) -> Object:
+    return {"statusTemplate": template}

@@ -1,0 +1,200 @@
+"""What the status of a pod says when a fault hits it: KWOK's templates of Go and YAML, filled with the fault's values.
+
+Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/kubelet/kubelet_pods.go).
+"""
+
+from __future__ import annotations
+
+import json
+
+from kumulus.model.pod_effects import PodEffects
+
+
+def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
+    """A template with the fault's own values; what pods are called cannot end a text or begin a template."""
+    hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
+    words = {
+        "STATUSES": "initContainerStatuses" if init else "containerStatuses",
+        "CONTAINERS": "initContainers" if init else "containers",
+        "EXIT_CODE": str(effects.exit_code),
+        "REASON": _text(effects.reason or "Error"),
+        "MESSAGE": _text(effects.message),
+        "HIT": hit,
+    }
+    for word, value in words.items():
+        template = template.replace(word, value)
+    return template
+
+
+def _text(text: str) -> str:
+    """A text in a template of YAML with Go's templates in it, which it must not begin."""
+    return json.dumps(text.replace("{{", "{ {"))
+
+
+_BEGIN = """
+{{ $now := Now }}
+{{ $root := . }}
+"""
+
+_NOT_READY = """
+- {type: Ready, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
+"""
+
+# The beginning of the status of a container that does not run.
+_DOWN = """\
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+"""
+
+_FAILED = (
+    _BEGIN
+    + """
+{{ $ends := eq .spec.restartPolicy "Never" }}
+{{ $why := "ContainersNotReady" }}
+{{ if $ends }}{{ $why = "PodFailed" }}
+phase: Failed
+{{ end }}
+startTime: {{ or .status.startTime $now | Quote }}
+conditions:
+"""
+    + _NOT_READY.replace("WHY", "{{ $why }}")
+    + """
+STATUSES:
+{{ range $index, $container := .spec.CONTAINERS }}
+{{ $count := 0 }}
+{{ range $root.status.STATUSES }}{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}{{ end }}
+{{ with $container }}
+"""
+    + _DOWN
+    + """  {{ if HIT }}
+  {{ if $ends }}
+  restartCount: {{ $count }}
+  state:
+  {{ else }}
+  restartCount: {{ add1 $count }}
+  state: {waiting: {reason: CrashLoopBackOff, message: back-off restarting failed container}}
+  lastState:
+  {{ end }}
+    terminated:
+      exitCode: EXIT_CODE
+      reason: REASON
+      message: MESSAGE
+      startedAt: {{ or $root.status.startTime $now | Quote }}
+      finishedAt: {{ $now | Quote }}
+  {{ else }}
+  restartCount: {{ $count }}
+  {{ if $ends }}
+  state: {terminated: {exitCode: 143, reason: Error, finishedAt: {{ $now | Quote }}}}
+  {{ else }}
+  state: {running: {startedAt: {{ or $root.status.startTime $now | Quote }}}}
+  {{ end }}
+  {{ end }}
+{{ end }}
+{{ end }}
+"""
+)
+
+_RESTARTED = (
+    _BEGIN
+    + """
+STATUSES:
+{{ range $index, $status := .status.STATUSES }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  restartCount: {{ .restartCount }}
+  ready: READY
+  started: true
+  state: {running: {startedAt: {{ $now | Quote }}}}
+  {{ with .lastState }}{{ with .terminated }}
+  lastState:
+    terminated:
+      exitCode: {{ .exitCode }}
+      reason: {{ .reason | Quote }}
+      message: {{ or .message "" | Quote }}
+      startedAt: {{ .startedAt | Quote }}
+      finishedAt: {{ .finishedAt | Quote }}
+  {{ end }}{{ end }}
+{{ end }}
+"""
+)
+_READY_AGAIN = """
+conditions:
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+"""
+
+_EVICTED = (
+    _BEGIN
+    + """
+phase: Failed
+reason: Evicted
+message: MESSAGE
+conditions:
+- type: DisruptionTarget
+  status: "True"
+  reason: TerminationByKubelet
+  message: MESSAGE
+  lastTransitionTime: {{ $now | Quote }}
+"""
+    + _NOT_READY.replace("WHY", "PodFailed")
+    + """
+containerStatuses:
+{{ range .spec.containers }}
+"""
+    + _DOWN
+    + """  restartCount: 0
+  state: {terminated: {exitCode: 137, reason: Error, finishedAt: {{ $now | Quote }}}}
+{{ end }}
+"""
+)
+
+_UNPULLED = (
+    _BEGIN
+    + """
+startTime: {{ or .status.startTime $now | Quote }}
+conditions:
+"""
+    + _NOT_READY.replace("WHY", "ContainersNotReady")
+    + """
+containerStatuses:
+{{ range $index, $container := .spec.containers }}
+{{ with $container }}
+"""
+    + _DOWN
+    + """  restartCount: 0
+  {{ if HIT }}
+  state: {waiting: {reason: PULL_REASON, message: PULL_MESSAGE}}
+  {{ else }}
+  state: {waiting: {reason: ContainerCreating}}
+  {{ end }}
+{{ end }}
+{{ end }}
+"""
+)
+
+
+def failed(effects: PodEffects, init: bool) -> str:
+    """A container has ended with an error; it is restarted later where its pod's policy has it so."""
+    return _filled(_FAILED, effects, init)
+
+
+def restarted(effects: PodEffects, init: bool) -> str:
+    """Running again; a pod whose init container runs is not ready yet."""
+    template = _RESTARTED + ("" if init else _READY_AGAIN)
+    return _filled(template.replace("READY", "false" if init else "true"), effects, init)
+
+
+def evicted(effects: PodEffects) -> str:
+    """The kubelet has ended the pod to free what its node is short of."""
+    return _filled(_EVICTED, effects)
+
+
+def unpulled(effects: PodEffects, reason: str) -> str:
+    """A container waits for its image; the reason is ``ErrImagePull`` or ``ImagePullBackOff``."""
+    detail = effects.message or ("rpc error: image not found" if reason == "ErrImagePull" else "Back-off pulling image")
+    return _filled(_UNPULLED.replace("PULL_REASON", reason).replace("PULL_MESSAGE", _text(detail)), effects)

@@ -1,0 +1,129 @@
+"""The pods on faulted nodes: how many run, what becomes of those whose node is gone, and a nudge for KWOK."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kumulus.kube.objects import remove
+from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
+from kumulus.model.names import node_name
+from kumulus.model.node_sets import NodeSet
+from kumulus.model.owner_kinds import is_of
+from kumulus.model.pod_effects import PodEffects
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from kumulus.kube import Client
+
+RESUMED = "kumulus.io/resumed"
+
+
+async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
+    """The pods bound to any of the nodes that have not ended.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found: list[dict[str, Any]] = []
+    await each_bound(client, nodes, found.append, unfinished=True)
+    return found
+
+
+async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
+    """The bound pods that a fault of pods selects, on whatever node, and that have not ended.
+
+    Args:
+        client: of the cluster.
+        effects: the fault's.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
+    if effects.labels:
+        query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(effects.labels.items()))
+    return [
+        pod
+        async for page in client.pages(PODS, query)
+        for pod in page
+        if (not effects.namespaces or pod["metadata"]["namespace"] in effects.namespaces)
+        and (not effects.owner_kinds or any(is_of(pod, kind) for kind in effects.owner_kinds))
+    ]
+
+
+async def met(client: Client, nodes: NodeSet, effects: PodEffects | None) -> int:
+    """How many pods a fault meets that have not ended: those on its nodes, or those that a fault of pods selects.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    names = {node_name(pool, ordinal) for pool, members in nodes.items() for ordinal in members}
+    if effects is None:
+        return len(await on(client, names))
+    found = await selected(client, effects)
+    return sum(not names or pod["spec"].get("nodeName") in names for pod in found)
+
+
+async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> int:
+    """Fail and remove the pods of nodes that are gone, as Kubernetes' pod garbage collector does a minute later.
+
+    Source: k8s.io/kubernetes pkg/controller/podgc, markFailedAndDeletePodWithCondition. A Job's controller sees the
+    disruption and makes another pod.
+
+    Returns:
+        How many pods there were.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByPodGC",
+        "message": "PodGC: node no longer exists",
+        "lastTransitionTime": now,
+    }
+    failed = {"status": {"phase": "Failed", "conditions": [condition]}}
+
+    async def fail(pod: dict[str, Any]) -> None:
+        try:
+            await client.write("PATCH", f"{path_of(pod)}/status", failed, content_type=STRATEGIC_MERGE_PATCH)
+            await remove(client, path_of(pod), {"gracePeriodSeconds": 0})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
+    _raise(outcome)
+    return len(outcome.done)
+
+
+async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
+    """Have KWOK look at pods that have not changed while what it does to them has.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    change = {"metadata": {"annotations": {RESUMED: now}}}
+
+    async def touch(pod: dict[str, Any]) -> None:
+        try:
+            await client.write("PATCH", path_of(pod), change, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    _raise(await for_each(pods, touch, workers=client.connections))
+
+
+def _raise(outcome: Outcome[dict[str, Any]]) -> None:
+    if outcome.failed:
+        raise outcome.failed[0][1]

@@ -1,0 +1,182 @@
+"""What holds in a cluster, recorded there: a ConfigMap for each fault and for each pool.
+
+Whoever changes a node asks these records first: a pool that is updated keeps its faults, and a fault that ends gives
+each node what its pool wants by then. See docs/decisions/faults.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import objects
+from kumulus.model.active_faults import ActiveFault, faults_of
+from kumulus.model.errors import SpecError
+from kumulus.model.node_effects import NodeEffects, node_effects_from
+from kumulus.model.node_sets import from_plain, size, to_plain
+from kumulus.model.pod_effects import PodEffects, pod_effects_from
+from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+RECORD_LABEL = "kumulus.io/record"
+FAULT_LABEL = "kumulus.io/fault"
+_FAULT, _POOL = "fault", "pool"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A fault as its cluster knows it.
+
+    Args:
+        name: its name.
+        kind: the catalog's entry, or empty for one that is described in full.
+        nodes: of each of the pools, ordinals.
+        node: what it does to nodes.
+        pods: what it does to pods; None for nothing.
+        since: when it began, RFC 3339 in UTC.
+        until: when it ends by itself; empty for never.
+        declared: whether a stack file declares it.
+        ending: whether it is being taken away: its nodes are to be as if it were not there.
+    """
+
+    name: str
+    kind: str = ""
+    nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    node: NodeEffects = field(default_factory=NodeEffects)
+    pods: PodEffects | None = None
+    since: str = ""
+    until: str = ""
+    declared: bool = False
+    ending: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many nodes it holds on."""
+        return size(self.nodes)
+
+    def over(self, now: str) -> bool:
+        """Whether its time is up."""
+        return bool(self.until) and self.until <= now
+
+    def active(self) -> ActiveFault:
+        """The fault as it is laid over nodes."""
+        return ActiveFault(self.name, self.node, self.nodes, self.since)
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "nodes": to_plain(self.nodes),
+            "node": self.node.to_plain(),
+            "pods": self.pods.to_plain() if self.pods else None,
+            "since": self.since,
+            "until": self.until,
+            "declared": self.declared,
+            "ending": self.ending,
+        }
+
+
+def record_from(raw: Mapping[str, Any]) -> Record:
+    """A record from its plain form."""
+    return Record(
+        name=str(raw["name"]),
+        kind=str(raw.get("kind") or ""),
+        nodes=from_plain(raw.get("nodes") or {}),
+        node=node_effects_from(raw.get("node") or {}),
+        pods=pod_effects_from(raw["pods"]) if raw.get("pods") else None,
+        since=str(raw.get("since") or ""),
+        until=str(raw.get("until") or ""),
+        declared=bool(raw.get("declared")),
+        ending=bool(raw.get("ending")),
+    )
+
+
+@dataclass(frozen=True)
+class Records:
+    """Everything that is recorded in a cluster.
+
+    Args:
+        faults: by name.
+        pools: by name, without their faults.
+    """
+
+    faults: Mapping[str, Record]
+    pools: Mapping[str, Pool]
+
+    def holding(self, now: str) -> list[ActiveFault]:
+        """The faults that hold: neither ending nor over."""
+        return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
+
+    def laid_over(self, pool: Pool, now: str) -> Pool:
+        """A pool with the faults that hold on its nodes."""
+        return replace(pool, faults=faults_of(pool.name, self.holding(now)))
+
+
+async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
+    """Read what is recorded; a record that was spoiled by hand counts as none.
+
+    Args:
+        client: of the cluster.
+        patience: seconds to keep trying an unreachable server.
+        only_pool: the one pool that is wanted, where the others need not be looked at.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    faults: dict[str, Record] = {}
+    pools: dict[str, Pool] = {}
+    async for page in client.pages(_MAPS, {"labelSelector": RECORD_LABEL}, patience=patience):
+        for item in page:
+            kind, name = item["metadata"]["labels"][RECORD_LABEL], item["metadata"]["name"]
+            if kind == _POOL and only_pool is not None and name != f"kumulus-pool-{only_pool}":
+                continue
+            try:
+                plain = json.loads(item["data"]["record"])
+                if kind == _POOL:
+                    pool = pool_from_properties(plain)
+                    pools[pool.name] = pool
+                else:
+                    fault = record_from(plain)
+                    faults[fault.name] = fault
+            except (KeyError, TypeError, ValueError, SpecError):
+                continue
+    return Records(faults, pools)
+
+
+async def write_fault(client: Client, record: Record) -> None:
+    """Record a fault, in place of what was recorded of it before."""
+    labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
+    await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain())
+
+
+async def write_pool(client: Client, pool: Pool) -> None:
+    """Record a pool as it is wanted."""
+    await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool))
+
+
+async def forget_fault(client: Client, name: str) -> None:
+    """Remove a fault's record."""
+    await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
+
+
+async def forget_pool(client: Client, name: str) -> None:
+    """Remove a pool's record."""
+    await objects.remove(client, f"{_MAPS}/kumulus-pool-{name}")
+
+
+def now() -> str:
+    """The time, RFC 3339 in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def _write(client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object]) -> None:
+    text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
+    body = {"metadata": {"name": name, "labels": dict(labels)}, "data": {"record": text}}
+    await objects.merge_or_create(client, f"{_MAPS}/{name}", body, body)

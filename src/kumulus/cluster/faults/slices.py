@@ -1,0 +1,74 @@
+"""The ResourceSlices of nodes that a fault holds on: the devices it takes are not published while it does.
+
+A pool publishes the same (spec/slices.py), so that neither takes the other's slice for drift.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.names import node_name
+from kumulus.model.pools import Pool
+from kumulus.model.slices import RESOURCE_API, devices_left, slice_manifest, slice_name, slice_spec
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_SLICES = f"/apis/{RESOURCE_API}/resourceslices"
+
+
+async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
+    """Publish the devices that are left on a node; where it has no slice, its pool will make it.
+
+    Args:
+        client: of the cluster.
+        before: the node's pool with the faults that held.
+        after: with those that are to hold.
+        ordinal: which of its nodes.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    devices = after.devices
+    if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
+        return
+    name = slice_name(node_name(after.name, ordinal), devices.driver)
+    # A merge patch removes what is null.
+    patch = {"spec": {"devices": None, **slice_spec(after, devices, ordinal)}}
+    try:
+        await client.write("PATCH", f"{_SLICES}/{name}", patch, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
+    """Publish the slice of a node that has come back; its former self's may still be on its way out.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if pool.devices is None:
+        return
+    manifest = slice_manifest(pool, pool.devices, ordinal, node_uid)
+    path = f"{_SLICES}/{manifest['metadata']['name']}"
+
+    async def attempt() -> bool:
+        try:
+            await client.write("POST", _SLICES, manifest)
+            return True
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        there = await objects.find(client, path)
+        if there is None:
+            return False
+        owners = [owner.get("uid") for owner in there["metadata"].get("ownerReferences") or ()]
+        if owners == [node_uid]:
+            return True
+        await objects.remove(client, path, {"preconditions": {"uid": there["metadata"]["uid"]}})
+        return False
+
+    await objects.persist(attempt, path, f"resource slice {manifest['metadata']['name']}")

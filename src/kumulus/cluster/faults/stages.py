@@ -1,0 +1,72 @@
+"""Put a fault of pods into a cluster as KWOK's Stage objects, and take it out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.faults import pods
+from kumulus.cluster.faults.pod_stages import pod_stages
+from kumulus.cluster.faults.records import FAULT_LABEL, Record
+from kumulus.kube import ApiError, objects
+from kumulus.kwok.stages import STAGES
+from kumulus.model.names import node_name
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class NoStages(Exception):
+    """The cluster's kwok-controller reads its stages from a file and takes none from the cluster."""
+
+
+async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None:
+    """Make the stages of a fault what it says; a fault of nodes alone has none.
+
+    Raises:
+        NoStages: the cluster does not take stages.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if record.pods is None:
+        return
+    nodes = [node_name(pool, n) for pool, members in record.nodes.items() for n in members if pool in pools]
+    wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
+    try:
+        for name in await _names(client, record.name) - set(wanted):
+            await objects.remove(client, f"{STAGES}/{name}")
+        for stage in wanted.values():
+            await objects.replace(client, STAGES, stage)
+    except ApiError as error:
+        if error.status == 404:
+            raise NoStages from None
+        raise
+    await _wake(client, record)
+
+
+async def remove(client: Client, record: Record) -> None:
+    """Take the stages of a fault out of the cluster.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if record.pods is None:
+        return
+    try:
+        for name in await _names(client, record.name):
+            await objects.remove(client, f"{STAGES}/{name}")
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return
+    await _wake(client, record)
+
+
+async def _names(client: Client, fault: str) -> set[str]:
+    return set(await objects.names(client, STAGES, {"labelSelector": f"{FAULT_LABEL}={fault}"}))
+
+
+async def _wake(client: Client, record: Record) -> None:
+    """Pods that are there already do not change by themselves, and KWOK looks only at what changes."""
+    assert record.pods is not None
+    await pods.resume(client, await pods.selected(client, record.pods))

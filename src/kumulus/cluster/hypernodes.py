@@ -1,0 +1,170 @@
+"""HyperNodes in a cluster: what is there compared with what is wanted, and made so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.media import USER_AGENT
+from kumulus.model.hypernodes import HyperNode
+from kumulus.model.pools import CLUSTER_LABEL
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+API_VERSION = "topology.volcano.sh/v1alpha1"
+CRD = "hypernodes.topology.volcano.sh"
+HYPERNODES = f"/apis/{API_VERSION}/hypernodes"
+
+
+@dataclass
+class Seen:
+    """HyperNodes as they are.
+
+    Attributes:
+        installed: whether the cluster knows the kind at all.
+        missing: wanted names that are not there.
+        altered: what differs, by name.
+        extra: HyperNodes that carry the cluster's label and are not wanted.
+        foreign: wanted names that somebody else's HyperNodes have, and whose those are in words.
+        matching: how many are as wanted.
+    """
+
+    installed: bool = True
+    missing: list[str] = field(default_factory=list)
+    altered: dict[str, str] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+    foreign: dict[str, str] = field(default_factory=dict)
+    matching: int = 0
+
+    @property
+    def present(self) -> int:
+        """How many of the wanted ones exist."""
+        return self.matching + len(self.altered)
+
+
+async def look(client: Client, wanted: Mapping[str, HyperNode], cluster: str, patience: float | None = None) -> Seen:
+    """Compare a cluster's HyperNodes with those wanted.
+
+    A HyperNode is ours by the cluster's label; one without any that we have made has only lost it.
+
+    Args:
+        client: the cluster's API.
+        wanted: by name.
+        cluster: the cluster's name.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    seen = Seen()
+    unseen = dict.fromkeys(wanted)
+    try:
+        async for page in client.pages(HYPERNODES, patience=patience):
+            for item in page:
+                name = item["metadata"]["name"]
+                labelled = (item["metadata"].get("labels") or {}).get(CLUSTER_LABEL)
+                if labelled != cluster:
+                    if name in wanted and (whose := _whose(item["metadata"], labelled)):
+                        seen.foreign[name] = whose
+                    continue
+                if name not in wanted:
+                    seen.extra.append(name)
+                    continue
+                del unseen[name]
+                if different := _differences(item.get("spec") or {}, wanted[name]):
+                    seen.altered[name] = different
+                else:
+                    seen.matching += 1
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return Seen(installed=False)
+    seen.missing = list(unseen)
+    return seen
+
+
+async def converge(
+    client: Client, wanted: Mapping[str, HyperNode], cluster: str, seen: Seen, stop: asyncio.Event
+) -> list[str]:
+    """Make the HyperNodes what is wanted, the lowest tiers first.
+
+    Args:
+        client: the cluster's API.
+        wanted: by name.
+        cluster: the cluster's name, the value of their label.
+        seen: what was there just before; none of the wanted names may be :attr:`Seen.foreign`.
+        stop: when set, nothing new is begun.
+
+    Returns:
+        What could not be done, a line for each kind of failure; empty when all is as wanted.
+    """
+
+    async def write(name: str) -> None:
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "HyperNode",
+            "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster}},
+            "spec": wanted[name].spec(),
+        }
+        # Merged into one of ours that differs, or that lost its label.
+        await objects.create_or_merge(client, HYPERNODES, body)
+
+    wrong = {*seen.altered, *seen.missing}
+    writes = [name for name in wanted if name in wrong]
+    done = await for_each(writes, write, workers=client.connections, stop=stop)
+    return _failures(done) + await remove(client, seen.extra, stop)
+
+
+async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[str]:
+    """Remove HyperNodes; one that is gone already is no failure. Returns what `converge` does."""
+
+    async def delete(name: str) -> None:
+        await objects.remove(client, f"{HYPERNODES}/{name}")
+
+    return _failures(await for_each(names, delete, workers=client.connections, stop=stop))
+
+
+def taken(seen: Seen) -> str:
+    """What is said of wanted names that somebody else's HyperNodes have, and what to do; empty when there are none."""
+    if not seen.foreign:
+        return ""
+    named = ", ".join(f"{name} ({whose})" for name, whose in sorted(seen.foreign.items())[:3])
+    more = f" and {len(seen.foreign) - 3:,} more" if len(seen.foreign) > 3 else ""
+    example = min(seen.foreign)
+    return (
+        f"there already, and not this stack's: {named}{more}; they are left alone. Give the pool or its zone another "
+        f"name, or remove them where they were made (kubectl delete hypernode {example})"
+    )
+
+
+def _whose(metadata: Mapping[str, Any], labelled: str | None) -> str:
+    """Whose a HyperNode without our label is, in words; empty when we made it."""
+    if labelled:
+        return f"of the cluster {labelled!r} of another stack"
+    managers = {
+        str(entry.get("manager")): str(entry.get("operation"))
+        for entry in metadata.get("managedFields") or []
+        if "f:spec" in (entry.get("fieldsV1") or {})
+    }
+    if USER_AGENT in managers:
+        return ""
+    return f"made with {', '.join(sorted(managers))}" if managers else "made by somebody else"
+
+
+def _differences(spec: Mapping[str, Any], wanted: HyperNode) -> str:
+    """Which fields differ: "tier: 2 instead of 1; members"; empty when none does."""
+    found = []
+    for key, want in wanted.spec().items():
+        if spec.get(key) != want:
+            found.append(key if key == "members" else f"{key}: {spec.get(key)} instead of {want}")
+    return "; ".join(found)
+
+
+def _failures(outcome: Outcome[str]) -> list[str]:
+    problems = [f"{name}: {error}" for name, error in outcome.failed[:3]]
+    return problems + ([f"{outcome.skipped:,} HyperNodes are left to do"] if outcome.skipped else [])

@@ -1,0 +1,85 @@
+"""Amounts of what nodes have and pods ask for, as whole numbers that are quick to add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kumulus.model.pod_requests import Requests
+from kumulus.model.quantity import NANO, ZERO, Quantity, QuantityError, parse
+from kumulus.model.totals import is_gpu
+
+
+class Amounts(NamedTuple):
+    """What a node has to give, or what is asked of it.
+
+    Attributes:
+        cpu: thousandths of a core.
+        memory: bytes.
+        gpus: pieces, of every resource whose name ends in ``/gpu``.
+        pods: how many pods.
+    """
+
+    cpu: int = 0
+    memory: int = 0
+    gpus: int = 0
+    pods: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sum."""
+        return Amounts(self.cpu + other.cpu, self.memory + other.memory, self.gpus + other.gpus, self.pods + other.pods)
+
+    def minus(self, other: Amounts) -> Amounts:
+        """The difference."""
+        return Amounts(self.cpu - other.cpu, self.memory - other.memory, self.gpus - other.gpus, self.pods - other.pods)
+
+    def most(self, other: Amounts) -> Amounts:
+        """The greater of each."""
+        return Amounts(*map(max, self, other))
+
+
+NOTHING = Amounts()
+
+
+def amounts(resources: Mapping[str, Any], pods: int | None = None) -> Amounts:
+    """Read a map of quantities, as protobuf has it.
+
+    Args:
+        resources: by their names.
+        pods: counted instead of the map's own.
+    """
+    cpu = memory = gpus = slots = 0
+    for name, quantity in resources.items():
+        if name == "cpu":
+            cpu = _scaled(quantity.string, 1000)
+        elif name == "memory":
+            memory = _scaled(quantity.string, 1)
+        elif name == "pods":
+            slots = _scaled(quantity.string, 1)
+        elif is_gpu(name):
+            gpus += _scaled(quantity.string, 1)
+    return Amounts(cpu, memory, gpus, slots if pods is None else pods)
+
+
+def of_requests(requests: Requests) -> Amounts:
+    """What a pod requests, as these numbers, rounded up as the scheduler does."""
+    return Amounts(
+        cpu=_ceiling(requests.get("cpu", ZERO), 1000),
+        memory=_ceiling(requests.get("memory", ZERO), 1),
+        gpus=sum(_ceiling(amount, 1) for name, amount in requests.items() if is_gpu(name)),
+    )
+
+
+# A fleet has few different quantities, and thousands of each.
+@lru_cache(maxsize=8192)
+def _scaled(written: str, factor: int) -> int:
+    """A quantity times a factor, rounded up as the scheduler does; 0 for what is none."""
+    try:
+        return _ceiling(parse(written), factor)
+    except QuantityError:
+        return 0
+
+
+def _ceiling(amount: Quantity, factor: int) -> int:
+    return -(-amount.nanos * factor // NANO)

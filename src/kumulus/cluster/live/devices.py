@@ -1,0 +1,133 @@
+"""GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims have of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from kumulus.model.devices import extended_resource
+from kumulus.model.totals import is_gpu
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """A pool of devices: a driver's, under a name of its own."""
+
+    driver: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a ResourceSlice says.
+
+    Attributes:
+        node: whose devices they are; empty where they are not one node's, which no view shows.
+        place: the pool they belong to.
+        gpus: how many there are; 0 of a driver whose devices are something else.
+    """
+
+    node: str
+    place: Place
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a ResourceClaim has got.
+
+    Attributes:
+        gpus: the pools that its GPUs are of, each as often as it has one of them.
+    """
+
+    gpus: tuple[Place, ...]
+
+
+def published_from(message: Any) -> Published:
+    """Read a ResourceSlice.
+
+    Args:
+        message: ``ResourceSlice`` of :mod:`kumulus.kube.messages`.
+    """
+    spec = message.spec
+    return Published(
+        spec.nodeName, Place(spec.driver, spec.pool.name), len(spec.devices) if _are_gpus(spec.driver) else 0
+    )
+
+
+def claim_from(message: Any) -> Claim:
+    """Read a ResourceClaim.
+
+    Args:
+        message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
+    """
+    results = message.status.allocation.devices.results
+    # Who looks after a device by adminAccess takes it from nobody.
+    return Claim(tuple(Place(r.driver, r.pool) for r in results if _are_gpus(r.driver) and not r.adminAccess))
+
+
+def _are_gpus(driver: str) -> bool:
+    return is_gpu(extended_resource(driver))
+
+
+class Devices:
+    """Slices and claims, and what they come to for each node; an event costs what the slice or the claim itself has."""
+
+    def __init__(self) -> None:
+        self._slices: dict[str, Published] = {}
+        self._claims: dict[str, Claim] = {}
+        self._published: Counter[str] = Counter()
+        self._places: dict[str, Counter[Place]] = {}
+        # One each, but for a moment in which a pool's name goes from one node to another.
+        self._nodes: dict[Place, set[str]] = {}
+        self._allocated: Counter[Place] = Counter()
+
+    def published(self, node: str) -> int:
+        """How many GPUs a node publishes."""
+        return self._published[node]
+
+    def claimed(self, node: str) -> int:
+        """How many of them claims have."""
+        return sum(self._allocated[place] for place in self._places.get(node, ()))
+
+    def set_slice(self, key: str, found: Published | None) -> set[str]:
+        """A slice is now so, None: it is gone; returns the nodes that it concerns."""
+        changes = _changed(self._slices, key, found)
+        for each, sign in changes:
+            if each.node:
+                self._count(each, sign)
+        return {each.node for each, _ in changes if each.node}
+
+    def _count(self, found: Published, sign: int) -> None:
+        self._published[found.node] += sign * found.gpus
+        places = self._places.setdefault(found.node, Counter())
+        places[found.place] += sign
+        if sign > 0:
+            self._nodes.setdefault(found.place, set()).add(found.node)
+        elif not places[found.place]:
+            del places[found.place]
+            self._nodes[found.place].discard(found.node)
+            if not self._nodes[found.place]:
+                del self._nodes[found.place]
+
+    def set_claim(self, key: str, found: Claim | None) -> set[str]:
+        """A claim is now so, None: it is gone; returns the nodes that it concerns."""
+        changes = _changed(self._claims, key, found)
+        for each, sign in changes:
+            for place in each.gpus:
+                self._allocated[place] += sign
+        return {node for each, _ in changes for place in each.gpus for node in self._nodes.get(place, ())}
+
+    def keys(self) -> tuple[list[str], list[str]]:
+        """The slices and the claims that there are."""
+        return list(self._slices), list(self._claims)
+
+
+def _changed(kept: dict[str, T], key: str, found: T | None) -> list[tuple[T, int]]:
+    """Keep what there is now, None: nothing; returns what is no longer (-1) and what is new (+1)."""
+    old = kept.pop(key, None)
+    if found is not None:
+        kept[key] = found
+    return [] if old == found else [(each, sign) for each, sign in ((old, -1), (found, 1)) if each is not None]

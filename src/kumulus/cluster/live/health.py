@@ -1,0 +1,110 @@
+"""How the control plane is: what its components say of themselves, as Kubernetes' own probes ask them.
+
+Nothing tells of a component's health by itself, so this, unlike all else here, is asked for every few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import aiohttp
+
+from kumulus.kube import ApiError, Client, Unreachable
+
+INTERVAL = 5.0
+"""Seconds between two looks."""
+
+API_SERVER, ETCD = "kube-apiserver", "etcd"
+_TIMEOUT = 3.0
+_FAILED = "[-]"
+_LEADERS = ("kube-scheduler", "kube-controller-manager")
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a component is.
+
+    Attributes:
+        status: ``ok``, ``failing`` (it answers, and is not well) or ``down`` (no answer).
+        detail: what is wrong; empty when nothing is.
+    """
+
+    status: Literal["ok", "failing", "down"]
+    detail: str = ""
+
+
+async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]:
+    """Ask the API server, and through it for etcd, and then the others.
+
+    Args:
+        client: of the cluster.
+        endpoints: addresses of health checks by component, on this machine; without any, the scheduler and the
+            controller manager are judged by the leases that their leaders hold.
+    """
+    asked: dict[str, Awaitable[Check | None]] = {name: _endpoint(address) for name, address in endpoints.items()}
+    if not endpoints:
+        asked = {name: _leader(client, name) for name in _LEADERS}
+    server, others = await asyncio.gather(_api_server(client), asyncio.gather(*asked.values()))
+    return server | {name: check for name, check in zip(asked, others, strict=True) if check is not None}
+
+
+async def _api_server(client: Client) -> dict[str, Check]:
+    """What ``/readyz?verbose`` says: a line for each check, ``[+]etcd ok`` or ``[-]etcd failed: reason withheld``."""
+    try:
+        answer = await client.request("GET", "/readyz", params={"verbose": "1"}, patience=_TIMEOUT, decode=bytes.decode)
+    except Unreachable as error:
+        return {API_SERVER: Check("down", error.detail), ETCD: Check("down", "not known without the API server")}
+    except ApiError as error:
+        if error.status in (401, 403):
+            return {API_SERVER: Check("ok", "its checks are not for this user")}
+        answer = error.message
+    failed = [line.removeprefix(_FAILED).split(" ")[0] for line in answer.splitlines() if line.startswith(_FAILED)]
+    etcd = [name for name in failed if name.startswith("etcd")]
+    others = [name for name in failed if name not in etcd]
+    return {API_SERVER: _failing(others), ETCD: _failing(etcd)}
+
+
+def _failing(names: Sequence[str]) -> Check:
+    return Check("failing", f"failing: {', '.join(names)}") if names else Check("ok")
+
+
+async def _leader(client: Client, name: str) -> Check | None:
+    """How a leader is by its lease, which it renews every two seconds; None where there is none to see.
+
+    Source: k8s.io/client-go/tools/leaderelection.
+    """
+    try:
+        lease = await client.get(f"{_LEASES}/{name}", patience=_TIMEOUT)
+    except (ApiError, Unreachable):
+        return None
+    spec = lease.get("spec") or {}
+    renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 15
+    if not renewed:
+        return None
+    silent = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+    return Check("ok") if silent <= lasts + INTERVAL else Check("failing", f"its lease is {silent:.0f} s old")
+
+
+async def _endpoint(address: str) -> Check:
+    # Only addresses on this machine; the components sign their certificates themselves.
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    limits = aiohttp.ClientTimeout(total=_TIMEOUT)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=limits) as session,
+            session.get(address, ssl=trusting) as answer,
+        ):
+            text = (await answer.text()).strip()
+            return Check("ok") if answer.status == 200 else Check("failing", text.splitlines()[0] if text else "")
+    except TimeoutError:
+        return Check("down", f"silent for {_TIMEOUT:.0f} s")
+    except (aiohttp.ClientError, OSError):
+        return Check("down", "does not answer")

@@ -1,0 +1,153 @@
+"""A pod as the views see it, read from what a watch brings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kumulus.cluster.live.amounts import Amounts, of_requests
+from kumulus.model.pod_requests import lenient, pod_requests
+from kumulus.model.quantity import Quantity
+
+PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+"""A pod's phases, in Kubernetes' order."""
+
+NOT_SEEN = "not looked at by the scheduler yet"
+"""Why a pod is pending on which no scheduler has said anything."""
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+# k8s.io/kubernetes pkg/scheduler/framework/types.go, FitError.Error: the reasons follow in one sentence, each with the
+# number of its nodes; what preemption tried comes in a sentence of its own.
+_UNSCHEDULABLE = re.compile(r"0/\d+ nodes are available: (.*?)(?:\. (?:preemption|no new claims)\b.*)?\.?", re.DOTALL)
+_NUMBERED = re.compile(r"(?:^|, )\d+ ")
+
+_Written = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod.
+
+    Attributes:
+        namespace, name: whose name it has.
+        owner: ``Kind/name`` of what made it; empty for a bare pod.
+        node: the node it is bound to; empty while it is not.
+        phase: one of :data:`PHASES`.
+        requests: what the scheduler counts for it.
+        reasons: why it is not bound, in the scheduler's own words; empty once it is.
+        created: when, in seconds since 1970.
+        bound: likewise when it was bound; 0 when it is not, or nothing says.
+        ending: it is being deleted.
+    """
+
+    namespace: str
+    name: str
+    owner: str
+    node: str
+    phase: str
+    requests: Amounts
+    reasons: tuple[str, ...]
+    created: int
+    bound: int
+    ending: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether it takes room on a node: bound, and not ended."""
+        return bool(self.node) and self.phase not in _ENDED
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a scheduler."""
+        return not self.node and self.phase not in _ENDED
+
+
+def pod_from(message: Any) -> Pod:
+    """Read a pod.
+
+    Args:
+        message: ``Pod`` of :mod:`kumulus.kube.messages`.
+    """
+    metadata, spec, status = message.metadata, message.spec, message.status
+    phase = status.phase or "Pending"
+    owners = metadata.ownerReferences
+    return Pod(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        owner=f"{owners[0].kind}/{owners[0].name}" if owners else "",
+        node=spec.nodeName,
+        phase=phase if phase in PHASES else "Unknown",
+        requests=requests_of(spec),
+        reasons=() if spec.nodeName or phase in _ENDED else _reasons(status.conditions),
+        created=metadata.creationTimestamp.seconds,
+        bound=_bound(status.conditions) if spec.nodeName else 0,
+        ending=metadata.HasField("deletionTimestamp"),
+    )
+
+
+def requests_of(spec: Any) -> Amounts:
+    """What the scheduler counts for a pod.
+
+    Args:
+        spec: ``PodSpec`` of :mod:`kumulus.kube.messages`.
+    """
+    return _counted(
+        tuple(_written(container.resources.requests) for container in spec.containers),
+        tuple(
+            (_written(container.resources.requests), container.restartPolicy == "Always")
+            for container in spec.initContainers
+        ),
+        _written(spec.resources.requests) if spec.HasField("resources") else (),
+        _written(spec.overhead),
+    )
+
+
+def _written(requests: Any) -> _Written:
+    return tuple(sorted((name, quantity.string) for name, quantity in requests.items()))
+
+
+# Thousands of pods are alike.
+@lru_cache(maxsize=4096)
+def _counted(
+    containers: tuple[_Written, ...], first: tuple[tuple[_Written, bool], ...], pod: _Written, overhead: _Written
+) -> Amounts:
+    total = pod_requests(
+        map(_read, containers), [(_read(each), beside) for each, beside in first], _read(pod), _read(overhead)
+    )
+    return of_requests(total)._replace(pods=1)
+
+
+def _read(written: _Written) -> dict[str, Quantity]:
+    return lenient(dict(written))
+
+
+def _bound(conditions: Any) -> int:
+    for condition in conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return int(condition.lastTransitionTime.seconds)
+    return 0
+
+
+def _reasons(conditions: Any) -> tuple[str, ...]:
+    for condition in conditions:
+        if condition.type == "PodScheduled" and condition.status != "True":
+            return explain(condition.reason, condition.message)
+    return (NOT_SEEN,)
+
+
+def explain(reason: str, message: str) -> tuple[str, ...]:
+    """What a PodScheduled condition gives as reasons, without the numbers of nodes, which differ from pod to pod.
+
+    Args:
+        reason: of the condition, such as Unschedulable or SchedulingGated.
+        message: of the condition; of other schedulers than Kubernetes' own it is given as it is.
+    """
+    if not message:
+        return (reason or NOT_SEEN,)
+    match = _UNSCHEDULABLE.fullmatch(message.strip())
+    if match is None:
+        return (message.strip().splitlines()[0],) if reason in ("", "Unschedulable") else (reason,)
+    found = [part.strip().rstrip(".") for part in _NUMBERED.split(match[1])]
+    return tuple(dict.fromkeys(filter(None, found))) or (reason,)

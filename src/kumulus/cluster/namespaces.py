@@ -1,0 +1,141 @@
+"""A namespace that belongs to a stack: looked at, made, put right and taken away, but never anybody else's.
+
+Whose it is stands in the annotation kumulus.io/stack. Server-side apply, as pulumi-kubernetes creates objects, would
+take over a namespace that is there already, and delete it with everything in it when the stack goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import objects
+from kumulus.model.tenancy import STACK_ANNOTATION
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NAMESPACES = "/api/v1/namespaces"
+_LOOK_EVERY = 0.25
+
+
+class NotOurs(Exception):
+    """A namespace of that name is there and belongs to another stack, or to somebody who is no stack."""
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace as a stack wants it.
+
+    Attributes:
+        name: its name.
+        stack: whose it is: ``<organization>/<project>/<stack>``.
+        labels: those that it is to have.
+        annotations: likewise.
+    """
+
+    name: str
+    stack: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """Where the API has it."""
+        return f"{NAMESPACES}/{self.name}"
+
+    def manifest(self) -> dict[str, Any]:
+        """The object to make."""
+        annotations = {**self.annotations, STACK_ANNOTATION: self.stack}
+        metadata = {"name": self.name, "labels": dict(self.labels), "annotations": annotations}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+async def look(client: Client, path: str, stack: str) -> dict[str, Any] | None:
+    """The metadata of a namespace; None where there is none.
+
+    Raises:
+        NotOurs: it is not the stack's.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = await objects.find(client, path)
+    if found is None:
+        return None
+    metadata: dict[str, Any] = found["metadata"]
+    owner = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
+    if owner != stack:
+        whose = f"is the stack {owner}'s" if owner else "was made by somebody else"
+        raise NotOurs(f"the namespace {metadata['name']} is there already and {whose}")
+    return metadata
+
+
+async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], stack: str) -> None:
+    """Make a namespace, or the stack's own one what is wanted.
+
+    Args:
+        client: of the cluster.
+        wanted: what it is to be.
+        before: the ``labels`` and ``annotations`` it was given; those that are wanted no more are taken away.
+        stack: whose it has been until now.
+
+    Raises:
+        NotOurs: somebody else's has the name, or the stack's last one is still being deleted.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    body = wanted.manifest()
+
+    async def attempt() -> bool:
+        there = await look(client, wanted.path, stack)
+        if there is None:
+            await client.create(NAMESPACES, body)
+            return True
+        if there.get("deletionTimestamp"):
+            raise NotOurs(f"the namespace {wanted.name} is being deleted; run it again in a moment")
+        metadata = {
+            key: {**dict.fromkeys(before.get(key) or {}), **body["metadata"][key]} for key in ("labels", "annotations")
+        }
+        await client.merge_patch(wanted.path, {"metadata": metadata})
+        return True
+
+    await objects.persist(attempt, wanted.path, f"namespace {wanted.name}")
+
+
+async def remove(client: Client, path: str, stack: str, stop: asyncio.Event, seconds: float) -> str:
+    """Delete a stack's namespace and wait until it is gone with everything in it.
+
+    Returns:
+        What is left of it, in the cluster's own words, when it was not gone in time; else "".
+
+    Raises:
+        NotOurs: it is somebody else's; it is left alone.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if await look(client, path, stack) is None:
+        return ""
+    await objects.remove(client, path)
+    give_up = asyncio.get_running_loop().time() + seconds
+    while (there := await objects.find(client, path)) is not None:
+        if stop.is_set() or asyncio.get_running_loop().time() > give_up:
+            return _remaining(there) or "it is not gone yet"
+        await asyncio.sleep(_LOOK_EVERY)
+    return ""
+
+
+def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str]:
+    """What of a namespace is not as wanted: the path of each label and annotation, and what is there instead."""
+    found = {}
+    for key, want in (("labels", wanted.labels), ("annotations", wanted.annotations)):
+        have = metadata.get(key) or {}
+        for name, value in want.items():
+            if have.get(name) != value:
+                there = f'"{have[name]}"' if name in have else "missing"
+                found[f'{key}["{name}"]'] = f'{there} instead of "{value}"'
+    return found
+
+
+def _remaining(namespace: Mapping[str, Any]) -> str:
+    """Why a namespace is not gone: the messages of its conditions that hold."""
+    conditions = (namespace.get("status") or {}).get("conditions") or []
+    return "; ".join(each.get("message", "") for each in conditions if each.get("status") == "True")

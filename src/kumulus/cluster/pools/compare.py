@@ -1,0 +1,107 @@
+"""Compare a live node with what its pool wants, field by field, and write the patches that make it so.
+
+Only fields that the pool owns count: the labels, annotations, taints and resources of its template, and those of an
+earlier template that we recorded on the node. A cordon, a fault's taint or condition, KWOK's heartbeat and any label
+that somebody added are theirs: neither drift nor overwritten.
+
+Why not server-side apply: ``spec.taints`` is an atomic list there, so that one manager owns every taint or none,
+and a fault's taint would conflict with the pool's. See docs/decisions/field-ownership.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kumulus.cluster.pools.live import LiveNode, taint_key
+from kumulus.model.applied import APPLIED, applied_of, decode_applied, encode_applied
+from kumulus.model.node_changes import NodeFields, changes, mapping_patch, status_patch
+from kumulus.model.nodes import OwnedFields, owned_fields
+from kumulus.model.pools import CLUSTER_LABEL, Pool
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field of one node that is not as wanted.
+
+    Attributes:
+        path: the field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``.
+        have: what the node has; None when the field is missing.
+        want: what the pool wants; None when the field has to go.
+    """
+
+    path: str
+    have: str | None
+    want: str | None
+
+    def __str__(self) -> str:
+        have = "missing" if self.have is None else f'"{self.have}"'
+        want = "none" if self.want is None else f'"{self.want}"'
+        return f"{self.path}: {have} instead of {want}"
+
+
+def owned(pool: Pool, ordinal: int) -> OwnedFields:
+    """The fields that the pool owns on one of its nodes; the cluster's name stands in the pool's labels."""
+    return owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))
+
+
+def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
+    """Return every owned field of a node that is not as its pool wants it.
+
+    Args:
+        pool: what is wanted.
+        ordinal: which of the pool's nodes it is.
+        node: the node as it is.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node.annotations)
+    found = [FieldDifference(each.path, each.have, each.want) for each in changes(_fields(node), ours, before)]
+    if not found and before != applied_of(ours):
+        # Without it, what the template drops next would stay on the node for ever.
+        have = "another record" if APPLIED in node.annotations else None
+        found.append(FieldDifference(f'annotations["{APPLIED}"]', have, "our record"))
+    return found
+
+
+def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the patches for a node: of the node itself, and of its status; None where nothing differs.
+
+    Both are strategic merge patches, in which conditions are merged by their type. A JSON merge patch would do for the
+    node itself, but takes the server a quarter longer: it writes the node as JSON and reads it again
+    (docs/performance.md).
+
+    Taints are one list on the wire, others' included: when they change, the patch names the resourceVersion it was
+    computed from, so that the server refuses it (409 Conflict) rather than undo somebody's concurrent taint.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node.annotations)
+    found = changes(_fields(node), ours, before)
+    record = encode_applied(applied_of(ours))
+    annotations = mapping_patch(found, "annotations")
+    if node.annotations.get(APPLIED) != record:
+        annotations[APPLIED] = record
+    metadata: dict[str, Any] = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
+    metadata = {field: patch for field, patch in metadata.items() if patch}
+    main: dict[str, Any] = {}
+    if any(each.section == "taints" for each in found):
+        keys = {taint_key(taint) for taint in ours.taints} | before.taints
+        others = [dict(taint) for taint in node.taints if taint_key(taint) not in keys]
+        main["spec"] = {"taints": [taint.to_plain() for taint in ours.taints] + others}
+        metadata["resourceVersion"] = node.version
+    if metadata:
+        main["metadata"] = metadata
+    status = status_patch(found, ours, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return main or None, {"status": status} if status else None
+
+
+def _fields(node: LiveNode) -> NodeFields:
+    return NodeFields(
+        node.labels,
+        node.annotations,
+        {taint_key(taint): str(taint.get("value") or "") for taint in node.taints},
+        node.capacity,
+        node.allocatable,
+        node.node_info,
+        node.conditions,
+    )

@@ -1,0 +1,121 @@
+"""Make a pool's nodes what is wanted: create what is missing, patch what differs, remove what is too many.
+
+Everything is computed by name from what is there, so a run that was killed half way is finished by the next one and
+nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.pools.bodies import Bodies
+from kumulus.cluster.pools.observe import Observation
+from kumulus.cluster.pools.removal import remove_nodes
+from kumulus.cluster.pools.result import Meter, Result
+from kumulus.cluster.pools.single import change_node, create_node
+from kumulus.cluster.pools.slices import converge_slices, publish
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube.bulk import for_each
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.Event, report: Reporter) -> Result:
+    """Apply the difference between a pool and what was observed of it.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        seen: what was observed just before.
+        stop: when set, nothing new is begun.
+        report: takes passing status lines.
+    """
+    work = _Work(client, pool, seen, stop, Meter(report), Result())
+    result = work.result
+    for name in seen.foreign:
+        result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
+    created = await work.create()
+    changed = await work.change()
+    removed = await remove_nodes(client, seen.extra, stop, report)
+    result.removed, result.pods = removed.removed, removed.pods
+    result.problems += removed.problems
+    result.undone += removed.undone
+    await work.publish()
+    # What became of slices has to be looked at.
+    result.certain &= removed.certain and pool.devices is None
+    result.left = Observation(
+        missing=[ordinal for ordinal in seen.missing if ordinal not in created],
+        altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in changed},
+        extra=removed.left.extra,
+        foreign=seen.foreign,
+        slices=seen.slices,
+        matching=seen.matching + result.created + result.changed,
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be done to a pool, and what has come of it."""
+
+    client: Client
+    pool: Pool
+    seen: Observation
+    stop: asyncio.Event
+    meter: Meter
+    result: Result
+
+    async def create(self) -> set[int]:
+        """Post the missing nodes, each with its slice; returns the ordinals done."""
+        bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
+
+        async def one(ordinal: int) -> None:
+            uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
+            if self.pool.devices is not None:
+                await publish(self.client, self.pool, self.pool.devices, ordinal, uid)
+
+        done = await self._each(
+            self.seen.missing, one, lambda done: self.meter.show("nodes", done + there, total, done)
+        )
+        self.result.created = len(done)
+        return done
+
+    async def change(self) -> set[int]:
+        """Patch the nodes that differ; returns the ordinals done."""
+        altered = self.seen.altered
+
+        async def one(ordinal: int) -> None:
+            await change_node(self.client, self.pool, ordinal, altered[ordinal][0])
+
+        done = await self._each(altered, one, lambda done: self.meter.show("nodes changed", done, len(altered), done))
+        self.result.changed = len(done)
+        return done
+
+    async def publish(self) -> None:
+        """Publish, mend and withdraw the slices of nodes that were there already."""
+        pool, slices = self.pool, self.seen.slices
+        if pool.devices is None or not slices:
+            return
+        show = partial(self._slices, len(slices.missing) + len(slices.altered))
+        for outcome in await converge_slices(self.client, pool, pool.devices, slices, self.seen.uids, self.stop, show):
+            self.result.slices += len(outcome.done)
+            self.result.add(outcome)
+
+    def _slices(self, total: int, done: int) -> None:
+        self.meter.show("resource slices", done, total, done)
+
+    async def _each(
+        self, ordinals: Iterable[int], one: Callable[[int], Awaitable[None]], progress: Callable[[int], None]
+    ) -> set[int]:
+        client = self.client
+        outcome = await for_each(
+            ordinals, one, workers=client.connections, stop=self.stop, lanes=client.lanes, progress=progress
+        )
+        self.result.add(outcome)
+        return set(outcome.done)

@@ -1,0 +1,76 @@
+"""A pool with the faults that hold on its nodes: what they are to be like at this moment.
+
+The package `faults` is imported when a cluster is asked: a preview without a change has no use for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kumulus.model.names import node_name
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+    from kumulus.model.pools import Pool
+
+
+async def looked_at(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
+    """A pool with its faults, and whether the cluster has it on record as it is; nothing is changed.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    from kumulus.cluster.faults import records
+
+    known = await records.read(client, patience, pool.name)
+    return known.laid_over(pool, records.now()), known.pools.get(pool.name) == pool
+
+
+async def on_record(client: Client, name: str, patience: float) -> Pool | None:
+    """A pool as the cluster has it on record; None when it has not.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    from kumulus.cluster.faults import records
+
+    return (await records.read(client, patience, name)).pools.get(name)
+
+
+async def recorded(client: Client, pool: Pool) -> Pool:
+    """A pool with its faults, once it is on record and the faults have ended whose time is up.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    from kumulus.cluster.faults import hold, records
+
+    known = await records.read(client, only_pool=pool.name)
+    if await hold.settle(client, known):
+        known = await records.read(client, only_pool=pool.name)
+    if known.pools.get(pool.name) != pool:
+        await records.write_pool(client, pool)
+    return known.laid_over(pool, records.now())
+
+
+async def forgotten(client: Client, name: str) -> None:
+    """Take a pool off the record.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    from kumulus.cluster.faults import records
+
+    await records.forget_pool(client, name)
+
+
+async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
+    """Wait until KWOK plays nodes that were made, where that takes its time; returns which it does not, in a sentence.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    from kumulus.cluster.faults.played import see_played
+
+    return await see_played(client, [node_name(pool.name, ordinal) for ordinal in ordinals], stop)

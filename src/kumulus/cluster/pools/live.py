@@ -1,0 +1,128 @@
+"""A live node reduced to what a pool compares: small, because a page of a list holds hundreds of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.model.pools import POOL_LABEL, Taint
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NODES = "/api/v1/nodes"
+
+# A kubelet reports its runtime as a URL (containerd://1.7.2); KWOK's emulated nodes never do.
+_REAL_RUNTIME = re.compile(r"[a-z0-9.-]+://")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveNode:
+    """What a pool looks at on a node.
+
+    Attributes:
+        name: the node's name.
+        uid: the object's UID.
+        version: its resourceVersion.
+        labels, annotations: as they are, ours and others'.
+        taints: as they are, with the raw objects, since others' taints must be written back unchanged.
+        capacity, allocatable: quantities by resource.
+        node_info: what it says of its machine.
+        conditions: the status of each, by type.
+        real: whether a real kubelet stands behind it: such a node is never ours to change.
+    """
+
+    name: str
+    uid: str
+    version: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: tuple[Mapping[str, Any], ...]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    node_info: Mapping[str, str]
+    conditions: Mapping[str, str]
+    real: bool
+
+
+def live_node(item: Mapping[str, Any]) -> LiveNode:
+    """Reduce a Node object as the API server returns it."""
+    meta = item["metadata"]
+    status = item.get("status") or {}
+    info = status.get("nodeInfo") or {}
+    runtime = str(info.get("containerRuntimeVersion") or "")
+    return LiveNode(
+        name=meta["name"],
+        uid=meta.get("uid", ""),
+        version=meta.get("resourceVersion", ""),
+        labels=meta.get("labels") or {},
+        annotations=meta.get("annotations") or {},
+        taints=tuple((item.get("spec") or {}).get("taints") or ()),
+        capacity=status.get("capacity") or {},
+        allocatable=status.get("allocatable") or {},
+        node_info=info,
+        conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
+        real=bool(_REAL_RUNTIME.match(runtime)),
+    )
+
+
+async def selected(client: Client, labels: str, patience: float | None = None) -> AsyncIterator[LiveNode]:
+    """Every node that a label selector selects, real ones too, page by page.
+
+    Args:
+        client: the cluster's API.
+        labels: the selector, such as :func:`of_pool`.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    # Here and not above: a plugin that only compares properties needs none of it.
+    from kumulus.kube.messages import MessageCodec
+
+    async for page in client.listed(NODES, MessageCodec("Node"), {"labelSelector": labels}, patience=patience):
+        for message in page:
+            yield listed_node(message)
+
+
+def of_pool(name: str) -> str:
+    """The selector of a pool's nodes."""
+    return f"{POOL_LABEL}={name}"
+
+
+def listed_node(message: Any) -> LiveNode:
+    """Reduce a Node of a list to the same; its message is one of ``kube.messages``, which a C library decodes."""
+    meta, status = message.metadata, message.status
+    info = {field.name: value for field, value in status.nodeInfo.ListFields()}
+    return LiveNode(
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resourceVersion,
+        labels=dict(meta.labels),
+        annotations=dict(meta.annotations),
+        taints=tuple(_taint(taint) for taint in message.spec.taints),
+        capacity={key: quantity.string for key, quantity in status.capacity.items()},
+        allocatable={key: quantity.string for key, quantity in status.allocatable.items()},
+        node_info=info,
+        conditions={each.type: each.status for each in status.conditions},
+        real=bool(_REAL_RUNTIME.match(status.nodeInfo.containerRuntimeVersion)),
+    )
+
+
+def _taint(message: Any) -> dict[str, str]:
+    """A taint as JSON has it: the patch that writes it back is JSON."""
+    taint = {field: value for field in ("key", "value", "effect") if (value := getattr(message, field))}
+    if message.HasField("timeAdded"):
+        added = datetime.fromtimestamp(message.timeAdded.seconds, UTC)
+        taint["timeAdded"] = added.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return taint
+
+
+def taint_key(taint: Mapping[str, Any] | Taint) -> tuple[str, str]:
+    """What identifies a taint on a node: its key and its effect (core/v1, Taint)."""
+    if isinstance(taint, Taint):
+        return (taint.key, taint.effect)
+    return (str(taint.get("key")), str(taint.get("effect")))

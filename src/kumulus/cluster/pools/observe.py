@@ -1,0 +1,163 @@
+"""Look at a pool's nodes and keep only what is not as wanted, so that memory does not grow with the pool."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kumulus.cluster.pools.compare import FieldDifference, field_differences
+from kumulus.cluster.pools.live import NODES, LiveNode, live_node, of_pool, selected
+from kumulus.cluster.pools.slices import SliceObservation, observe_slices
+from kumulus.kube import objects
+from kumulus.kube.bulk import for_each
+from kumulus.model.applied import APPLIED
+from kumulus.model.names import node_name
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Up to this many missing names are asked for one by one; beyond it one list of names only is cheaper.
+_ASK_SINGLY = 50
+# A stack's pools are observed at the same moment: the list that is under way serves all who ask for it meanwhile. One
+# for each would be late on a busy server, and as long as what the other pools have made by then.
+_listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
+
+
+@dataclass
+class Observation:
+    """A pool's nodes compared with what is wanted.
+
+    Attributes:
+        missing: ordinals whose node does not exist.
+        altered: nodes with owned fields that differ, by ordinal, each with its live state and the differences.
+        extra: nodes that carry the pool's label under a name the pool does not have.
+        foreign: wanted names that real nodes carry; never touched.
+        matching: how many nodes are exactly as wanted.
+        uids: of a pool that publishes devices, the UIDs of its nodes by ordinal.
+        slices: of such a pool, what is not as wanted about its ResourceSlices.
+    """
+
+    missing: list[int] = field(default_factory=list)
+    altered: dict[int, tuple[LiveNode, list[FieldDifference]]] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    matching: int = 0
+    uids: dict[int, str] = field(default_factory=dict)
+    slices: SliceObservation = field(default_factory=SliceObservation)
+
+    @property
+    def present(self) -> int:
+        """How many of the wanted names exist."""
+        return self.matching + len(self.altered)
+
+    def same_nodes(self, other: Observation) -> bool:
+        """Whether the same nodes were missing, altered and too many at another look."""
+        return (
+            self.missing == other.missing
+            and self.altered.keys() == other.altered.keys()
+            and set(self.extra) == set(other.extra)
+            and self.slices.count == other.slices.count
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is left to do."""
+        return not (self.missing or self.altered or self.extra or self.foreign or self.slices)
+
+
+async def observe(client: Client, pool: Pool, patience: float | None = None, formerly: int = 0) -> Observation:
+    """List the pool's nodes, page by page, and compare each with what is wanted.
+
+    A wanted node that lost the pool's label (altered by hand) is found by its name.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        patience: seconds to keep trying an unreachable server.
+        formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
+
+    Raises:
+        NotServed: the pool publishes devices, and the cluster does not know of such.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = Observation()
+    wanted = {name: ordinal for ordinal, name in enumerate(pool.node_names())}
+    gone = _gone(pool)
+    unseen = {name: wanted[name] for name in wanted if name not in gone}
+    found.matching = len(gone)
+
+    def look(node: LiveNode) -> None:
+        ordinal = wanted[node.name]
+        unseen.pop(node.name, None)
+        if node.real:
+            found.foreign.append(node.name)
+            return
+        if pool.devices is not None:
+            found.uids[ordinal] = node.uid
+        if different := field_differences(pool, ordinal, node):
+            found.altered[ordinal] = (node, different)
+        else:
+            found.matching += 1
+
+    async for node in selected(client, of_pool(pool.name), patience):
+        if node.name in unseen:
+            look(node)
+        elif node.name not in gone and not node.real:
+            found.extra.append(node.name)
+
+    for name in await _existing(client, list(unseen)):
+        node_or_none = await get_node(client, name)
+        if node_or_none is not None:
+            look(node_or_none)
+    found.missing = sorted(unseen.values())
+    found.extra += await _strayed(client, pool, formerly, set(found.extra))
+    if pool.devices is not None:
+        found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
+    return found
+
+
+async def _strayed(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
+    """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
+    names = [node_name(pool.name, ordinal) for ordinal in range(pool.replicas, formerly)]
+    nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
+    return [node.name for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
+
+
+def _gone(pool: Pool) -> set[str]:
+    """Nodes that a fault has taken away: as wanted while they are not there."""
+    return {node_name(pool.name, n) for n in pool.faults.gone(pool.replicas)} if pool.faults else set()
+
+
+async def get_node(client: Client, name: str) -> LiveNode | None:
+    """Return one node, or None when it does not exist."""
+    found = await objects.find(client, f"{NODES}/{name}")
+    return live_node(found) if found is not None else None
+
+
+async def _existing(client: Client, names: list[str]) -> list[str]:
+    """Return those of the names that exist although they did not come with the pool's label."""
+    if len(names) > _ASK_SINGLY:
+        among = set(names)
+        return [name for name in await _all_names(client) if name in among]
+    there: list[str] = []
+
+    async def ask(name: str) -> None:
+        if await get_node(client, name) is not None:
+            there.append(name)
+
+    outcome = await for_each(names, ask, workers=16, most_failures=1)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+    return sorted(there)
+
+
+async def _all_names(client: Client) -> list[str]:
+    """The names of all nodes, as of this call or of just before it."""
+    listing = _listings.get(client)
+    if listing is None or listing.done():
+        listing = _listings[client] = asyncio.ensure_future(objects.names(client, NODES))
+    # Who is stopped while waiting leaves it to the others.
+    return await asyncio.shield(listing)

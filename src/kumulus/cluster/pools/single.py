@@ -1,0 +1,91 @@
+"""Make one node of a pool what is wanted, whoever else is at it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.cluster.pools.compare import patches
+from kumulus.cluster.pools.live import NODES, LiveNode
+from kumulus.cluster.pools.observe import get_node
+from kumulus.cluster.pools.others import taken
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model.names import node_name
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class NameTaken(Exception):
+    """A real node, with a kubelet behind it, or another stack's node has a name that the pool wants."""
+
+
+async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:
+    """Post a node; when one of that name exists (a repeated post, a concurrent run), make it what is wanted.
+
+    Returns:
+        The node's UID, if the pool publishes devices, whose owner it is; otherwise nothing of the answer is looked at.
+
+    Raises:
+        NameTaken: a real node has the name, or another stack's.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    name, uid = node_name(pool.name, ordinal), ""
+
+    async def attempt() -> bool:
+        nonlocal uid
+        try:
+            if pool.devices is not None:
+                made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
+                uid = str(made["metadata"]["uid"])
+            else:
+                await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
+            return True
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        node = await get_node(client, name)
+        if node is None:
+            return False
+        if whose := taken(pool, name, node.labels):
+            raise NameTaken(whose)
+        await change_node(client, pool, ordinal, node)
+        uid = node.uid
+        return True
+
+    await objects.persist(attempt, f"{NODES}/{name}", f"node {name}")
+    return uid
+
+
+async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
+    """Patch a node's owned fields; a concurrent change of its taints is read anew and kept.
+
+    Raises:
+        NameTaken: a real node has the name.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{NODES}/{node.name}"
+    known: list[LiveNode] = [node]
+
+    async def attempt() -> bool:
+        current = known.pop() if known else await get_node(client, node.name)
+        if current is None:
+            await client.write("POST", NODES, Bodies(pool).of(ordinal), content_type=MEDIA_TYPE)
+            return True
+        if current.real:
+            raise NameTaken(f"a real node already carries the name {node.name}")
+        main, status = patches(pool, ordinal, current)
+        try:
+            if main is not None:
+                await client.write("PATCH", path, main, content_type=STRATEGIC_MERGE_PATCH)
+            if status is not None:
+                await client.write("PATCH", f"{path}/status", status, content_type=STRATEGIC_MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
+    await objects.persist(attempt, path, f"node {node.name}")

@@ -1,0 +1,213 @@
+"""The ResourceSlices of a pool: compared with what is wanted, and made so. One per node, owned by it.
+
+A slice is published as a whole by one driver, which is played here: everything in its `spec` is ours, and so are its
+owner and our two labels. Other labels and annotations on it are left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.pools.compare import FieldDifference
+from kumulus.cluster.pools.slice_compare import LiveSlice, live_slice, slice_differences
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.devices import Devices
+from kumulus.model.names import node_name
+from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.slices import RESOURCE_API, slice_labels, slice_manifest, slice_name
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+SLICES = f"/apis/{RESOURCE_API}/resourceslices"
+_PAGE = 250
+# Up to this many slices that came without the pool's label are asked for by name, to tell altered from missing.
+_ASK_SINGLY = 50
+
+
+class NotServed(Exception):
+    """The cluster does not serve the API of ResourceSlices."""
+
+
+@dataclass
+class SliceObservation:
+    """A pool's slices compared with what is wanted.
+
+    Attributes:
+        missing: ordinals of nodes that are there without their slice.
+        altered: slices that differ, by ordinal, each with its differences.
+        extra: names of slices that carry the pool's label and belong to none of its nodes.
+    """
+
+    missing: list[int] = field(default_factory=list)
+    altered: dict[int, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether anything is left to do."""
+        return self.count > 0
+
+    @property
+    def count(self) -> int:
+        """How many slices are not as wanted."""
+        return len(self.missing) + len(self.altered) + len(self.extra)
+
+
+async def observe_slices(
+    client: Client, pool: Pool, devices: Devices, nodes: Mapping[int, str], patience: float | None = None
+) -> SliceObservation:
+    """List the pool's slices, page by page, and compare each with what is wanted.
+
+    A wanted slice that lost the pool's label (altered by hand) is found by its name.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        devices: the pool's devices.
+        nodes: UIDs of the pool's nodes that are there, by ordinal.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = SliceObservation()
+    unseen = {slice_name(node_name(pool.name, ordinal), devices.driver): ordinal for ordinal in range(pool.replicas)}
+
+    def look(item: Mapping[str, Any]) -> None:
+        ordinal = unseen.pop(item["metadata"]["name"], None)
+        if ordinal is None:
+            found.extra.append(item["metadata"]["name"])
+        # The slice of a node that is gone goes with it; that the node is missing is told already.
+        elif ordinal in nodes and (different := slice_differences(pool, devices, ordinal, nodes[ordinal], item)):
+            found.altered[ordinal] = (live_slice(pool, devices, ordinal, nodes[ordinal], item), different)
+
+    try:
+        async for page in client.pages(SLICES, _selector(pool), limit=_PAGE, patience=patience):
+            for item in page:
+                look(item)
+    except ApiError as error:
+        raise _explained(error) from None
+    strays = [name for name, ordinal in unseen.items() if ordinal in nodes]
+    for name in strays if len(strays) <= _ASK_SINGLY else ():
+        if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
+            look(stray)
+    found.missing = sorted(ordinal for ordinal in unseen.values() if ordinal in nodes)
+    return found
+
+
+async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, node_uid: str) -> None:
+    """Post a node's slice; one that is there already (a repeated post, a former node's) is made what is wanted.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    body = json.dumps(slice_manifest(pool, devices, ordinal, node_uid), separators=(",", ":")).encode()
+    name = slice_name(node_name(pool.name, ordinal), devices.driver)
+    path = f"{SLICES}/{name}"
+
+    async def attempt() -> bool:
+        try:
+            await client.write("POST", SLICES, body)
+            return True
+        except ApiError as error:
+            if error.status != 409:
+                raise _explained(error) from None
+        there = await objects.find(client, path)
+        if there is None:
+            return False
+        if not slice_differences(pool, devices, ordinal, node_uid, there):
+            return True
+        live = live_slice(pool, devices, ordinal, node_uid, there)
+        return await _mend(client, pool, devices, ordinal, node_uid, live)
+
+    await objects.persist(attempt, path, f"resource slice {name}")
+
+
+async def _mend(client: Client, pool: Pool, devices: Devices, ordinal: int, node_uid: str, live: LiveSlice) -> bool:
+    """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
+    manifest = slice_manifest(pool, devices, ordinal, node_uid)
+    path = f"{SLICES}/{manifest['metadata']['name']}"
+    try:
+        if live.replace:
+            await client.delete(path, {"preconditions": {"uid": live.uid}})
+            return False
+        metadata = {"uid": live.uid, "labels": slice_labels(pool)}
+        patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
+        await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        return False
+    return True
+
+
+async def converge_slices(
+    client: Client,
+    pool: Pool,
+    devices: Devices,
+    seen: SliceObservation,
+    nodes: Mapping[int, str],
+    stop: asyncio.Event,
+    progress: Callable[[int], None],
+) -> list[Outcome[Any]]:
+    """Publish what is missing, mend what differs, withdraw what is too much.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        devices: the pool's devices.
+        seen: what was observed just before.
+        nodes: UIDs of the pool's nodes, by ordinal.
+        stop: when set, nothing new is begun.
+        progress: called with the number of slices done.
+    """
+
+    async def put(ordinal: int) -> None:
+        known = seen.altered.get(ordinal)
+        if known is None or not await _mend(client, pool, devices, ordinal, nodes[ordinal], known[0]):
+            await publish(client, pool, devices, ordinal, nodes[ordinal])
+
+    todo = sorted([*seen.missing, *seen.altered])
+    made = await for_each(todo, put, workers=client.connections, stop=stop, progress=progress)
+    return [made, await withdraw(client, seen.extra, stop)]
+
+
+async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> Outcome[str]:
+    """Delete slices; the garbage collector may be at it too, after their nodes."""
+
+    async def remove(name: str) -> None:
+        await objects.remove(client, f"{SLICES}/{name}")
+
+    return await for_each(names, remove, workers=client.connections, stop=stop)
+
+
+async def slices_of(client: Client, pool_name: str) -> list[str]:
+    """The names of all slices that carry the pool's label; none where the API is not served."""
+    selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
+    try:
+        return await objects.names(client, SLICES, selector)
+    except ApiError as error:
+        if error.status == 404:
+            return []
+        raise
+
+
+def _selector(pool: Pool) -> dict[str, str]:
+    return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
+
+
+def _explained(error: ApiError) -> Exception:
+    if error.status != 404:
+        return error
+    return NotServed(
+        f"the cluster does not serve {RESOURCE_API}, which resourceSlices need: take Kubernetes 1.34 or later with "
+        "DynamicResourceAllocation on, or leave resourceSlices out"
+    )

@@ -1,0 +1,36 @@
+"""Pools of a fleet are looked at one after the other: the first can be changed while the others are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+_AT_ONCE = 2
+_LONGEST_WAIT_S = 3.0
+
+
+class Turns:
+    """Admits two at a time.
+
+    Reading thousands of nodes takes the plugin's CPU, changing them the API server's. If all pools read at once, none
+    would change anything meanwhile. After three seconds of waiting a pool goes on without its turn, so that when the
+    server does not answer, all pools time out together instead of one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(_AT_ONCE)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn, and have it until the end of the block."""
+        try:
+            async with asyncio.timeout(_LONGEST_WAIT_S):
+                await self._free.acquire()
+        except TimeoutError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -1,0 +1,21 @@
+"""Where long operations tell how far they are; the provider passes it on to Pulumi's engine."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Reporter(Protocol):
+    """Where a resource's progress and messages go."""
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        """Show a passing status, such as ``nodes 1,250/2,550 · 910/s``.
+
+        When they come too fast some are dropped, but never the ``last``.
+        """
+
+    def info(self, message: str) -> None:
+        """Show a message that stays."""
+
+    def warn(self, message: str) -> None:
+        """Show a warning that stays."""

@@ -1,0 +1,128 @@
+// The page: its parts, and what passes between them.
+
+import { Fleet, bytes, counted, element, number, percent } from "./fleet.js";
+import { FleetMap } from "./map.js";
+import { NodePanel, fetchNode } from "./node.js";
+import { NodeTable } from "./table.js";
+
+const part = (id) => document.getElementById(id);
+const fleet = new Fleet();
+const panel = new NodePanel(part("node"));
+const announce = (text) => (part("says").textContent = text);
+const open = (name) => panel.open(name);
+const map = new FleetMap(fleet, { canvas: part("canvas"), tip: part("tip"), legend: part("legend"), announce, open, peek: fetchNode });
+const table = new NodeTable(fleet, { place: part("list"), open, announce });
+const MOST_REASONS = 5;
+let stale = false;
+
+fleet.addEventListener("nodes", ({ detail: names }) => {
+  map.changed(names);
+  stale = true;
+  if (!names || names.has(panel.name)) panel.refresh();
+});
+fleet.addEventListener("state", () => {
+  sums();
+  lost();
+  // A table that is drawn anew four times a second cannot be read.
+  if (stale) table.draw();
+  stale = false;
+});
+
+function sums() {
+  const now = fleet.summary;
+  if (!now) return;
+  document.body.classList.remove("loading");
+  document.title = `${fleet.stack} · Kumulus`;
+  put(part("stack"), fleet.stack);
+  const headline = headlineOf(now);
+  put(part("headline"), headline);
+  map.canvas.setAttribute("aria-label", `Fleet map, ${headline}`);
+  shares(part("products"), now.byProduct);
+  shares(part("zones"), now.byZone);
+  const pods = Object.entries(now.podsByPhase).filter(([, count]) => count)
+    .map(([phase, count]) => `${number(count)} ${phase}${phase === "Pending" ? ` (${number(now.unscheduled)} unscheduled)` : ""}`);
+  put(part("phases"), `${pods.join(", ") || "none"} · ${now.boundPerSecond.toFixed(1)} bound/s`);
+  const reasons = Object.entries(now.pendingReasons);
+  const items = reasons.slice(0, MOST_REASONS).map(([reason, count]) => [`${number(count)} × ${reason}`]);
+  if (reasons.length > MOST_REASONS) items.push([`and ${counted(reasons.length - MOST_REASONS, "more reason")}`]);
+  list(part("reasons"), items);
+  list(part("checks"), Object.entries(now.controlPlane).map(([name, { status, detail }]) =>
+    [`${name} ${status}${detail ? ` (${detail})` : ""}`, status === "ok" ? "" : "bad"]));
+}
+
+function headlineOf({ nodes, nodesByState, allocatable: { gpus }, allocated }) {
+  const states = Object.entries(nodesByState).map(([state, count]) => `${number(count)} ${state}`).join(", ");
+  const taken = gpus ? ` · ${counted(gpus, "GPU")}, ${number(allocated.gpus)} allocated (${percent(allocated.gpus, gpus)})` : "";
+  return `${counted(nodes, "node")}${states ? ` (${states})` : ""}${taken}`;
+}
+
+// What did not change is left alone: who reads it with a screen reader stays where they are.
+function put(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function list(place, items) {
+  place.hidden = !items.length;
+  if (place.textContent === items.map(([text]) => text).join("")) return;
+  place.replaceChildren(...items.map(([textContent, className = ""]) => element("li", { textContent, className })));
+}
+
+function shares(place, groups) {
+  const rows = Object.entries(groups).map(([name, { nodes, allocatable, allocated }]) => {
+    const gpus = allocatable.gpus || allocated.gpus;
+    const [taken, whole] = gpus ? [allocated.gpus, allocatable.gpus] : [allocated.cpu, allocatable.cpu];
+    const fill = element("i", { style: `width: ${whole ? Math.min(100, (100 * taken) / whole) : 0}%` });
+    const text = gpus ? `${number(taken)} of ${number(whole)} GPUs` : `${number(Math.round(taken))} of ${number(Math.round(whole))} cores`;
+    return element("tr", {},
+      element("th", { scope: "row", textContent: name }),
+      element("td", { textContent: number(nodes) }),
+      element("td", {}, element("span", { className: "bar", "aria-hidden": "true" }, fill)),
+      element("td", { textContent: text, title: `${bytes(allocated.memory)} of ${bytes(allocatable.memory)} memory` }),
+      element("td", { textContent: percent(taken, whole) }));
+  });
+  const heads = ["Name", "Nodes", "Bar", "Allocated", "Share"].map((text, index) =>
+    element("th", { scope: "col", textContent: text, className: index === 0 || index === 2 ? "unseen" : "" }));
+  const body = element("tbody", {}, ...rows);
+  const old = place.querySelector("tbody");
+  if (!old) place.append(element("thead", {}, element("tr", {}, ...heads)), body);
+  else if (old.textContent !== body.textContent) old.replaceWith(body);
+}
+
+function lost() {
+  const place = part("lost");
+  const { lost: told } = fleet;
+  const text = told ? (told.seconds === undefined ? told.why
+    : `Nothing heard for a while, trying again; what is shown is how it was. ${told.why}. ` +
+      `\`pulumi up -s ${fleet.stack} --refresh\` starts a cluster that is down.`) : "";
+  put(place, text);
+  place.hidden = !text;
+}
+
+function choose() {
+  const { view, colour } = Object.fromEntries(new FormData(part("controls")));
+  part("map").hidden = view !== "map";
+  part("list").hidden = view !== "table";
+  map.colours.mode = colour;
+  const words = part("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (node) => words.every((word) => node.words.includes(word));
+  map.matches = table.matches = matches;
+  const count = words.length ? [...fleet.nodes.values()].filter(matches).length : 0;
+  part("found").textContent = words.length ? `${number(count)} found` : "";
+  table.page = 0;
+  if (view === "map") map.layout();
+  else table.draw();
+}
+
+part("controls").addEventListener("input", choose);
+part("controls").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("resize", () => map.layout());
+fleet.listen();
+
+// For measuring and testing from outside; paints are how long the last paintings took, in milliseconds.
+globalThis.kumulus = {
+  paints: () => [...map.paints],
+  repaint: () => map.paint(),
+  nodes: () => fleet.nodes.size,
+  cells: () => map.placed,
+  firstIn: (state) => map.placed.cells.find(({ name }) => fleet.nodes.get(name)?.state === state)?.name,
+};

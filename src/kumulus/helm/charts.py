@@ -1,0 +1,257 @@
+"""Charts as their repositories, registries and directories have them: version, CRDs, what they say of values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from kumulus.helm.command import HelmError, run
+from kumulus.toolchain import cache
+
+_EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+_SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
+_SCHEMA = "values don't meet the specifications of the schema"
+
+
+class ChartError(Exception):
+    """A chart cannot be had, or does not take the values; the message says what to do.
+
+    Args:
+        path: the input that is to blame.
+        message: what is wrong, and what to do.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a chart is from.
+
+    Args:
+        chart: a name in a repository, an `oci://` reference or an absolute path.
+        repository: the repository's URL; empty for the others.
+        version: as asked for; empty means the newest.
+        access: what a private repository asks for: username, password, caFile, certFile, keyFile. Registries are
+            entered by `helm registry login`.
+    """
+
+    chart: str
+    repository: str = ""
+    version: str = ""
+    access: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is on this machine, where it may change without another version."""
+        return not self.repository and not self.chart.startswith("oci://")
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is the same chart whenever it is fetched; what this machine serves may be another next time."""
+        place = urlsplit(self.repository or self.chart)
+        local = place.hostname in ("127.0.0.1", "::1", "localhost")
+        return place.scheme in ("https", "oci") and not local and _EXACT.fullmatch(self.version) is not None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    Args:
+        place: its directory or archive on this machine.
+        version: its own version.
+        crds: the manifests in its `crds` directories, and in those of the charts that it depends on, by name.
+    """
+
+    place: Path
+    version: str
+    crds: Mapping[str, str]
+
+    def digests(self) -> dict[str, str]:
+        """Of each CRD's manifest, enough of a hash to tell it from another."""
+        return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in self.crds.items()}
+
+
+async def fetch(source: Source) -> Chart:
+    """A chart; one of an exact version is fetched once per machine.
+
+    Raises:
+        ChartError: it cannot be had.
+        ProviderError: helm is not there.
+    """
+    try:
+        place = Path(source.chart) if source.is_path else await _kept(source)
+        about = yaml.safe_load(await run("show", "chart", str(place)))
+        crds = await run("show", "crds", str(place))
+    except HelmError as error:
+        raise _told(source, str(error)) from None
+    return Chart(place, str(about["version"]), _by_name(crds))
+
+
+async def have(source: Source) -> None:
+    """Fetch a chart unless it is on this machine; :func:`fetch` reads it.
+
+    Raises:
+        ChartError: it cannot be had.
+        ProviderError: helm is not there.
+    """
+    if source.is_path:
+        return
+    try:
+        await _kept(source)
+    except HelmError as error:
+        raise _told(source, str(error)) from None
+
+
+async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
+    """Let the chart's schema look at values; whatever else may be wrong with a chart, installing it tells.
+
+    Raises:
+        ChartError: the schema rejects them.
+        ProviderError: helm is not there.
+    """
+    if not _has_schema(chart.place):
+        return
+    try:
+        await run("template", "check", str(chart.place), "--values", "-", given=json.dumps(dict(values)))
+    except HelmError as error:
+        head, found, problems = str(error).partition(_SCHEMA)
+        del head
+        if found:
+            # Chart by chart, each under a line with its name.
+            lines = [line.strip(" -") for line in problems.splitlines()[1:] if line.strip() and line[-1] != ":"]
+            said = "; ".join(_without(line, values) for line in lines)
+            raise ChartError("values", f"the chart's schema rejects them: {said}; write what it asks for") from None
+
+
+async def _kept(source: Source) -> Path:
+    """The chart's archive, fetched unless it has been."""
+    folder = cache.root().parent / "charts"
+    key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
+    place = folder / f"{key}.tgz"
+    if source.lasts and place.is_file():
+        return place
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        fetched = await _pulled(source, Path(scratch))
+        os.replace(fetched, place)
+    return place
+
+
+async def _pulled(source: Source, scratch: Path) -> Path:
+    reference, options = source.chart, [] if not source.repository else ["--repo", source.repository]
+    if source.repository and source.access:
+        # Helm takes a password as an argument, which every user of this machine could read, or from a file.
+        reference, options = await _entered(source, scratch)
+    if source.version:
+        options += ["--version", source.version]
+    into = scratch / "chart"
+    into.mkdir()
+    await run("pull", reference, "--destination", str(into), *options)
+    (found,) = into.glob("*.tgz")
+    return found
+
+
+async def _entered(source: Source, scratch: Path) -> tuple[str, list[str]]:
+    names = ("username", "password", "caFile", "certFile", "keyFile")
+    access = {name: source.access[name] for name in names if source.access.get(name)}
+    entry = {"name": "private", "url": source.repository, **access}
+    config = _private(scratch / "repositories.yaml", {"apiVersion": "v1", "repositories": [entry]})
+    where = ["--repository-config", config, "--repository-cache", str(scratch)]
+    await run("repo", "update", *where)
+    return f"private/{source.chart}", where
+
+
+def _private(file: Path, content: object) -> str:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        json.dump(content, opened)
+    return str(file)
+
+
+def _by_name(text: str) -> dict[str, str]:
+    """The manifests of a text, each as it is written: another program's YAML is not to be read and written here."""
+    found: dict[str, str] = {}
+    for part in _SEPARATOR.split(text):
+        name = re.search(r"^  name: *[\"']?([a-z0-9.-]+)[\"']? *$", part, re.MULTILINE)
+        kind = re.search(r"^kind: *[\"']?CustomResourceDefinition", part, re.MULTILINE)
+        if name and kind:
+            found[name[1]] = part.strip() + "\n"
+        elif part.strip():
+            found |= _parsed(part)
+    return found
+
+
+def _parsed(part: str) -> dict[str, str]:
+    """The manifest of a document that is indented otherwise, or written as JSON."""
+    document = yaml.safe_load(part)
+    if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
+        return {}
+    return {str(document["metadata"]["name"]): part.strip() + "\n"}
+
+
+def _has_schema(place: Path) -> bool:
+    if place.is_dir():
+        return any(place.rglob("values.schema.json")) or any(place.glob("charts/*.tgz"))
+    with tarfile.open(place) as archive:
+        return any(name.endswith(("values.schema.json", ".tgz")) for name in archive.getnames())
+
+
+def _without(line: str, values: object) -> str:
+    """A line of the schema's without what it quotes of the values, of which some may be secret."""
+    for text in sorted(_texts(values), key=len, reverse=True):
+        line = line.replace(text, "…")
+    return line
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in _texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _texts(inner)]
+    return [value] if isinstance(value, str) and len(value) > 3 else []
+
+
+def _told(source: Source, said: str) -> ChartError:
+    said = " ".join(said.split())
+    version = f" {source.version}" if source.version else ""
+    what = f"the chart {source.chart}{version}" + (f" of {source.repository}" if source.repository else "")
+    if len(password := source.access.get("password", "")) > 3:
+        said = said.replace(password, "…")
+    for words, path, remedy in _OF_REGISTRIES + _REMEDIES if source.chart.startswith("oci://") else _REMEDIES:
+        if re.search(words, said):
+            return ChartError(path, f"{what} cannot be had: {said}; {remedy}")
+    return ChartError("chart", f"{what} cannot be had: {said}; check chart, version and repoURL")
+
+
+_OF_REGISTRIES = (
+    (r"\b40[13]\b|nauthorized|denied", "chart", "enter it first: helm registry login HOST"),
+    (r"x509|certificate", "chart", "have this machine trust its certificate authority"),
+)
+_REMEDIES = (
+    (r"\b40[13]\b|nauthorized|denied", "access", "write repositoryOpts with username and password"),
+    (r"x509|certificate", "access", "write repositoryOpts with the caFile of its certificate authority"),
+    (
+        r"dial tcp|no such host|refused|timeout|did not finish|cannot be reached",
+        "repository",
+        "check repoURL and the network, then run it again",
+    ),
+    (
+        r"not found|no chart (name|version)|invalid_reference|manifest unknown",
+        "chart",
+        "write a chart and a version that are there",
+    ),
+)

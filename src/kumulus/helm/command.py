@@ -1,0 +1,54 @@
+"""Run helm, without a shell and with nothing secret among its arguments."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+
+_PATIENCE = 120.0
+
+
+class HelmError(Exception):
+    """Helm failed; the message is what it said."""
+
+
+async def run(*arguments: str, given: str = "", timeout: float = _PATIENCE) -> str:
+    """Run helm and return its standard output.
+
+    Args:
+        arguments: its arguments.
+        given: its standard input.
+        timeout: seconds after which it is killed.
+
+    Raises:
+        HelmError: it failed.
+        ProviderError: it is not there.
+    """
+    try:
+        helm = str(toolchain.find("helm"))
+    except toolchain.ToolchainError as error:
+        raise ProviderError(f"add-ons need helm: {error}") from None
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(helm, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
+    try:
+        async with asyncio.timeout(timeout):
+            output, said = await process.communicate(given.encode())
+    except TimeoutError:
+        raise HelmError(f"helm {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
+    finally:
+        # Also when the engine is gone and this call is cancelled.
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise HelmError(_plain(said.decode(errors="replace").splitlines()))
+    return output.decode(errors="replace")
+
+
+def _plain(lines: Sequence[str]) -> str:
+    """What helm said, without its warnings and in one line unless it is a list."""
+    kept = [line for line in lines if line.strip() and not line.startswith(("WARNING:", "level=", "time="))]
+    return "\n".join(kept).removeprefix("Error: ").strip() or "helm said nothing"

@@ -1,0 +1,211 @@
+"""A chart's CRDs in a cluster: applied by the server under a name of the add-on's own, and removed with care.
+
+One that others made is used where it is what the chart has, and otherwise left alone: what they rely on may be in it.
+
+Removing a CRD removes every object of its kind, so only those go that were made here, that nobody else applies, and
+that have no objects left; see docs/decisions/helm-releases.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.objects import find, remove
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+MADE_BY = "kumulus.io/crd-made-by"
+DIGEST = "kumulus.io/crd-digest"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_APPLY = "application/apply-patch+yaml"
+_MANAGERS = "kumulus-crds-"
+_ESTABLISHED_WITHIN = 15.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A CRD in the cluster.
+
+    Args:
+        digest: of the manifest that was applied last by any add-on; empty for one that none has applied.
+        made_by: the add-on that made it; empty for one that was there before.
+    """
+
+    digest: str
+    made_by: str
+
+
+def manager(cluster: str, addon: str) -> str:
+    """The name under which an add-on applies its CRDs."""
+    return f"{managers(cluster)}{addon}"[:128]
+
+
+def managers(cluster: str) -> str:
+    """What the names of all add-ons of a stack begin with."""
+    return f"{_MANAGERS}{cluster}-"
+
+
+async def look(client: Client, names: list[str]) -> dict[str, Seen]:
+    """Those of some CRDs that are there.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = await asyncio.gather(*(find(client, f"{_CRDS}/{name}") for name in names))
+    notes = {name: crd["metadata"].get("annotations") or {} for name, crd in zip(names, found, strict=True) if crd}
+    return {name: Seen(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
+
+
+async def obstacle(client: Client, name: str, manifest: str, digest: str, owner: str, stack: str) -> str:
+    """Why a CRD cannot be made or brought up to date, in words: others made it and it is another one; empty for none.
+
+    Args:
+        client: of the cluster; nothing is changed in it.
+        name: the CRD's.
+        manifest: as the chart has it.
+        digest: of that.
+        owner: from :func:`manager`.
+        stack: from :func:`managers`.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    there = await find(client, f"{_CRDS}/{name}")
+    if there is None or _is_ours(there, digest, owner, stack) or await _is_same(client, there, manifest, owner):
+        return ""
+    made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, "")
+    return (
+        f"{name} is there already and another one ({_whose(there)}); it is left alone. Use a version of the chart with "
+        "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
+        f"stack, which upgrades and removes it from then on: kubectl annotate crd {name} {MADE_BY}={owner}"
+        + (" --overwrite" if made_by else "")
+    )
+
+
+async def apply(client: Client, name: str, manifest: str, digest: str, owner: str, stack: str) -> None:
+    """Make a CRD, or bring one of ours up to date; returns when its kind can be used.
+
+    One of others' is not touched: :func:`obstacle` is to be asked before.
+
+    Args:
+        client: of the cluster.
+        name: the CRD's.
+        manifest: as the chart has it.
+        digest: of that.
+        owner: from :func:`manager`.
+        stack: from :func:`managers`.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{_CRDS}/{name}"
+    there = await find(client, path)
+    if there is not None and not _is_ours(there, digest, owner, stack):
+        return
+    params = {"fieldManager": owner, "force": "true"}
+    await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
+    known = there is not None and MADE_BY in (there["metadata"].get("annotations") or {})
+    note = {DIGEST: digest, **({} if known else {MADE_BY: owner})}
+    change = {"metadata": {"annotations": note}}
+    await client.write("PATCH", path, change, content_type=MERGE_PATCH)
+    async with asyncio.timeout(_ESTABLISHED_WITHIN):
+        while not _established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
+            await asyncio.sleep(0.1)
+
+
+async def take_away(client: Client, name: str, owner: str) -> str:
+    """Remove a CRD if it is the add-on's alone; returns why it was kept, or nothing.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{_CRDS}/{name}"
+    crd = await find(client, path)
+    if crd is None or (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
+        return ""
+    others = [other for other in _appliers(crd) if other != owner]
+    if others:
+        change = {"metadata": {"annotations": {MADE_BY: others[0]}}}
+        await client.write("PATCH", path, change, content_type=MERGE_PATCH)
+        return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
+    if await _has_objects(client, crd):
+        return f"{name} is kept: there are objects of it; kubectl delete crd {name} removes both"
+    await remove(client, path)
+    return ""
+
+
+def _is_ours(crd: Mapping[str, Any], digest: str, owner: str, stack: str) -> bool:
+    """Whether a CRD may be written: made by the same stack's add-ons, or by another's that has the very same."""
+    notes = crd["metadata"].get("annotations") or {}
+    made_by = str(notes.get(MADE_BY) or "")
+    if made_by == owner or (made_by and notes.get(DIGEST) == digest):
+        return True
+    if made_by:
+        return made_by.startswith(stack)
+    # Killed between the making of it and the note.
+    return DIGEST not in notes and owner in _appliers(crd)
+
+
+async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner: str) -> bool:
+    """Whether applying a manifest would leave a CRD as it is: the server is asked, which alone knows its defaults."""
+    path = f"{_CRDS}/{crd['metadata']['name']}"
+    params = {"fieldManager": owner, "force": "true", "dryRun": "All"}
+    then = await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
+    return bool(then["spec"] == crd["spec"])
+
+
+_VERSIONS = (
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+    "operator.prometheus.io/version",
+    "gateway.networking.k8s.io/bundle-version",
+    "controller-gen.kubebuilder.io/version",
+)
+
+
+def _whose(crd: Mapping[str, Any]) -> str:
+    """Who made a CRD and which version of it that is, as far as it says so itself."""
+    metadata = crd["metadata"]
+    said = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    if MADE_BY in said:
+        who = f"made by {str(said[MADE_BY]).removeprefix(_MANAGERS)} of another stack"
+    elif "meta.helm.sh/release-name" in said:
+        release = f"{said.get('meta.helm.sh/release-namespace', '')}/{said['meta.helm.sh/release-name']}"
+        who = f"made by the Helm release {release}"
+    else:
+        fields = [each for each in metadata.get("managedFields") or [] if "f:spec" in (each.get("fieldsV1") or {})]
+        names = {str(each["manager"]) for each in fields if each.get("manager")}
+        who = f"made with {', '.join(sorted(names))}" if names else "made by others"
+    versions = [f"{key.rpartition('/')[2]} {said[key]}" for key in _VERSIONS if said.get(key)]
+    return ", ".join([who, *versions[:1], f"since {metadata.get('creationTimestamp')}"])
+
+
+def _appliers(crd: Mapping[str, Any]) -> list[str]:
+    fields = crd["metadata"].get("managedFields") or []
+    names = {str(entry.get("manager")) for entry in fields if entry.get("operation") == "Apply"}
+    return sorted(name for name in names if name.startswith(_MANAGERS))
+
+
+async def _has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
+    spec = crd["spec"]
+    version = next((each["name"] for each in spec["versions"] if each.get("served")), None)
+    if version is None:
+        return True
+    try:
+        found = await client.get(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", {"limit": "1"})
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return bool(found.get("items"))
+
+
+def _established(crd: Mapping[str, Any]) -> bool:
+    conditions = (crd.get("status") or {}).get("conditions") or []
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

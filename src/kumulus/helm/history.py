@@ -1,0 +1,148 @@
+"""Helm's own record of a release: a Secret for each revision, in the release's namespace.
+
+A killed update leaves revisions behind that keep Helm from everything further. Marked as failed, such a one is what
+both `helm install --replace` and `helm upgrade` go on from; see docs/decisions/helm-releases.md.
+Format: helm.sh/helm/v3, pkg/storage/driver/secrets.go and util.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube.media import METADATA_ONLY
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+RECORDED = "kumulus.io/recorded"
+"""A label of the revisions of a release that a Pulumi state has; Helm hands it on to later revisions."""
+_UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A revision of a release.
+
+    Args:
+        secret: name of the Secret that it is recorded in.
+        uid: of that Secret.
+        number: from 1.
+        status: Helm's, such as `deployed`.
+        recorded: whether a Pulumi state has the release.
+    """
+
+    secret: str
+    uid: str
+    number: int
+    status: str
+    recorded: bool
+
+    @property
+    def under_way(self) -> bool:
+        """Whether Helm was at work on it when it was last heard of."""
+        return self.status in _UNDER_WAY
+
+
+async def revisions(client: Client, namespace: str, name: str, patience: float) -> list[Revision]:
+    """A release's revisions, the first one first; none where there is no such release.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    selector = {"labelSelector": f"owner=helm,name={name}"}
+    found = []
+    async for page in client.pages(_secrets(namespace), selector, patience=patience, accept=METADATA_ONLY):
+        found += [_revision(item["metadata"]) for item in page]
+    return sorted(found, key=lambda revision: revision.number)
+
+
+def leftover(found: Sequence[Revision], foreign: str) -> str:
+    """What keeps Helm from installing or upgrading a release of the stack's; empty for nothing.
+
+    Args:
+        found: its revisions.
+        foreign: the uid of a revision that somebody else had installed before the stack did.
+    """
+    if not found:
+        return ""
+    known = any(revision.recorded for revision in found)
+    if not known and any(revision.uid == foreign for revision in found):
+        return ""
+    last = found[-1]
+    if last.under_way:
+        return f"revision {last.number} was left {last.status}"
+    return f"revision {last.number} is {last.status} and was never recorded" if not known and _stays(last) else ""
+
+
+async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:
+    """Let Helm take a revision for one that failed, which is what an interrupted one is.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    stored = await client.get(_path(namespace, revision))
+    release = decoded(stored["data"]["release"])
+    release["info"] |= {"status": "failed", "description": "interrupted; marked as failed by kumulus"}
+    await _put(client, namespace, revision, {**stored, "data": {"release": encoded(release)}}, {"status": "failed"})
+
+
+async def mark_recorded(client: Client, namespace: str, revision: Revision) -> None:
+    """Note that a Pulumi state has the release.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    stored = await client.get(_path(namespace, revision))
+    await _put(client, namespace, revision, stored, {RECORDED: "true"})
+
+
+def decoded(data: str) -> dict[str, Any]:
+    """A release as Helm has put it into a Secret's data: JSON, zipped, and Base64 twice."""
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data))))
+    return found
+
+
+def encoded(release: dict[str, Any]) -> str:
+    """The inverse of :func:`decoded`."""
+    zipped = gzip.compress(json.dumps(release, separators=(",", ":")).encode())
+    return base64.b64encode(base64.b64encode(zipped)).decode()
+
+
+def _stays(revision: Revision) -> bool:
+    """Whether Helm refuses to install over it: it does not over a failed one that it is told to replace."""
+    return revision.status in ("deployed", "superseded", "unknown")
+
+
+def _revision(metadata: dict[str, Any]) -> Revision:
+    labels = metadata.get("labels") or {}
+    return Revision(
+        secret=str(metadata["name"]),
+        uid=str(metadata["uid"]),
+        number=int(labels.get("version") or 0),
+        status=str(labels.get("status") or ""),
+        recorded=labels.get(RECORDED) == "true",
+    )
+
+
+async def _put(
+    client: Client, namespace: str, revision: Revision, stored: dict[str, Any], labels: dict[str, str]
+) -> None:
+    """Write a revision with further labels, unless somebody was quicker.
+
+    It is replaced and not patched: whoever may use Helm may update Secrets, and need not be allowed to patch them.
+    """
+    metadata = {**stored["metadata"], "labels": {**stored["metadata"]["labels"], **labels}}
+    await client.write("PUT", _path(namespace, revision), {**stored, "metadata": metadata})
+
+
+def _path(namespace: str, revision: Revision) -> str:
+    return f"{_secrets(namespace)}/{revision.secret}"
+
+
+def _secrets(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/secrets"

@@ -1,0 +1,41 @@
+"""``kumulus:index:findCharts``: which of some charts cannot be had, asked by a program before it declares anything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.helm import charts
+from kumulus.helm.charts import ChartError, Source
+
+FIND_CHARTS = "kumulus:index:findCharts"
+
+# Each is a process that unpacks an archive.
+_AT_ONCE = 4
+
+
+async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Have all charts on this machine.
+
+    Args:
+        arguments: ``charts``: of each its ``chart``, ``repository``, ``version`` and ``access``.
+
+    Returns:
+        ``problems``: what is wrong, by the chart's place in the list; empty when all can be had.
+    """
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def problem(asked: dict[str, Any]) -> str:
+        source = Source(
+            str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
+        )
+        try:
+            async with turns:
+                await charts.have(source)
+        except (ChartError, ProviderError) as error:
+            return str(error)
+        return ""
+
+    found = await asyncio.gather(*map(problem, arguments.get("charts") or []))
+    return {"problems": {str(index): said for index, said in enumerate(found) if said}}

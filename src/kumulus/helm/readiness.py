@@ -1,0 +1,137 @@
+"""Whether what a release has in a cluster is ready, and what keeps its pods from it.
+
+Helm's own waiting knows nothing of what an operator makes of a release's objects, and ends without a word about pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_RELEASE = "meta.helm.sh/release-name"
+_WORKLOADS = ("deployments", "statefulsets", "daemonsets")
+# Those of which prometheus-operator makes StatefulSets. It hands their annotations on to these.
+_OPERATED = ("prometheuses", "alertmanagers", "thanosrulers")
+_NEEDED = ("Available", "Reconciled")
+# What a pod says on its way.
+_ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """How far a release has come.
+
+    Attributes:
+        ready: how many of its workloads are.
+        waiting: the others, as ``deployment/name``.
+        reasons: why, of each pod that says so, with its name.
+    """
+
+    ready: int
+    waiting: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def counted(self) -> str:
+        """It in a few words."""
+        return f"{self.ready} of {self.ready + len(self.waiting)} ready"
+
+
+async def look(client: Client, namespace: str, release: str) -> Readiness:
+    """Look at a release.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    states: dict[str, bool] = {}
+    for kind in _WORKLOADS:
+        for item in await _items(client, f"/apis/apps/v1/namespaces/{namespace}/{kind}"):
+            if _is_of(item, release):
+                states[f"{kind[:-1]}/{item['metadata']['name']}"] = _works(kind, item)
+    for kind in _OPERATED:
+        for item in await _items(client, f"/apis/monitoring.coreos.com/v1/namespaces/{namespace}/{kind}"):
+            if _is_of(item, release):
+                states[f"{item['kind'].lower()}/{item['metadata']['name']}"] = _is_reconciled(item)
+    waiting = tuple(name for name, ready in states.items() if not ready)
+    pods = await _items(client, f"/api/v1/namespaces/{namespace}/pods") if waiting else []
+    reasons = tuple(said for pod in pods if _pod_is_of(pod, release) and (said := reason(pod)))
+    return Readiness(len(states) - len(waiting), waiting, reasons)
+
+
+def reason(pod: Mapping[str, Any]) -> str:
+    """What keeps a pod from being ready, after its name; empty where nothing does, or it is on its way."""
+    status = pod.get("status") or {}
+    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    for each in statuses:
+        waits = (each.get("state") or {}).get("waiting") or {}
+        why = waits.get("reason", "")
+        if why and why not in _ON_ITS_WAY:
+            ended = (each.get("lastState") or {}).get("terminated") or {}
+            told = _short(waits.get("message", "")) if "Image" in why else _ended(ended)
+            return f"{pod['metadata']['name']}: {why} {each['image']}{told}"
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return f"{pod['metadata']['name']}: {condition.get('reason')}: {condition.get('message', '')[:_LONGEST]}"
+    return ""
+
+
+def _short(message: str) -> str:
+    """The end of what containerd says: before it is what it was about to do, layer by layer."""
+    parts = " ".join(message.split()).split(": ")
+    return f": {': '.join(parts[-2:])[-_LONGEST:]}" if message else ""
+
+
+def _ended(terminated: Mapping[str, Any]) -> str:
+    if not terminated:
+        return ""
+    return f": it ended with exit code {terminated.get('exitCode')} ({terminated.get('reason')}); see its log"
+
+
+def _works(kind: str, item: Mapping[str, Any]) -> bool:
+    status, wanted = item.get("status") or {}, (item.get("spec") or {}).get("replicas", 1)
+    if status.get("observedGeneration", 0) < item["metadata"].get("generation", 0):
+        return False
+    if kind == "daemonsets":
+        wanted = status.get("desiredNumberScheduled", 0)
+        return bool(status.get("updatedNumberScheduled", 0) >= wanted and status.get("numberReady", 0) >= wanted)
+    return bool(status.get("updatedReplicas", 0) >= wanted and status.get("readyReplicas", 0) >= wanted)
+
+
+def _is_reconciled(item: Mapping[str, Any]) -> bool:
+    generation = item["metadata"].get("generation", 0)
+    met = {
+        each["type"]
+        for each in (item.get("status") or {}).get("conditions") or []
+        if each["status"] == "True" and each.get("observedGeneration", 0) >= generation
+    }
+    return met.issuperset(_NEEDED)
+
+
+def _is_of(item: Mapping[str, Any], release: str) -> bool:
+    return (item["metadata"].get("annotations") or {}).get(_RELEASE) == release
+
+
+def _pod_is_of(pod: Mapping[str, Any], release: str) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    # An operator's pods have the name of what they were made for, which begins like the release's.
+    return release == labels.get("release") or str(labels.get("app.kubernetes.io/instance")).startswith(release)
+
+
+async def _items(client: Client, path: str) -> Iterable[dict[str, Any]]:
+    try:
+        answer = await client.get(path)
+    except ApiError as error:
+        # A kind that the cluster does not have.
+        if error.status == 404:
+            return []
+        raise
+    # In a list the items do not say their kind.
+    kind = str(answer["kind"]).removesuffix("List")
+    return [{"kind": kind, **item} for item in answer["items"]]

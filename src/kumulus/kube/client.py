@@ -1,0 +1,335 @@
+"""A small asynchronous client of the Kubernetes API: verbs, paging, streaming, and retries that a user can trust."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from kumulus.kube.codecs import Codec, JsonCodec
+from kumulus.kube.config import Connection
+from kumulus.kube.errors import ApiError, Unreachable, api_error
+from kumulus.kube.exec_credentials import Credential
+from kumulus.kube.http import Http, reason
+from kumulus.kube.http_connection import Answer
+from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF
+from kumulus.kube.protobuf import decode_status
+
+T = TypeVar("T")
+# For answers that nobody reads: the least that a server can give, in the words of client-go's metadata client.
+_UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
+_LONGEST_PAUSE = 5.0
+_CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
+# A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
+_LONGEST_SILENCE = 150.0
+
+
+class Client:
+    """A connection to one API server, to be used as an asynchronous context manager or closed by :meth:`close`.
+
+    Args:
+        connection: where the server is, from :func:`kube.load_kubeconfig`.
+        connections: the greatest number of connections kept open at once, and so of requests under way; None for
+            64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
+            fsyncs, and the less its controllers get of the CPUs meanwhile (docs/performance.md).
+        field_manager: the name under which the server records who set a field.
+        patience: seconds for which a request is tried again while the server is unreachable or answers with a
+            transient error (429, 5xx). Verbs take their own ``patience`` too.
+        request_timeout: seconds after which one attempt is given up.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        connections: int | None = None,
+        field_manager: str = "kumulus",
+        patience: float = 60.0,
+        request_timeout: float = 30.0,
+    ) -> None:
+        self.connection = connection
+        self.connections = connections or (_LOCAL_CONNECTIONS if _is_local(connection.server) else _CONNECTIONS)
+        self.field_manager = field_manager
+        self.patience = patience
+        self._request_timeout = request_timeout
+        local = _is_local(connection.server)
+        # The API server compresses long lists, which costs it more time than a local socket saves.
+        self._http = Http(
+            connection.server,
+            connection.headers,
+            connection.tls,
+            compressed=not local,
+            server_name=connection.server_name,
+        )
+        # More callers than connections would only queue inside the connector with a timeout already running.
+        self._slots = asyncio.Semaphore(self.connections)
+        # For operations on many objects (`bulk`), which share the connections and can be stopped between objects.
+        self.lanes = asyncio.Semaphore(self.connections)
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._http.close()
+
+    async def get(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        patience: float | None = None,
+        accept: str = JSON,
+    ) -> Any:
+        """GET an object or a list; returns the decoded JSON. ``accept`` can ask for another representation."""
+        return await self.request("GET", path, params=params, patience=patience, accept=accept)
+
+    async def create(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
+        """POST an object, given as a mapping or as already encoded JSON; returns the object as stored."""
+        return await self.request("POST", path, body=body, patience=patience)
+
+    async def write(self, verb: str, path: str, body: Mapping[str, Any] | bytes, *, content_type: str = JSON) -> None:
+        """POST or PATCH without wanting the stored object back: its answer is read but not decoded.
+
+        It is asked for as metadata only and in protobuf, which costs both sides a fraction of the whole in JSON.
+        """
+        await self.request(verb, path, body=body, content_type=content_type, accept=_UNREAD, decode=_nothing)
+
+    async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
+        """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
+        return await self.request("PATCH", path, body=body, content_type=MERGE_PATCH, patience=patience)
+
+    async def delete(
+        self, path: str, body: Mapping[str, Any] | None = None, params: Mapping[str, str] | None = None
+    ) -> None:
+        """DELETE an object; ``body`` are DeleteOptions. The answer is read but not decoded, as :meth:`write` does."""
+        await self.request("DELETE", path, params=params, body=body, accept=_UNREAD, decode=_nothing)
+
+    async def request(
+        self,
+        verb: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | bytes | None = None,
+        content_type: str = JSON,
+        patience: float | None = None,
+        accept: str = JSON,
+        decode: Callable[[bytes], Any] | None = None,
+    ) -> Any:
+        """Send one request and decode its answer, as JSON unless told otherwise, trying again while that can help.
+
+        A repeated POST may meet its own first attempt (409 AlreadyExists), and a repeated DELETE its own success
+        (404): callers that create or delete handle these, as they must in any case.
+
+        Raises:
+            ApiError: the server refused, or kept answering with a transient error past ``patience``.
+            CredentialsError: a command was to give credentials, and failed.
+            Unreachable: no answer within ``patience`` seconds.
+        """
+        data = body if body is None or isinstance(body, bytes) else _encoded(body)
+        headers = {"Accept": accept}
+        if data is not None:
+            headers["Content-Type"] = content_type
+        query = dict(params or {})
+        if verb in ("POST", "PATCH", "PUT"):
+            query.setdefault("fieldManager", self.field_manager)
+        allowed = self.patience if patience is None else patience
+        give_up = time.monotonic() + allowed
+        # Who is not patient must not wait for one silent attempt longer than that either.
+        within = min(self._request_timeout, max(allowed, 1.0))
+        attempt, renewed = 0, False
+        while True:
+            try:
+                async with self._slots:
+                    return await self._once(verb, path, query, headers, data, within, decode or _content)
+            except ApiError as error:
+                if error.status == 401 and self.connection.credentials is not None and not renewed:
+                    # They were taken back before they expired; the next attempt has new ones.
+                    renewed = True
+                    continue
+                pause = error.retry_after if error.retry_after is not None else backoff(attempt)
+                if not error.transient or time.monotonic() + pause > give_up:
+                    raise
+            except OSError as error:
+                pause = backoff(attempt)
+                # A certificate does not become a trusted one by asking again.
+                if isinstance(error, ssl.SSLCertVerificationError) or time.monotonic() + pause > give_up:
+                    raise Unreachable(self.connection.server, reason(error)) from error
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    async def _once(
+        self,
+        verb: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        data: bytes | None,
+        within: float,
+        decode: Callable[[bytes], Any],
+    ) -> Any:
+        credential, tls = await self._credential()
+        signed = {**headers, **_signature(credential)} if credential is not None else headers
+        answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
+        if answer.status < 300:
+            return decode(answer.body)
+        self._heed(answer.status, credential)
+        raise api_error(answer.status, _decoded(answer.body), verb, path, _wait(answer))
+
+    async def _credential(self) -> tuple[Credential | None, ssl.SSLContext | None]:
+        """A command's credentials and the TLS context with their certificate; None for the connection's own."""
+        if self.connection.credentials is None:
+            return None, None
+        return await self.connection.credentials.current()
+
+    def _heed(self, status: int, credential: Credential | None) -> None:
+        if status == 401 and credential is not None and self.connection.credentials is not None:
+            self.connection.credentials.refused(credential)
+
+    async def pages(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        limit: int = 500,
+        patience: float | None = None,
+        accept: str = JSON,
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the items of a list, page by page, so that a large list is never held whole.
+
+        Args:
+            path: the collection, such as ``/api/v1/nodes``.
+            params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
+            limit: items a page.
+            patience: as for :meth:`request`, for each page.
+            accept: another representation, such as ``PartialObjectMetadataList``.
+        """
+        async for items in self.listed(path, JsonCodec(accept), params, limit, patience):
+            yield items
+
+    async def listed(
+        self,
+        path: str,
+        codec: Codec[T],
+        params: Mapping[str, str] | None = None,
+        limit: int = 500,
+        patience: float | None = None,
+    ) -> AsyncIterator[list[T]]:
+        """As :meth:`pages`, in another representation.
+
+        Args:
+            path: the collection.
+            codec: how its lists are asked for and read, such as :class:`kumulus.kube.messages.MessageCodec`.
+            params: as for :meth:`pages`.
+            limit: likewise.
+            patience: likewise.
+        """
+        query = dict(params or {}) | {"limit": str(limit)}
+        while True:
+            page = await self.request(
+                "GET", path, params=query, patience=patience, accept=codec.list_type, decode=codec.listed
+            )
+            yield page.items
+            if not page.token:
+                return
+            query["continue"] = page.token
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON, timeout: float = 300.0
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """GET something that goes on for long, such as a watch; it is begun once, and not tried again.
+
+        Gives the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
+        server was silent for so long that it may be gone without a word.
+
+        Args:
+            path: what to get.
+            params: its query.
+            accept: the media type to ask for.
+            timeout: seconds.
+
+        Raises:
+            ApiError: the server refused.
+            Unreachable: no answer, or the connection broke.
+        """
+        server, (credential, tls) = self.connection.server, await self._credential()
+        headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})
+        ends = time.monotonic() + timeout
+        streaming = self._http.stream(
+            path, params or {}, headers, within=self._request_timeout, silence=min(timeout, _LONGEST_SILENCE), tls=tls
+        )
+        async with AsyncExitStack() as stack:
+            try:
+                answer, chunks = await stack.enter_async_context(streaming)
+                if answer.status >= 300:
+                    self._heed(answer.status, credential)
+                    said = b"".join([chunk async for chunk in chunks])
+                    raise api_error(answer.status, _decoded(said), "GET", path, _wait(answer))
+            except OSError as error:
+                raise Unreachable(server, reason(error)) from error
+            yield await stack.enter_async_context(aclosing(_until(chunks, ends, server)))
+
+
+async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> AsyncGenerator[bytes, None]:
+    """The chunks, until it is time to end or the server was silent for too long."""
+    try:
+        while True:
+            async with asyncio.timeout(ends - time.monotonic()):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    except TimeoutError:
+        return
+    except OSError as error:
+        raise Unreachable(server, reason(error)) from error
+
+
+def _is_local(server: str) -> bool:
+    return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")
+
+
+def _wait(answer: Answer) -> float | None:
+    """Seconds that the server asked to wait, if it did."""
+    after = answer.headers.get("retry-after", "")
+    return float(after) if after.isdigit() else None
+
+
+def _signature(credential: Credential) -> dict[str, str]:
+    return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
+    ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
+    return ceiling * (0.5 + random.random() / 2)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _content(raw: bytes) -> Any:
+    return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
+
+
+def _nothing(_: bytes) -> None:
+    return None
+
+
+def _decoded(raw: bytes) -> Any:
+    if (status := decode_status(raw)) is not None:
+        return status
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")

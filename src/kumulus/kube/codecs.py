@@ -1,0 +1,104 @@
+"""How what a watch brings is encoded: where one event ends, what it is about, and where to go on after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from kumulus.kube.media import JSON
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Listed(Generic[T]):
+    """A page of a list.
+
+    Attributes:
+        items: its objects.
+        version: the resourceVersion of the collection, at which a watch goes on.
+        token: asks for the next page; empty on the last one.
+    """
+
+    items: list[T]
+    version: str
+    token: str
+
+
+class Codec(Protocol[T]):
+    """What a watch has to know of a representation of objects.
+
+    Attributes:
+        list_type: the media type to ask for when listing.
+        watch_type: the media type to ask for when watching.
+    """
+
+    list_type: str
+    watch_type: str
+
+    def listed(self, raw: bytes) -> Listed[T]:
+        """Decode a page of a list."""
+
+    def frames(self, buffer: bytearray) -> Iterator[bytes]:
+        """Take the whole events out of what has been received so far; the beginning of another one stays."""
+
+    def event(self, frame: bytes) -> tuple[str, Any]:
+        """An event's type and its object; of an ERROR the object is a ``Status`` as a mapping."""
+
+    def key(self, item: T) -> str:
+        """``namespace/name`` of an object, or its name where it has no namespace."""
+
+    def version(self, item: T) -> str:
+        """The resourceVersion of an object."""
+
+
+class JsonCodec:
+    """Objects as mappings, from JSON.
+
+    Args:
+        list_type: another representation, such as ``PartialObjectMetadataList``.
+        watch_type: likewise for single objects.
+    """
+
+    def __init__(self, list_type: str = JSON, watch_type: str = JSON) -> None:
+        self.list_type = list_type
+        self.watch_type = watch_type
+
+    def listed(self, raw: bytes) -> Listed[dict[str, Any]]:
+        """See :meth:`Codec.listed`."""
+        page = json.loads(raw)
+        metadata = page.get("metadata") or {}
+        return Listed(page.get("items") or [], metadata.get("resourceVersion", ""), metadata.get("continue", ""))
+
+    def frames(self, buffer: bytearray) -> Iterator[bytes]:
+        """See :meth:`Codec.frames`: one a line."""
+        end = buffer.rfind(b"\n") + 1
+        if end:
+            lines = bytes(buffer[:end])
+            del buffer[:end]
+            yield from filter(None, map(bytes.strip, lines.split(b"\n")))
+
+    def event(self, frame: bytes) -> tuple[str, dict[str, Any]]:
+        """See :meth:`Codec.event`."""
+        event = json.loads(frame)
+        return event.get("type", ""), event.get("object") or {}
+
+    def key(self, item: dict[str, Any]) -> str:
+        """See :meth:`Codec.key`."""
+        metadata = item["metadata"]
+        namespace = metadata.get("namespace")
+        return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+    def version(self, item: dict[str, Any]) -> str:
+        """See :meth:`Codec.version`."""
+        return str((item.get("metadata") or {}).get("resourceVersion", ""))
+
+
+METADATA = JsonCodec(
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+)
+"""Objects without spec and status: enough to see them come and go, and cheaper for both sides."""

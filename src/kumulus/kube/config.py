@@ -1,0 +1,253 @@
+"""Read a kubeconfig: the part of the format that says where a cluster is and who asks.
+
+Source of the format: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.kube import authentication
+from kumulus.kube.authentication import TokenFile
+from kumulus.kube.errors import KubeconfigError
+from kumulus.kube.exec_credentials import ExecCredentials, exec_plugin
+from kumulus.kube.tls import ResumingContext
+from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, TooMuch, check_limits
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where an API server is and how to authenticate.
+
+    Attributes:
+        server: base address, such as ``https://127.0.0.1:32766``.
+        context: name of the kubeconfig context that was used.
+        headers: headers to send with every request (a bearer token, for one).
+        tls: the TLS context, or None for a plain ``http`` server.
+        credentials: to be asked for at each request, of a command or a token's file; None when there is neither.
+        server_name: the name in the server's certificate, where it is not that of its address; empty otherwise.
+    """
+
+    server: str
+    context: str
+    headers: dict[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    credentials: ExecCredentials | TokenFile | None = field(default=None, repr=False)
+    server_name: str = ""
+
+
+def load_kubeconfig(source: str | Path, context: str | None = None) -> Connection:
+    """Read a kubeconfig file and return the connection of one of its contexts.
+
+    Args:
+        source: path of the file.
+        context: name of the context; the file's ``current-context`` when None.
+
+    Raises:
+        KubeconfigError: the file is missing, is not YAML, lacks the context, cluster or user, or names files that
+            cannot be used.
+    """
+    path = Path(source)
+    return connection(read_kubeconfig(path), path, context)
+
+
+def read_kubeconfig(path: Path) -> dict[str, Any]:
+    """The document of a kubeconfig file.
+
+    Raises:
+        KubeconfigError: the file is missing, or is not a YAML mapping.
+    """
+    try:
+        with path.open("rb") as file:
+            # One more than may be, which the limits then tell.
+            text = file.read(MOST_BYTES + 1).decode()
+    except FileNotFoundError:
+        raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None
+    except (OSError, ValueError) as error:
+        raise KubeconfigError(f"kubeconfig {path} cannot be read: {error}") from None
+    return parse_kubeconfig(text, path)
+
+
+def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
+    """The document of a kubeconfig's text; no error repeats any of it, since it holds keys.
+
+    Args:
+        text: YAML.
+        path: what to call it in errors.
+
+    Raises:
+        KubeconfigError: it is not a YAML mapping.
+    """
+    try:
+        check_limits(text)
+        document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506  # a safe loader
+    except TooMuch as error:
+        raise KubeconfigError(f"kubeconfig {path} {error}; {error.remedy}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise KubeconfigError(f"kubeconfig {path} is not YAML: {reason}{where}") from None
+    if not isinstance(document, dict):
+        raise KubeconfigError(f"kubeconfig {path} is not a kubeconfig: expected a mapping")
+    return document
+
+
+def connection(document: dict[str, Any], path: Path, context: str | None = None) -> Connection:
+    """The connection of one of a kubeconfig's contexts.
+
+    Args:
+        document: the kubeconfig.
+        path: where it is from: what relative paths in it start at, and what to call it in errors.
+        context: name of the context; the document's ``current-context`` when None.
+
+    Raises:
+        KubeconfigError: it lacks the context, cluster or user, or names files that cannot be used.
+    """
+    chosen = entries(document, path, context)
+    name, cluster, user = chosen.context, chosen.cluster, chosen.user
+
+    server = str(cluster.get("server") or "").rstrip("/")
+    if not server.startswith(("https://", "http://")):
+        wrong = f"the server {server!r} has no scheme" if server else "it has no server"
+        raise KubeconfigError(f"kubeconfig {path}, context {name!r}: {wrong}; write it like https://127.0.0.1:6443")
+    place = f"kubeconfig {path}, context {name!r}"
+    authentication.refuse(cluster, user, place)
+    headers = authentication.headers(user, place)
+    tls = _tls(cluster, user, path) if server.startswith("https://") else None
+    credentials: ExecCredentials | TokenFile | None = None
+    if user.get("exec"):
+        plugin = exec_plugin(user["exec"], cluster, path)
+        credentials = ExecCredentials(plugin, server, partial(_tls_with, cluster, path))
+    elif user.get("tokenFile"):
+        file = path.parent / str(user["tokenFile"])
+        with _using(f"tokenFile {file}", path):
+            credentials = TokenFile(file, str(user.get("token") or ""))
+    return Connection(server, name, headers, tls, credentials, str(cluster.get("tls-server-name") or ""))
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What one context of a kubeconfig is made of.
+
+    Attributes:
+        context: its name.
+        settings: the context's own, such as its namespace.
+        cluster: the cluster it names.
+        user: the user it names; empty for none.
+    """
+
+    context: str
+    settings: dict[str, Any]
+    cluster: dict[str, Any]
+    user: dict[str, Any]
+
+
+def entries(document: dict[str, Any], path: Path, context: str | None = None) -> Entries:
+    """What a context is made of; arguments and errors as for :func:`connection`."""
+    name = context or str(document.get("current-context") or "")
+    if not name:
+        known = ", ".join(contexts(document)) or "none"
+        raise KubeconfigError(f"kubeconfig {path} has no current-context; name one of its contexts: {known}")
+    chosen = _named(document, "contexts", name, "context", path)
+    cluster = _named(document, "clusters", str(chosen.get("cluster") or ""), "cluster", path)
+    user = _named(document, "users", str(chosen.get("user") or ""), "user", path) if chosen.get("user") else {}
+    return Entries(name, chosen, cluster, user)
+
+
+def contexts(document: dict[str, Any]) -> list[str]:
+    """The names of a kubeconfig's contexts, in its order."""
+    return [str(each.get("name")) for each in _listed(document, "contexts")]
+
+
+def _listed(document: dict[str, Any], section: str) -> list[dict[str, Any]]:
+    listed = document.get(section)
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def _named(document: dict[str, Any], section: str, name: str, kind: str, path: Path) -> dict[str, Any]:
+    """Return the entry of that name in one of the kubeconfig's lists."""
+    listed = _listed(document, section)
+    for entry in listed:
+        if entry.get("name") == name:
+            found = entry.get(kind) or {}
+            return found if isinstance(found, dict) else {}
+    known = ", ".join(str(entry.get("name")) for entry in listed) or "none"
+    raise KubeconfigError(f"kubeconfig {path} has no {kind} {name!r}; it has: {known}")
+
+
+@contextmanager
+def _using(what: str, path: Path) -> Iterator[None]:
+    """Name the kubeconfig and its entry when that entry cannot be used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError, binascii.Error a ValueError
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise KubeconfigError(f"kubeconfig {path}: its {what} cannot be used: {reason}; write it anew") from None
+
+
+def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLContext:
+    """Build the TLS context from the cluster's CA and the user's client certificate."""
+    if cluster.get("insecure-skip-tls-verify"):
+        context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif cluster.get("certificate-authority-data"):
+        with _using("certificate-authority-data", path):
+            context = ResumingContext.for_client(cadata=_decode(cluster["certificate-authority-data"]).decode())
+    elif cluster.get("certificate-authority"):
+        authority = path.parent / str(cluster["certificate-authority"])
+        with _using(f"certificate-authority {authority}", path):
+            context = ResumingContext.for_client(cafile=str(authority))
+    else:
+        # The system's authorities, a hundred of them: read only where they are wanted.
+        context = ResumingContext.for_client()
+    if certificate := _material(user, "client-certificate", path):
+        with _using("client-certificate and client-key", path):
+            _load_pair(context, certificate, _material(user, "client-key", path))
+    return context
+
+
+def _material(user: dict[str, Any], name: str, path: Path) -> bytes:
+    """A certificate or key from the kubeconfig itself or, where it is not there, from the file it names."""
+    if user.get(f"{name}-data"):
+        with _using(f"{name}-data", path):
+            return _decode(user[f"{name}-data"])
+    if not user.get(name):
+        return b""
+    file = path.parent / str(user[name])
+    with _using(f"{name} {file}", path):
+        return file.read_bytes()
+
+
+def _tls_with(cluster: dict[str, Any], path: Path, certificate: str, key: str) -> ssl.SSLContext:
+    """Build the TLS context from the cluster's CA and a client certificate that a command gave."""
+    context = _tls(cluster, {}, path)
+    _load_pair(context, certificate.encode(), key.encode())
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    # The standard library loads a client key from files only; they are private and gone at once.
+    with tempfile.NamedTemporaryFile() as pair:
+        pair.write(certificate + b"\n" + key)
+        pair.flush()
+        context.load_cert_chain(pair.name)
+
+
+def _decode(data: object) -> bytes:
+    # Strictly: of authorities that are no base64, nothing would be left, and nothing means the system's.
+    found = base64.b64decode("".join(str(data).split()), validate=True)
+    if not found.strip():
+        raise ValueError("it is empty")
+    return found

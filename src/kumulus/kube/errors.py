@@ -1,0 +1,88 @@
+"""What can go wrong when talking to an API server, said for the person who reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ApiError(Exception):
+    """The API server answered with a status that is not a success.
+
+    Args:
+        status: the HTTP status, such as 404.
+        reason: the machine-readable reason of the Kubernetes ``Status`` object, such as ``NotFound``.
+        message: the server's own sentence.
+        verb: the HTTP method of the request.
+        path: the path of the request, without the server's address.
+        retry_after: seconds the server asked to wait (header ``Retry-After``), if it did.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, verb: str, path: str, retry_after: float | None = None
+    ) -> None:
+        super().__init__(f"{verb} {path}: {status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.verb = verb
+        self.path = path
+        self.retry_after = retry_after
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later: too many requests, or the server's own trouble."""
+        return self.status in (429, 500, 502, 503, 504) and not self.quota_exceeded
+
+    @property
+    def quota_exceeded(self) -> bool:
+        """Whether etcd refused the write because its database reached its quota.
+
+        etcd answers ``mvcc: database space exceeded`` (``ErrNoSpace``) until it is defragmented and disarmed, so
+        asking again cannot help.
+        """
+        return "database space exceeded" in self.message
+
+
+class Unreachable(Exception):
+    """No answer could be had from the API server: refused, cut, or silent for too long.
+
+    Args:
+        server: the server's address.
+        detail: what the last attempt met.
+    """
+
+    def __init__(self, server: str, detail: str) -> None:
+        super().__init__(f"the Kubernetes API server at {server} is not reachable: {detail}")
+        self.server = server
+        self.detail = detail
+
+
+class KubeconfigError(Exception):
+    """A kubeconfig that cannot be used; the message names the file (or "the given kubeconfig") and the remedy."""
+
+    def __init__(self, message: str) -> None:
+        # What it quotes of a path or a kubeconfig must not do anything to a terminal.
+        super().__init__("".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in message))
+
+
+class CredentialsError(Unreachable):
+    """No credentials to ask an API server with: the command that gives them failed.
+
+    Args:
+        server: the server's address.
+        detail: which command, and what it did.
+    """
+
+    def __init__(self, server: str, detail: str) -> None:
+        super().__init__(server, detail)
+        self.args = (f"no credentials for the Kubernetes API server at {server}: {detail}",)
+
+
+def api_error(status: int, body: Any, verb: str, path: str, retry_after: float | None) -> ApiError:
+    """Make an :class:`ApiError` of a response's status and its body (a ``Status`` object, or any text)."""
+    if isinstance(body, dict):
+        reason = str(body.get("reason") or "")
+        message = str(body.get("message") or "")
+    else:
+        reason, message = "", str(body or "").strip()[:300]
+    return ApiError(status, reason or "Error", message or "no message", verb, path, retry_after)

@@ -1,0 +1,144 @@
+"""Verbs on single objects for which it is as good as done when the object is there already, or gone already."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube.errors import ApiError
+from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
+
+if TYPE_CHECKING:
+    from kumulus.kube.client import Client
+
+_MANY = 2000
+_TRIES = 8
+
+
+async def find(client: Client, path: str) -> dict[str, Any] | None:
+    """An object; None where there is none.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    try:
+        found: dict[str, Any] = await client.get(path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+    return found
+
+
+async def names(
+    client: Client, collection: str, params: Mapping[str, str] | None = None, patience: float | None = None
+) -> list[str]:
+    """The names of a collection's objects, of which nothing else is transferred.
+
+    Args:
+        client: of the cluster.
+        collection: such as ``/api/v1/nodes``.
+        params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    pages = client.pages(collection, params, limit=_MANY, patience=patience, accept=METADATA_ONLY)
+    return [item["metadata"]["name"] async for page in pages for item in page]
+
+
+async def remove(client: Client, path: str, options: Mapping[str, Any] | None = None) -> bool:
+    """Delete an object; returns whether it was there.
+
+    Args:
+        client: of the cluster.
+        path: the object's.
+        options: DeleteOptions, such as ``{"gracePeriodSeconds": 0}``.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    try:
+        await client.delete(path, options)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
+
+
+async def replace(client: Client, collection: str, body: dict[str, Any]) -> None:
+    """Make an object; one of that name is replaced whole: a merge would keep what the new one no longer has.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if not await _created(client, collection, body):
+        path = f"{collection}/{body['metadata']['name']}"
+        version = (await client.get(path))["metadata"]["resourceVersion"]
+        await client.write("PUT", path, {**body, "metadata": {**body["metadata"], "resourceVersion": version}})
+
+
+async def create_or_merge(client: Client, collection: str, body: dict[str, Any]) -> None:
+    """Make an object, or merge it into the one of that name; for one that is probably not there.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if not await _created(client, collection, body):
+        path = f"{collection}/{body['metadata']['name']}"
+        await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], fresh: dict[str, Any]) -> None:
+    """Merge a change into an object, or make the object; for one that is probably there.
+
+    Args:
+        client: of the cluster.
+        path: the object's.
+        change: a JSON merge patch (RFC 7386).
+        fresh: the object to make where there is none.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    try:
+        await client.write("PATCH", path, change, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        await create_or_merge(client, path.rpartition("/")[0], fresh)
+
+
+async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) -> None:
+    """Try again a change that others get in the way of: each attempt looks anew and changes what it finds.
+
+    Args:
+        attempt: returns whether it is done; a conflict (409) means that it is not.
+        path: of the object.
+        what: its kind and name, for the error.
+
+    Raises:
+        ApiError: somebody changes the object all the time, or the server refused.
+        Unreachable: the server gave no answer.
+    """
+    for _ in range(_TRIES):
+        try:
+            if await attempt():
+                return
+        except ApiError as error:
+            if error.status != 409:
+                raise
+    raise ApiError(409, "Conflict", f"{what} is changed by others all the time", "PATCH", path)
+
+
+async def _created(client: Client, collection: str, body: Mapping[str, Any]) -> bool:
+    """Post an object; False when there is one of that name."""
+    try:
+        await client.write("POST", collection, body)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    return True

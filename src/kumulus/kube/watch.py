@@ -1,0 +1,282 @@
+"""Everything that happens in a collection, for as long as somebody listens: a list, then watches, come what may.
+
+A list says how a collection is and at which resourceVersion; a watch tells what happens from there on, and ends after
+some minutes; the next one begins where it ended. When the server does not know that place any more (410 Gone), the list
+is read anew. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
+
+from kumulus.kube.client import Client, backoff
+from kumulus.kube.codecs import Codec, JsonCodec
+from kumulus.kube.errors import ApiError, Unreachable, api_error
+
+T = TypeVar("T")
+Kind = Literal["ADDED", "MODIFIED", "DELETED"]
+
+_SHORTEST = 1.0
+_PAGE_PATIENCE = 5.0
+_GONE = 410
+
+
+class Event(NamedTuple, Generic[T]):
+    """Something that happened to one object.
+
+    Attributes:
+        kind: ADDED, MODIFIED or DELETED. What a list names for the first time is ADDED; what a later list names again
+            is MODIFIED, whether it differs or not.
+        key: ``namespace/name``, or the name alone where there is no namespace.
+        item: the object afterwards; of a deleted one its last state, or None when a new list just lacked it.
+    """
+
+    kind: Kind
+    key: str
+    item: T | None
+
+
+@dataclass(frozen=True, slots=True)
+class Events(Generic[T]):
+    """Events in their order, as many as arrived at once.
+
+    Attributes:
+        events: what happened.
+        listed: they come from a list: that is how things are, and when they came to be so is not known.
+    """
+
+    events: list[Event[T]]
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """The events so far are the whole collection; from here on they tell what happens.
+
+    Comes after the first list, and again after each further one.
+
+    Attributes:
+        version: the collection's resourceVersion.
+    """
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Nothing can be heard at the moment; it is tried again.
+
+    Attributes:
+        error: why.
+    """
+
+    error: ApiError | Unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """After an interruption: events come again, from where they ended or by a new list. Nothing was missed."""
+
+
+News: TypeAlias = Events[T] | Synced | Interrupted | Resumed
+
+
+async def watch(
+    client: Client,
+    path: str,
+    params: Mapping[str, str] | None = None,
+    *,
+    timeout: float = 300.0,
+    codec: Codec[T] | None = None,
+) -> AsyncGenerator[list[tuple[str, T]], None]:
+    """Send one watch and yield its events, as many as arrive at once, until the server ends it.
+
+    Yields an empty list first, as soon as the server has taken the watch.
+
+    Args:
+        client: asks.
+        path: the collection, such as ``/api/v1/pods``.
+        params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
+        timeout: seconds after which the server ends the watch.
+        codec: the representation; JSON by default.
+
+    Raises:
+        ApiError: the server refused the watch, or sent an ERROR event (410 Gone: list again).
+        Unreachable: the connection broke.
+    """
+    how = codec or cast(Codec[T], JsonCodec())
+    query = dict(params or {}) | {"watch": "1", "timeoutSeconds": str(max(1, int(timeout)))}
+    received = bytearray()
+    async with client.stream(path, query, accept=how.watch_type, timeout=timeout + 10) as chunks:
+        yield []
+        async for chunk in chunks:
+            received += chunk
+            if batch := [how.event(frame) for frame in how.frames(received)]:
+                for kind, item in batch:
+                    if kind == "ERROR":
+                        raise api_error(int(item.get("code") or 500), item, "WATCH", path, None)
+                yield batch
+
+
+def follow(
+    client: Client,
+    path: str,
+    params: Mapping[str, str] | None = None,
+    *,
+    codec: Codec[T] | None = None,
+    page: int = 500,
+    timeout: float = 300.0,
+) -> AsyncGenerator[News[T], None]:
+    """Tell how a collection is and everything that happens in it, until the listener has heard enough.
+
+    Use it with ``contextlib.aclosing``, or cancel the task that listens.
+
+    Args:
+        client: asks.
+        path: the collection, such as ``/api/v1/pods``.
+        params: ``labelSelector`` and ``fieldSelector``.
+        codec: the representation; JSON by default.
+        page: objects a page of a list.
+        timeout: seconds that one watch lasts; up to a quarter more, so that many do not end at once.
+
+    Raises:
+        ApiError: the first list is refused. Later refusals are told as :class:`Interrupted`.
+        Unreachable: the server does not answer the first list within the client's patience.
+    """
+    how = codec or cast(Codec[T], JsonCodec())
+    return _Follower(client, path, dict(params or {}), how, page, timeout).news()
+
+
+class _Follower(Generic[T]):
+    """The state of one :func:`follow`."""
+
+    def __init__(
+        self, client: Client, path: str, params: dict[str, str], codec: Codec[T], page: int, timeout: float
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._params = params
+        self._codec = codec
+        self._page = page
+        self._timeout = timeout
+        self._known: set[str] = set()
+        # Where the next watch begins; empty when the collection has to be listed.
+        self._version = ""
+        self._synced = False
+        self._interrupted = False
+        # Attempts without success since the last event, for the pause before the next.
+        self._fruitless = 0
+
+    async def news(self) -> AsyncGenerator[News[T], None]:
+        while True:
+            try:
+                steps = self._watching() if self._version else self._listing()
+                async with aclosing(steps):
+                    async for each in steps:
+                        yield each
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and error.status == _GONE:
+                    self._version = ""
+                    await self._pause(None if self._fruitless else 0)
+                    continue
+                if not self._synced:
+                    raise
+                if not self._interrupted:
+                    self._interrupted = True
+                    yield Interrupted(error)
+                after = error.retry_after if isinstance(error, ApiError) else None
+                await self._pause(after)
+
+    async def _pause(self, seconds: float | None = None) -> None:
+        await asyncio.sleep(backoff(self._fruitless) if seconds is None else seconds)
+        self._fruitless += 1
+
+    async def _listing(self) -> AsyncGenerator[News[T], None]:
+        """List page by page; what is not listed any more has been deleted meanwhile."""
+        query, gone, version = {**self._params, "limit": str(self._page)}, set(self._known), ""
+        while True:
+            patience = _PAGE_PATIENCE if self._synced else None
+            page = await self._client.request(
+                "GET",
+                self._path,
+                params=query,
+                patience=patience,
+                accept=self._codec.list_type,
+                decode=self._codec.listed,
+            )
+            for news in self._in_touch():
+                yield news
+            events = [self._listed(item) for item in page.items]
+            gone.difference_update(event.key for event in events)
+            yield Events(events, listed=True)
+            # The whole list is as of the first page's version, whichever page says it.
+            version = page.version
+            if not page.token:
+                break
+            query["continue"] = page.token
+        if gone:
+            self._known -= gone
+            yield Events([Event("DELETED", key, None) for key in sorted(gone)], listed=True)
+        self._version, self._synced = version, True
+        yield Synced(version)
+
+    def _listed(self, item: T) -> Event[T]:
+        key = self._codec.key(item)
+        kind: Kind = "MODIFIED" if key in self._known else "ADDED"
+        self._known.add(key)
+        return Event(kind, key, item)
+
+    async def _watching(self) -> AsyncGenerator[News[T], None]:
+        """Send one watch from where the last one ended."""
+        query = {**self._params, "resourceVersion": self._version, "allowWatchBookmarks": "true"}
+        lasts = self._timeout * (1 + random.random() / 4)
+        clock = asyncio.get_running_loop().time
+        began = math.inf
+        batches = watch(self._client, self._path, query, timeout=lasts, codec=self._codec)
+        try:
+            async with aclosing(batches):
+                async for batch in batches:
+                    began = min(began, clock())
+                    for news in self._in_touch():
+                        yield news
+                    if events := self._happened(batch):
+                        self._fruitless = 0
+                        yield Events(events)
+        finally:
+            short = clock() - began < _SHORTEST
+            if not short:
+                self._fruitless = 0
+        if short:
+            # A server that ends each watch at once would otherwise be asked thousands of times a second.
+            await self._pause()
+
+    def _in_touch(self) -> list[Resumed]:
+        if not self._interrupted:
+            return []
+        self._interrupted = False
+        return [Resumed()]
+
+    def _happened(self, batch: list[tuple[str, T]]) -> list[Event[T]]:
+        events = []
+        for kind, item in batch:
+            if kind in ("ADDED", "MODIFIED", "DELETED"):
+                key = self._codec.key(item)
+                (self._known.discard if kind == "DELETED" else self._known.add)(key)
+                events.append(Event(cast(Kind, kind), key, item))
+        if batch:
+            self._advance(*batch[-1])
+        return events
+
+    def _advance(self, kind: str, item: T) -> None:
+        version = self._codec.version(item)
+        # The versions of a collection only rise (https://kep.k8s.io/5504), unless its etcd was put back to an earlier
+        # state: then there is another past, and nothing we know of it holds.
+        if kind == "BOOKMARK" and version.isdigit() and self._version.isdigit() and int(version) < int(self._version):
+            raise ApiError(_GONE, "Expired", "the server went back to an earlier state", "WATCH", self._path)
+        self._version = version or self._version

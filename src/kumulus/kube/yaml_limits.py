@@ -1,0 +1,83 @@
+"""What a YAML text may ask of the reader: so deep, so large, and its aliases counted as what they stand for.
+
+A few hundred bytes of aliases of aliases stand for billions of values, and libyaml's composer, which recurses in C,
+ends the process at a hundred thousand brackets. So the events are looked at first: they neither nest nor expand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+MOST_BYTES = 4 * 1024 * 1024
+MOST_VALUES = 100_000
+"""Keys and values of one text. The largest stack of the project's own has 2,000."""
+MOST_LEVELS = 100
+
+FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The safe loader, libyaml's where PyYAML was built with it."""
+
+
+class TooMuch(ValueError):
+    """A text is not read, because of what reading it would cost.
+
+    Args:
+        message: what there is too much of, without a full stop.
+        remedy: what to write instead, without a full stop.
+    """
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
+
+
+def too_large() -> TooMuch:
+    """What is said of a text with more than :data:`MOST_BYTES`."""
+    return TooMuch(f"is larger than {MOST_BYTES >> 20} MiB", "write less, or in several files")
+
+
+def check_limits(text: str) -> None:
+    """Refuse a text that costs too much to read; one that does not parse is its reader's to tell.
+
+    Raises:
+        TooMuch: it is larger than 4 MiB, deeper than 100 levels, or stands for more than 100,000 values.
+    """
+    if len(text) > MOST_BYTES:
+        raise too_large()
+    # The slower one as well where libyaml stumbles: what it refuses, PyYAML's own parser may take.
+    for loader in (FAST_LOADER, yaml.SafeLoader):
+        try:
+            _count(text, loader)
+        except (yaml.YAMLError, ValueError) as reason:
+            if isinstance(reason, TooMuch):
+                raise
+            continue
+        return
+
+
+def _count(text: str, loader: type[Any]) -> None:
+    values = 0
+    sizes: dict[str, int] = {}
+    begun: list[tuple[str | None, int]] = []
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = begun.pop()
+            if anchor:
+                sizes[anchor] = values - before
+            continue
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        before = values
+        values += sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            begun.append((event.anchor, before))
+            if len(begun) > MOST_LEVELS:
+                raise TooMuch(f"{_place(event)}is nested too deeply", "write fewer levels")
+        if values > MOST_VALUES:
+            message = f"{_place(event)}more than {MOST_VALUES:,} values, with what its aliases repeat"
+            raise TooMuch(message, "write fewer, or fewer aliases")
+
+
+def _place(event: Any) -> str:
+    return f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}: "

@@ -1,0 +1,266 @@
+"""The KWOK stages of an emulated cluster: what KWOK does to nodes and pods, and when.
+
+They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
+differences:
+
+- a Job's pod completes after its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration). KWOK would
+  count the delay from the last change of the pod, and anew after a restart of its controller; here it is anchored to
+  the pod's ``status.startTime``;
+- no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
+- a node on which a fault holds is left as the fault wants it; one that reboots comes back when its time is up;
+- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
+
+In a cluster that has KWOK from its charts, stage-fast has brought KWOK's own; :func:`stages_above` are those of ours
+that have to come before them: KWOK passes over stages without a weight where one with a weight matches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
+from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+
+_FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
+_BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
+DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
+
+# jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
+# duration, nothing is left to wait: KWOK then completes the pod at once, as its own stage does.
+_REMAINING = """
+(.metadata.annotations["DELAY_ANNOTATION"] // "") as $delay
+| if ($delay | test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$")) then
+    ([$delay | match("([0-9]+(?:\\\\.[0-9]*)?)(ms|us|µs|ns|h|m|s)"; "g")
+      | (.captures[0].string | tonumber)
+        * ({"h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 0.000001, "µs": 0.000001, "ns": 0.000000001}
+           [.captures[1].string])]
+     | add) as $seconds
+    | (((.status.startTime | fromdate) + $seconds - now) * 1000 | ceil) as $left
+    | if $left > 0 then "\\($left)ms" else "0s" end
+  else "0s" end
+""".strip().replace("DELAY_ANNOTATION", DELAY_ANNOTATION)
+
+
+_READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+
+_NODE_CONDITIONS = """
+{{ $now := Now }}
+{{ $lastTransitionTime := or .metadata.creationTimestamp $now }}
+conditions:
+{{ range NodeConditions }}
+- lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ $lastTransitionTime | Quote }}
+  message: {{ .message | Quote }}
+  reason: {{ .reason | Quote }}
+  status: {{ .status | Quote }}
+  type: {{ .type | Quote }}
+{{ end }}
+"""
+
+_NODE_INITIALIZE = (
+    _NODE_CONDITIONS
+    + """
+{{ if not .status.addresses }}
+addresses:
+- address: {{ NodeName | Quote }}
+  type: Hostname
+{{ with NodeIP }}
+- address: {{ . | Quote }}
+  type: InternalIP
+{{ end }}
+{{ end }}
+{{ with NodePort }}
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: {{ . }}
+{{ end }}
+phase: Running
+"""
+)
+
+_NODE_REBOOTED = (
+    _NODE_CONDITIONS
+    + """
+nodeInfo:
+  bootID: {{ index .metadata.annotations "BOOT_ID" | Quote }}
+"""
+).replace("BOOT_ID", BOOT_ID_ANNOTATION)
+
+_NODE_HEARTBEAT = (
+    _NODE_CONDITIONS
+    + """
+{{ with NodePort }}
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: {{ . }}
+{{ end }}
+"""
+)
+
+_POD_READY = """
+{{ $now := Now }}
+conditions:
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: PodReadyToStartContainers}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: ContainersReady}
+{{ range .spec.readinessGates }}
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: {{ .conditionType | Quote }}}
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: true
+  started: true
+  restartCount: 0
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+{{ end }}
+initContainerStatuses:
+{{ range .spec.initContainers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: true
+  restartCount: 0
+  {{ if eq .restartPolicy "Always" }}
+  started: true
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+  {{ else }}
+  state:
+    terminated:
+      exitCode: 0
+      finishedAt: {{ $now | Quote }}
+      reason: Completed
+      startedAt: {{ $now | Quote }}
+  {{ end }}
+{{ end }}
+{{ $hostIPs := NodeIPsWith .spec.nodeName }}
+{{ with $hostIPs }}
+hostIP: {{ index . 0 | Quote }}
+hostIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+{{ $hostNetwork := or .spec.hostNetwork false }}
+{{ $uid := or .metadata.uid "" }}
+{{ $podIPs := PodIPsWith .spec.nodeName $hostNetwork $uid ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+{{ with $podIPs }}
+podIP: {{ index . 0 | Quote }}
+podIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+phase: Running
+startTime: {{ $now | Quote }}
+"""
+
+_POD_COMPLETE = """
+{{ $now := Now }}
+{{ $root := . }}
+conditions:
+- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
+- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
+- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: false
+  started: false
+  restartCount: 0
+  state:
+    terminated:
+      exitCode: 0
+      finishedAt: {{ $now | Quote }}
+      reason: Completed
+      startedAt: {{ $root.status.startTime | Quote }}
+{{ end }}
+phase: Succeeded
+"""
+
+
+_FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
+_REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
+_COMPLETES = [
+    absent(".metadata.deletionTimestamp"),
+    is_in(".status.phase", "Running"),
+    is_in(".metadata.ownerReferences.[].kind", "Job"),
+]
+# It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
+_NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
+_REBOOT: dict[str, Any] = {
+    "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
+    "next": {"statusTemplate": _NODE_REBOOTED},
+}
+_COMPLETE: dict[str, Any] = {
+    "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
+    "next": {"statusTemplate": _POD_COMPLETE},
+}
+_ABOVE = "kumulus-"
+_HEAVY = {"weight": 1_000}
+
+
+def stages() -> list[dict[str, Any]]:
+    """Return the stages as KWOK ``Stage`` documents."""
+    return [
+        stage(
+            "node-initialize",
+            "Node",
+            [not_in(_READY, "True"), absent(_FAULTS)],
+            {"next": {"statusTemplate": _NODE_INITIALIZE}},
+        ),
+        stage(
+            "node-heartbeat-with-lease",
+            "Node",
+            [is_in(".status.phase", "Running"), is_in(_READY, "True"), absent(_FAULTS)],
+            {
+                "delay": {"durationMilliseconds": 600_000, "jitterDurationMilliseconds": 610_000},
+                "next": {"statusTemplate": _NODE_HEARTBEAT},
+            },
+        ),
+        stage("node-faulted", "Node", _FAULTED, _NOTHING),
+        stage("node-rebooted", "Node", _REBOOTED, _REBOOT),
+        stage(
+            "pod-ready",
+            "Pod",
+            [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
+            {"next": {"statusTemplate": _POD_READY}},
+        ),
+        stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
+        stage(
+            "pod-delete",
+            "Pod",
+            [exists(".metadata.deletionTimestamp")],
+            {"next": {"delete": True}},
+        ),
+    ]
+
+
+def node_stages_above() -> list[dict[str, Any]]:
+    """The stages of nodes for a cluster that has those of the chart stage-fast.
+
+    They are of nodes on which a fault holds, and so of a stack's own alone, whoever has installed KWOK.
+    """
+    # KWOK's heartbeat would give a node back the conditions that a fault has changed.
+    ready = [exists(_FAULTS), is_in(_READY, "True")]
+    return [
+        stage(f"{_ABOVE}node-faulted", "Node", _FAULTED, {**_HEAVY, **_NOTHING}),
+        stage(f"{_ABOVE}node-rebooted", "Node", _REBOOTED, {**_HEAVY, **_REBOOT}),
+        stage(f"{_ABOVE}node-faulted-ready", "Node", ready, {**_HEAVY, **_NOTHING}),
+    ]
+
+
+def pod_stage_above(elsewhere: str) -> dict[str, Any]:
+    """The stage that completes the pods of Jobs, for a cluster that has those of the chart stage-fast.
+
+    Args:
+        elsewhere: a condition of pods that other stages complete.
+    """
+    other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
+    return stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE})

@@ -1,0 +1,113 @@
+"""The processes of a cluster on this machine: what they use, and the limits they were given.
+
+A cluster of the kwok runtime is local processes. Of any other, nothing is known here, and nothing of it is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from kumulus.host import processes
+
+SCHEDULER = "kube-scheduler"
+_FLAG = re.compile(r"--(kube-api-qps|kube-api-burst|master-qps|config|leader-elect)(?:=(.*))?$")
+CLIENTS = (SCHEDULER, "kube-controller-manager", "kwok-controller")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a component has used.
+
+    Args:
+        cpu: seconds of CPU time since its start.
+        memory: resident bytes now.
+    """
+
+    cpu: float
+    memory: int
+
+
+class Components:
+    """The components of one cluster.
+
+    Args:
+        directory: the cluster's directory, where its kubeconfig is.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._found: dict[int, tuple[str, psutil.Process]] = {}
+        self._ended: dict[str, float] = {}
+        self._last: dict[int, float] = {}
+        self.look()
+
+    @property
+    def local(self) -> bool:
+        """Whether there are any here."""
+        return bool(self._found)
+
+    def look(self, others: Mapping[str, Iterable[int]] | None = None) -> None:
+        """Look for components in the process table; those that were started anew are found.
+
+        Args:
+            others: pids of what was started for the experiment, by name.
+        """
+        found = {name: list(pids) for name, pids in processes.running(self._directory).items()}
+        for name, pids in (others or {}).items():
+            found[name] = list(pids)
+        for name, pids in found.items():
+            for pid in pids:
+                if pid not in self._found and psutil.pid_exists(pid):
+                    self._found[pid] = (name, psutil.Process(pid))
+
+    def pids(self, component: str) -> list[int]:
+        """The pids of a component that run."""
+        return [pid for pid, (name, process) in self._found.items() if name == component and _runs(process)]
+
+    def usage(self) -> dict[str, Usage]:
+        """What each component has used so far; the CPU time of one that has ended since is kept."""
+        found: dict[str, Usage] = {}
+        for pid, (name, process) in list(self._found.items()):
+            try:
+                with process.oneshot():
+                    times, memory = process.cpu_times(), process.memory_info().rss
+                self._last[pid] = times.user + times.system
+            except psutil.Error:
+                self._ended[name] = self._ended.get(name, 0.0) + self._last.pop(pid, 0.0)
+                del self._found[pid]
+                continue
+            before = found.get(name, Usage(0.0, 0))
+            found[name] = Usage(before.cpu + self._last[pid], before.memory + memory)
+        for name, spent in self._ended.items():
+            before = found.get(name, Usage(0.0, 0))
+            found[name] = Usage(before.cpu + spent, before.memory)
+        return found
+
+    def settings(self) -> dict[str, dict[str, str]]:
+        """The flags of each API client among the components that limit how fast it may ask."""
+        return {
+            name: settings_of(process.cmdline())
+            for name, process in self._found.values()
+            if name in CLIENTS and _runs(process)
+        }
+
+
+def settings_of(command: Iterable[str]) -> dict[str, str]:
+    """The flags of a command line that limit its requests to the API server."""
+    found = {}
+    for argument in command:
+        if match := _FLAG.fullmatch(argument):
+            found[match[1]] = match[2] or "true"
+    return found
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -1,0 +1,68 @@
+"""Where the API serves a kind: the path of its collection, asked of the server once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError
+from kumulus.lab.errors import LabError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_REMEDIES = {
+    "jobset.x-k8s.io": "its controller has to be in the cluster",
+    "scheduling.volcano.sh": "write scheduler: {name: volcano}",
+    "scheduling.x-k8s.io": "write scheduler: {name: coscheduling}",
+    "kueue.x-k8s.io": "write scheduler: {name: kueue}",
+}
+
+
+class Kinds:
+    """The kinds that a cluster knows.
+
+    Args:
+        client: asks it.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    async def path(self, version: str, kind: str, namespace: str) -> str:
+        """The collection of a kind, in a namespace where the kind has one.
+
+        Raises:
+            LabError: the cluster does not know the kind.
+            ApiError, Unreachable: it could not be asked.
+        """
+        plural, namespaced = await self._resource(version, kind)
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        return f"{root}/namespaces/{namespace}/{plural}" if namespaced else f"{root}/{plural}"
+
+    async def namespaced(self, version: str, kind: str) -> bool:
+        """Whether objects of the kind are in a namespace; raises as :meth:`path`."""
+        return (await self._resource(version, kind))[1]
+
+    async def _resource(self, version: str, kind: str) -> tuple[str, bool]:
+        if version not in self._known:
+            self._known[version] = await self._ask(version)
+        try:
+            return self._known[version][kind]
+        except KeyError:
+            remedy = _REMEDIES.get(version.partition("/")[0], "check apiVersion and kind, or install what defines it")
+            raise LabError(f"the cluster knows no {kind} of {version}; {remedy}") from None
+
+    async def _ask(self, version: str) -> dict[str, tuple[str, bool]]:
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        try:
+            found = await self._client.get(root)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return {}
+        return {
+            each["kind"]: (each["name"], bool(each["namespaced"]))
+            for each in found["resources"]
+            if "/" not in each["name"]
+        }

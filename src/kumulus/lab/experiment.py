@@ -1,0 +1,99 @@
+"""``Experiment``: what ``kumulus experiment run`` does, for a program of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded, load, loaded_from
+from kumulus.lab.report import beside
+from kumulus.lab.run.run import Options, Run
+from kumulus.model.errors import SpecError
+
+_PATIENCE = 10.0
+
+
+class Experiment:
+    """An experiment: workloads that are created in a cluster, and what is measured until all of it is scheduled.
+
+    ::
+
+        report = Experiment("experiments/kemu-gang.yaml").run(kubeconfig="~/.kube/config")
+        assert report["results"]["status"] == "success"
+
+    Args:
+        description: an experiment file's path, or the mapping that one has (docs/experiments.md).
+        directory: where paths in a mapping start from; the current one when left out. Those in a file start from it.
+
+    Attributes:
+        name: the experiment's.
+
+    Raises:
+        ValueError: it is wrong; the message has every problem with its path and what to write instead.
+    """
+
+    def __init__(self, description: str | Path | Mapping[str, Any], *, directory: str | Path = "") -> None:
+        try:
+            self._loaded = _loaded(description, Path(directory).resolve())
+        except SpecError as error:
+            raise ValueError(str(error)) from None
+        self.name = self._loaded.experiment.name
+
+    def run(
+        self,
+        kubeconfig: str | Path,
+        *,
+        results: str | Path = ".kumulus/experiments",
+        stack: str = "",
+        say: Callable[[str], None] = lambda line: None,
+    ) -> dict[str, Any]:
+        """Run it, and leave the cluster as it was; where an event loop runs, by ``asyncio.to_thread``.
+
+        Args:
+            kubeconfig: path of the cluster's kubeconfig.
+            results: the directory of all runs; this one's report, JUnit XML and plots are written below it.
+            stack: what the cluster is called in the report; the kubeconfig's name when left out.
+            say: takes a line for a person, where there is something to tell.
+
+        Returns:
+            the report, as report.json has it: ``results.status`` is success, failure or partial.
+
+        Raises:
+            RuntimeError: it could not be run, or its report not be written; the message says why and what to do.
+        """
+        path = Path(kubeconfig).expanduser()
+        try:
+            return asyncio.run(_run(self._loaded, path, Path(results), stack or path.stem, say))
+        except (ApiError, KubeconfigError, LabError, Unreachable) as error:
+            raise RuntimeError(str(error)) from None
+
+
+def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> Loaded:
+    if isinstance(description, Mapping):
+        text = yaml.safe_dump(dict(description), sort_keys=False)
+        return loaded_from(dict(description), directory, "the experiment", text)
+    return load(Path(description).expanduser())
+
+
+async def _run(
+    loaded: Loaded, kubeconfig: Path, results: Path, stack: str, say: Callable[[str], None]
+) -> dict[str, Any]:
+    options = Options(
+        kubeconfig=kubeconfig,
+        stack=stack,
+        results=results,
+        commit="",
+        stop=asyncio.Event(),
+        on_sample=lambda outcome: None,
+        on_report=beside.write,
+        say=say,
+    )
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        report = await Run(client, loaded, options).run()
+    return report.model_dump(mode="json")

@@ -1,0 +1,118 @@
+"""Read an experiment file and every file it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kumulus.lab.file.manifest import Object, filled, objects_of, replacement_problems
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.file.trace import TraceJob, trace_jobs
+from kumulus.model.errors import Problem, SpecError, path_text
+from kumulus.stackfile.location import read_text
+from kumulus.stackfile.yamltext import read_yaml
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment with what it takes from other files.
+
+    Args:
+        experiment: the file's content.
+        directory: where it lies, which paths in it start from.
+        manifests: the text of each workload's manifest, by the workload's name.
+        traces: the jobs of each workload's trace, likewise.
+        setup: the objects that are there before the workloads.
+        inputs: the exact text of each file that was read, by the name it is kept under.
+    """
+
+    experiment: Experiment
+    directory: Path
+    manifests: dict[str, str] = field(default_factory=dict)
+    traces: dict[str, list[TraceJob]] = field(default_factory=dict)
+    setup: list[Object] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+def load(file: Path) -> Loaded:
+    """Read an experiment file.
+
+    Raises:
+        SpecError: with every problem of the file; or the first of a file it names.
+    """
+    _, text = read_text(str(file), Path(), "")
+    return loaded_from(read_yaml(text, str(file)), file.resolve().parent, str(file), text)
+
+
+def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
+    """An experiment from what its file says, with every file it names.
+
+    Args:
+        raw: the mapping that its file has.
+        directory: where paths in it start from.
+        source: what is told as the place of mistakes.
+        text: its file's, which a report keeps.
+
+    Raises:
+        SpecError: as of :func:`load`.
+    """
+    experiment = Experiment.checked(raw, source)
+    loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
+    problems: list[Problem] = []
+    for where, location in _references(experiment):
+        try:
+            _read(loaded, where, location, source)
+        except SpecError as error:
+            if error.source == source:
+                problems += error.problems
+            else:
+                place = f"{path_text(where)}: {error.source}"
+                problems += [
+                    Problem(f"{place}: {each.path}" if each.path else place, each.message, each.remedy)
+                    for each in error.problems
+                ]
+    if problems:
+        raise SpecError(problems, source)
+    return loaded
+
+
+def _references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every file that an experiment names, with the place of its name."""
+    for index, location in enumerate(experiment.setup):
+        yield ("setup", index), location
+    for index, workload in enumerate(experiment.workloads):
+        if workload.manifest:
+            yield ("workloads", index, "manifest"), workload.manifest
+        if workload.arrival.trace is not None:
+            yield ("workloads", index, "arrival", "trace", "file"), workload.arrival.trace.file
+    if experiment.scheduler.config:
+        yield ("scheduler", "config"), experiment.scheduler.config
+
+
+def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+    name, text = read_text(location, loaded.directory, path_text(where), source)
+    loaded.inputs[_kept_as(loaded, Path(location).name)] = text
+    if where[0] == "setup":
+        loaded.setup.extend(objects_of(text, name))
+        return
+    if where[0] != "workloads":
+        return
+    workload = loaded.experiment.workloads[int(where[1])]
+    if where[-1] == "manifest":
+        if wrong := replacement_problems(text, workload.replace, ("workloads", where[1], "replace")):
+            raise SpecError(wrong, source)
+        objects_of(filled(text, workload.replace, 1), name)
+        loaded.manifests[workload.name] = text
+    elif workload.arrival.trace is not None:
+        loaded.traces[workload.name] = trace_jobs(text, workload.arrival.trace, name)
+
+
+def _kept_as(loaded: Loaded, name: str) -> str:
+    """A name for a copy of an input that no other input has."""
+    stem, dot, suffix = name.partition(".")
+    number = 1
+    while name in loaded.inputs:
+        number += 1
+        name = f"{stem}-{number}{dot}{suffix}"
+    return name

@@ -1,0 +1,151 @@
+"""An experiment file as a model, and the one way from a plain mapping to it."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from kumulus.lab.file.expect import Expectation
+from kumulus.lab.file.fields import LabelKey, Name, Seconds
+from kumulus.lab.file.rules import rule_problems
+from kumulus.lab.file.timeline import Event
+from kumulus.lab.file.workload import Workload
+from kumulus.model.gfd import GPU_PRODUCT_LABEL
+from kumulus.stackfile.fields import FORM, Section, found, whole
+from kumulus.stackfile.validation import in_file_order, problems_of, validated
+
+SchedulerName = Literal["default", "kube-scheduler", "coscheduling", "volcano", "kueue", "yunikorn"]
+_LARGEST_SEED = 2**31 - 1
+
+
+class Scheduler(Section):
+    """Which scheduler places the pods."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "schedulerRules"})
+
+    name: SchedulerName = Field(
+        default="default",
+        description="The cluster's own scheduler (default), or one that is started beside it for the experiment.",
+        examples=["default"],
+    )
+    config: str = Field(
+        default="",
+        description=(
+            "The scheduler's configuration file, relative to the experiment file; its own default unless given."
+        ),
+        examples=["schedulers/mine.yaml"],
+    )
+    binary: str = Field(
+        default="",
+        description="A program to use in place of the pinned one, relative to the experiment file.",
+        examples=["/usr/local/bin/kube-scheduler"],
+    )
+
+
+class About(Section):
+    """Where an experiment is from, and how to read what comes of it."""
+
+    source: str = Field(
+        default="", description="Who did it first, and where it is described.", examples=["KEMU, gcp-large"]
+    )
+    expected: str = Field(default="", description="What is known to come of it.", examples=["all GPUs are allocated"])
+    emulation: str = Field(
+        default="",
+        description="What an emulated cluster cannot tell about it.",
+        examples=["how fast the jobs would train"],
+    )
+
+
+class Experiment(Section):
+    """An experiment, as its file describes it."""
+
+    name: Name = Field(
+        description="The experiment's name; runs of the same name are one series.", examples=["gpu-fill"]
+    )
+    description: str = Field(
+        default="", description="What it is to show, in a sentence.", examples=["all GPUs are allocated"]
+    )
+    about: About = Field(
+        default_factory=About,
+        description="Where it is from, what is expected, and what emulation cannot tell.",
+        examples=["{source: …, expected: …, emulation: …}"],
+    )
+    stack: str = Field(
+        default="",
+        description="The stack it is written for; used when the command names none.",
+        examples=["quickstart"],
+    )
+    seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
+        default=0, description="The same seed creates the same workloads.", examples=["1"]
+    )
+    repetitions: Annotated[int, whole(1, 100)] = Field(
+        default=1, description="How often it is repeated; thresholds hold for each.", examples=["3"]
+    )
+    scheduler: Scheduler = Field(
+        default_factory=Scheduler, description="The scheduler that places the pods.", examples=["{name: volcano}"]
+    )
+    setup: list[str] = Field(
+        default_factory=list,
+        description=(
+            "Files with objects that are there before the workloads, such as queues, relative to the experiment file."
+        ),
+        examples=["[queues.yaml]"],
+    )
+    workloads: list[Workload] = Field(
+        json_schema_extra={"minItems": 1},
+        description="What is created.",
+        examples=["[{name: training, jobs: 10, workers: 8}]"],
+    )
+    timeline: list[Event] = Field(
+        default_factory=list, description="What happens meanwhile.", examples=["[{at: 30s, scheduler: restart}]"]
+    )
+    until: Literal["scheduled", "running", "completed"] = Field(
+        default="scheduled",
+        description=(
+            "When it ends: when every pod has a node or was found to fit nowhere, when all that have one run, or when "
+            "all have completed."
+        ),
+        examples=["scheduled"],
+    )
+    settle: Seconds = Field(
+        default=5.0, description="How long nothing may have changed before it ends with pods pending.", examples=["5s"]
+    )
+    timeout: Seconds = Field(default=600.0, description="When it ends in any case.", examples=["10m"])
+    productLabel: LabelKey = Field(
+        default=GPU_PRODUCT_LABEL,
+        description="The node label that tells GPUs apart; nodes without it are told apart by their group.",
+        examples=["nvidia.com/gpu.product"],
+    )
+    expect: list[Expectation] = Field(
+        default_factory=list,
+        description="What has to hold, in every repetition.",
+        examples=["[{measure: allocation.gpu, atLeast: 99%}]"],
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        rules = rule_problems(data)
+        try:
+            experiment = handler(data)
+        except ValidationError as error:
+            raise found(in_file_order([*problems_of(error, cls), *rules])) from None
+        if rules:
+            raise found(in_file_order(rules))
+        return experiment
+
+    @classmethod
+    def checked(cls, raw: object, source: str = "") -> Experiment:
+        """An experiment from a plain mapping, as YAML gives it.
+
+        Args:
+            raw: the mapping.
+            source: the file it is from, for the error's first line.
+
+        Raises:
+            SpecError: with every problem there is.
+        """
+        return validated(cls, raw, source)

@@ -1,0 +1,78 @@
+"""Rules between the parts of an experiment file: names that are there twice, or nowhere.
+
+As `kumulus.stackfile.rules`, they look at the plain file, so that the user sees all problems at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, path_text, shown
+from kumulus.model.names import suggest
+
+Item = tuple[int, Mapping[str, object]]
+
+
+def rule_problems(raw: object) -> list[Problem]:
+    """Every problem between the parts of an experiment's mapping; anything else has none."""
+    if not isinstance(raw, Mapping):
+        return []
+    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw)]
+
+
+def _items(raw: Mapping[str, object], key: str) -> list[Item]:
+    values = raw.get(key)
+    return [(n, each) for n, each in enumerate(values) if isinstance(each, Mapping)] if isinstance(values, list) else []
+
+
+def _workloads(raw: Mapping[str, object]) -> Iterator[Problem]:
+    if raw.get("workloads") == []:
+        yield problem(("workloads",), "is empty", "write what is created: [{name: training, jobs: 10, workers: 8}]")
+
+
+def _duplicates(raw: Mapping[str, object]) -> Iterator[Problem]:
+    first: dict[object, int] = {}
+    for index, workload in _items(raw, "workloads"):
+        name = workload.get("name")
+        if isinstance(name, str) and name in first:
+            place = path_text(("workloads", first[name], "name"))
+            yield problem(("workloads", index, "name"), f"{shown(name)} is already {place}", "write another name")
+        if isinstance(name, str):
+            first.setdefault(name, index)
+
+
+def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
+    workloads = [str(each.get("name")) for _, each in _items(raw, "workloads")]
+    faults = [
+        str(fault.get("name")) for _, each in _items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
+    ]
+    for part, key, known, what in (
+        ("expect", "workload", workloads, "workload"),
+        ("timeline", "delete", workloads, "workload"),
+        ("timeline", "clear", faults, "fault of this timeline"),
+    ):
+        for index, item in _items(raw, part):
+            name = item.get(key)
+            if not isinstance(name, str) or name in known:
+                continue
+            near = suggest(name, known)
+            remedy = f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
+            yield problem((part, index, key), f"{shown(name)} is no {what}", remedy)
+
+
+def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
+    chosen = raw.get("scheduler")
+    if isinstance(chosen, Mapping) and chosen.get("name", "default") == "default":
+        for key in ("config", "binary"):
+            if chosen.get(key):
+                message = "has no effect on the cluster's own scheduler"
+                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started beside it")
+
+
+def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """A scheduler that is stopped and never started would leave an experiment without an outcome."""
+    actions = [(index, event.get("scheduler")) for index, event in _items(raw, "timeline") if event.get("scheduler")]
+    if actions and actions[-1][1] == "stop":
+        remedy = "add an item {after: created, scheduler: start}"
+        yield problem(("timeline", actions[-1][0], "scheduler"), "stops the scheduler for good", remedy)

@@ -1,0 +1,67 @@
+"""What happens in the course of an experiment: faults, pools that change size, a scheduler that stops and starts."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from kumulus.lab.file.fields import Name, Needed, Seconds
+from kumulus.model.checks import problem
+from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.fields import FORM, Replicas, Section, found
+
+ACTIONS = ("fault", "clear", "resize", "scheduler", "delete")
+
+
+class Resize(Section):
+    """A pool that has another number of nodes from then on, until the experiment ends."""
+
+    pool: Needed = Field(
+        description="The pool's name: its group and zone, as in its nodes' names.", examples=["a100-use1"]
+    )
+    replicas: Replicas = Field(description="How many nodes the pool then has.", examples=["600"])
+
+
+class Event(Section):
+    """One thing that happens."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "eventRules"})
+
+    at: Seconds = Field(default=0.0, description="When it happens, counted from `after`.", examples=["30s"])
+    after: Literal["start", "created"] = Field(
+        default="start",
+        description="The start, before the first object is created, or the moment when all pods have been created.",
+        examples=["created"],
+    )
+    fault: Fault | None = Field(
+        default=None,
+        description="A fault that holds from then on, as in a stack file's `faults`.",
+        examples=["{name: rack, kind: unreachable, target: {rack: r3}}"],
+    )
+    clear: Name | None = Field(
+        default=None, description="The name of a fault of this timeline that ends.", examples=["rack"]
+    )
+    resize: Resize | None = Field(
+        default=None, description="A pool gets another size.", examples=["{pool: a100-use1, replicas: 600}"]
+    )
+    scheduler: Literal["stop", "start", "restart"] | None = Field(
+        default=None, description="The scheduler is stopped, started, or both.", examples=["restart"]
+    )
+    delete: Name | None = Field(
+        default=None, description="The name of a workload whose objects are deleted.", examples=["training"]
+    )
+
+    @model_validator(mode="after")
+    def _one_action(self) -> Self:
+        given = [name for name in ACTIONS if getattr(self, name) is not None]
+        if len(given) != 1:
+            what = f"says {' and '.join(given)} at once" if given else "says nothing of what happens"
+            remedy = "write each as an item of its own" if given else f"write one of {', '.join(ACTIONS)}"
+            raise found([problem((), what, remedy)])
+        return self
+
+    @property
+    def action(self) -> str:
+        """Which of its fields is given."""
+        return next(name for name in ACTIONS if getattr(self, name) is not None)

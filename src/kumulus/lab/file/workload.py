@@ -1,0 +1,154 @@
+"""A workload of an experiment: jobs that are alike, described or taken from a manifest."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from kumulus.lab.file.arrival import Arrival
+from kumulus.lab.file.fields import MOST_JOBS, Name, Requests
+from kumulus.model.checks import problem, whole_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import label_key_fault, suggest
+from kumulus.model.topology import LEVELS
+from kumulus.stackfile.distributions import DurationField
+from kumulus.stackfile.fields import FORM, Annotations, Labels, LabelValue, Section, checked, found, whole
+
+Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
+MOST_WORKERS = 20_000
+MOST_PRIORITY = 1_000_000_000
+PLACES = ("host", "zone", "region", *LEVELS)
+"""What pods can be kept together by, beside a label's key."""
+GENERATED = (
+    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
+    "labels", "annotations",
+)  # fmt: skip
+
+
+def _place_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, str) and (raw in PLACES or ("/" in raw and label_key_fault(raw) is None)):
+        return []
+    near = suggest(raw, PLACES) if isinstance(raw, str) else None
+    remedy = f"write {near}" if near else f"write one of {', '.join(PLACES)}, or the key of a label"
+    return [problem(where, f"is {shown(raw)}, not a place", remedy)]
+
+
+def _priority_problems(where: Where, raw: object) -> list[Problem]:
+    return [] if isinstance(raw, str) else whole_problems(where, raw, -MOST_PRIORITY, MOST_PRIORITY)
+
+
+Place = Annotated[str, checked(_place_problems, form="place")]
+
+
+class Affinity(Section):
+    """The workers of a job stay together, one job apart from the other."""
+
+    required: Place | None = Field(
+        default=None, description="The workers of a job are all in one such place, or wait.", examples=["zone"]
+    )
+    preferred: Place | None = Field(
+        default=None,
+        description="The workers of a job are all in one such place if that is possible.",
+        examples=["rack"],
+    )
+
+
+class Workload(Section):
+    """Jobs that are alike. Either described by the fields from `kind` on, or taken from `manifest`."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "workloadRules"})
+
+    name: Name = Field(description="The workload's name, part of the names of its objects.", examples=["training"])
+    jobs: Annotated[int, whole(1, MOST_JOBS)] = Field(
+        default=1, description="How many jobs; a trace decides it instead.", examples=["15"]
+    )
+    arrival: Arrival = Field(
+        default_factory=Arrival, description="When the jobs come; all at once unless given.", examples=["{poisson: 2}"]
+    )
+    manifest: str = Field(
+        default="",
+        description=(
+            "A file with Kubernetes objects, relative to the experiment file; they are created once for each job."
+        ),
+        examples=["workloads/job.yaml"],
+    )
+    replace: dict[str, str] = Field(
+        default_factory=dict,
+        description="Texts in the manifest and what stands in their place; `{index}` there is the job's number from 1.",
+        examples=['{JOB_ID: "job-{index}"}'],
+    )
+    kind: Kind = Field(
+        default="Job", description="What each job is. The pods of a Pod or a Deployment have no end.", examples=["Job"]
+    )
+    workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(
+        default=1, description="Pods of each job.", examples=["100"]
+    )
+    requests: Requests = Field(
+        default_factory=dict,
+        description="What each pod requests, which is its limits too.",
+        examples=['{cpu: "24", nvidia.com/gpu: "8"}'],
+    )
+    gpuProduct: LabelValue = Field(
+        default="",
+        description="The GPUs that the pods want, a value of the experiment's `productLabel`.",
+        examples=["NVIDIA-H100-80GB-HBM3"],
+    )
+    nodeSelector: Labels = Field(
+        default_factory=dict, description="Labels that the pods' nodes have.", examples=["{example.com/gpu: a100}"]
+    )
+    affinity: Affinity = Field(
+        default_factory=Affinity,
+        description="Whether the workers of a job stay together.",
+        examples=["{required: zone}"],
+    )
+    priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(
+        default="",
+        description="A number, for which a PriorityClass is made, or the name of one that is there.",
+        examples=["100"],
+    )
+    queue: str = Field(
+        default="", description="The queue in which the jobs wait, of a scheduler that has queues.", examples=["team-a"]
+    )
+    gang: bool = Field(
+        default=False,
+        description=(
+            "All workers of a job get a node, or none, under a scheduler that knows gangs; the default one places them "
+            "one by one all the same."
+        ),
+        examples=["true"],
+    )
+    duration: DurationField | None = Field(
+        default=None, description="How long each pod runs; without end unless given.", examples=["10m"]
+    )
+    labels: Labels = Field(
+        default_factory=dict, description="Further labels of the pods.", examples=["{app: training}"]
+    )
+    annotations: Annotations = Field(
+        default_factory=dict, description="Further annotations of the pods.", examples=["{example.com/note: text}"]
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        wrong: list[Problem] = []
+        if self.manifest:
+            wrong += [
+                problem((name,), "has no effect beside manifest, which describes the objects", "leave it out")
+                for name in GENERATED
+                if name in self.model_fields_set
+            ]
+        elif self.replace:
+            wrong.append(problem(("replace",), "has no effect without manifest", "leave it out"))
+        if self.kind in ("Pod", "Deployment") and self.duration is not None:
+            remedy = "write kind: Job, or leave the duration out"
+            wrong.append(problem(("duration",), f"is not for a {self.kind}, whose pods have no end", remedy))
+        if self.kind == "Pod" and self.workers != 1:
+            remedy = "write jobs: for how many pods there are, or another kind"
+            wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
+        if self.arrival.trace is not None and "jobs" in self.model_fields_set:
+            wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
+        if wrong:
+            raise found(wrong)
+        return self

@@ -1,0 +1,115 @@
+"""What of the nodes is allocated, kept up as pods come and go: in all, by product and zone, and how it is scattered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.lab.measure.views import NodeView
+
+Cell = tuple[str, str]
+"""A GPU product and a zone."""
+
+
+@dataclass
+class Share:
+    """GPUs of one product in one zone.
+
+    Args:
+        capacity: how many there are.
+        allocated: how many are allocated.
+    """
+
+    capacity: int = 0
+    allocated: int = 0
+
+
+class Allocation:
+    """The nodes of a cluster and what pods have of them."""
+
+    def __init__(self) -> None:
+        self.capacity = NOTHING
+        self.allocated = NOTHING
+        self.cells: dict[Cell, Share] = {}
+        self._nodes: dict[str, NodeView] = {}
+        self._used: dict[str, Amounts] = {}
+        self._scattered = 0
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self._nodes)
+
+    @property
+    def free_gpus(self) -> int:
+        """GPUs that no pod has."""
+        return self.capacity.gpus - self.allocated.gpus
+
+    @property
+    def fragmentation(self) -> float:
+        """Of the free GPUs, the share on nodes partly in use: a pod that wants a whole node cannot have them."""
+        return self._scattered / self.free_gpus if self.free_gpus > 0 else 0.0
+
+    def share(self, of: str = "gpus") -> float:
+        """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
+        there: int = getattr(self.capacity, of)
+        taken: int = getattr(self.allocated, of)
+        return taken / there if there else 0.0
+
+    def put_node(self, node: NodeView) -> None:
+        """A node is there, or has changed."""
+        if node.name in self._nodes:
+            self._account(node.name, -1)
+        self._nodes[node.name] = node
+        self._account(node.name, +1)
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone; its pods are told of by themselves."""
+        if name in self._nodes:
+            self._account(name, -1)
+            del self._nodes[name]
+
+    def bind(self, node: str, wants: Amounts) -> None:
+        """A pod has a node."""
+        self._change(node, wants, +1)
+
+    def release(self, node: str, wants: Amounts) -> None:
+        """A pod has given its node back."""
+        self._change(node, wants, -1)
+
+    def by_cell(self) -> Mapping[Cell, Share]:
+        """GPUs by product and zone, of those that have any."""
+        return {cell: share for cell, share in sorted(self.cells.items()) if share.capacity}
+
+    def gpus_by_product(self) -> Counter[str]:
+        """How many GPUs each product has free."""
+        free: Counter[str] = Counter()
+        for (product, _), share in self.cells.items():
+            free[product] += share.capacity - share.allocated
+        return free
+
+    def _change(self, node: str, wants: Amounts, sign: int) -> None:
+        known = node in self._nodes
+        if known:
+            self._account(node, -1)
+        self._used[node] = _add(self._used.get(node, NOTHING), wants, sign)
+        if known:
+            self._account(node, +1)
+
+    def _account(self, name: str, sign: int) -> None:
+        """Add a node with its pods to the sums, or take it out of them."""
+        node, used = self._nodes[name], self._used.get(name, NOTHING)
+        self.capacity = _add(self.capacity, node.has, sign)
+        self.allocated = _add(self.allocated, used, sign)
+        cell = self.cells.setdefault((node.product, node.zone), Share())
+        cell.capacity += sign * node.has.gpus
+        cell.allocated += sign * used.gpus
+        free = node.has.gpus - used.gpus
+        if used.gpus > 0 and free > 0:
+            self._scattered += sign * free
+
+
+def _add(total: Amounts, more: Amounts, sign: int) -> Amounts:
+    return total.plus(more) if sign > 0 else total.minus(more)

@@ -1,0 +1,104 @@
+"""Watch pods and nodes, and keep the records up with what is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube.messages import MessageCodec
+from kumulus.kube.pods import PODS, UNFINISHED
+from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.views import node_view, pod_view
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NODES = "/api/v1/nodes"
+
+
+class Listener:
+    """Watches the pods of a namespace, and the nodes.
+
+    Args:
+        client: of the cluster.
+        records: kept up with the pods, and their allocation with the nodes.
+        clock: seconds since the experiment's start.
+    """
+
+    def __init__(self, client: Client, records: Records, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._records = records
+        self._clock = clock
+        self._uids: dict[str, str] = {}
+        self.interruptions = 0
+        self._silent: dict[str, tuple[float, str]] = {}
+
+    def silence(self) -> tuple[float, str]:
+        """For how many seconds nothing can be heard, and why; 0 while everything can."""
+        if not self._silent:
+            return 0.0, ""
+        since, why = min(self._silent.values())
+        return self._clock() - since, why
+
+    async def pods(self, namespace: str, synced: asyncio.Event) -> None:
+        """Watch a namespace's pods until cancelled.
+
+        Raises:
+            ApiError, Unreachable: the server refused the first list, or gave no answer.
+        """
+        news = follow(self._client, f"/api/v1/namespaces/{namespace}/pods", codec=MessageCodec("Pod"))
+        await self._listen(news, self._pod, synced)
+
+    async def nodes(self, product_label: str, synced: asyncio.Event) -> None:
+        """Watch the nodes until cancelled; raises as :meth:`pods`."""
+
+        def take(event: Event[Any], _: float) -> None:
+            if event.kind == "DELETED":
+                self._records.allocation.remove_node(event.key)
+            elif event.item is not None:
+                self._records.allocation.put_node(node_view(event.item, product_label))
+
+        await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
+
+    async def _listen(
+        self, news: AsyncGenerator[News[Any], None], take: Callable[[Event[Any], float], None], synced: asyncio.Event
+    ) -> None:
+        async with aclosing(news):
+            async for each in news:
+                if isinstance(each, Events):
+                    # One time for what arrived at once: it is when the client was told.
+                    now = self._clock()
+                    for event in each.events:
+                        take(event, now)
+                elif isinstance(each, Synced):
+                    synced.set()
+                elif isinstance(each, Interrupted):
+                    self.interruptions += 1
+                    self._silent[take.__name__] = (self._clock(), str(each.error))
+                elif isinstance(each, Resumed):
+                    self._silent.pop(take.__name__, None)
+
+    def _pod(self, event: Event[Any], now: float) -> None:
+        if event.item is not None:
+            pod = pod_view(event.item)
+            self._uids[event.key] = pod.uid
+            self._records.put(pod, now)
+        if event.kind == "DELETED":
+            self._records.gone(self._uids.pop(event.key, ""), now)
+
+
+async def occupy(client: Client, allocation: Allocation) -> None:
+    """Account for the pods that are there before the experiment; they are taken to stay.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
+    async for page in client.listed(PODS, MessageCodec("Pod"), bound):
+        for each in page:
+            pod = pod_view(each)
+            allocation.bind(pod.node, pod.wants)

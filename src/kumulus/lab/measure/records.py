@@ -1,0 +1,231 @@
+"""What became of each pod and of each job, kept up as events arrive.
+
+All times are seconds on the client's monotonic clock, counted from the experiment's start: when the watch told of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.views import FINAL, PodView
+
+PREEMPTED = "PreemptionByScheduler"
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """A pod.
+
+    Attributes:
+        workload, job: what it is of.
+        wants: what it requests.
+        created, bound, running, ended: when each was told of; None while it was not.
+        node: where it is, or was, bound.
+        phase: its last phase; Deleted when it was deleted before it ended.
+        waits: why it has no node, by the scheduler.
+        disrupted: why it was evicted; empty when it was not.
+    """
+
+    workload: str
+    job: str
+    wants: Amounts
+    created: float
+    bound: float | None = None
+    running: float | None = None
+    ended: float | None = None
+    node: str = ""
+    phase: str = "Pending"
+    waits: str = ""
+    disrupted: str = ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether it lives and has no node."""
+        return self.ended is None and self.bound is None
+
+
+@dataclass(slots=True)
+class JobRecord:
+    """A job.
+
+    Attributes:
+        workload: what it is of.
+        workers: how many pods it is to have; 0 where that is not known.
+        first: when its first pod was created.
+        last: when the last of its workers was bound that made it whole; None while it never was.
+        seen: pods that there are or were.
+        placed: pods that have a node now.
+        succeeded: pods that completed.
+    """
+
+    workload: str
+    workers: int
+    first: float | None = None
+    last: float | None = None
+    seen: int = 0
+    placed: int = 0
+    succeeded: int = 0
+
+    @property
+    def wanted(self) -> int:
+        """How many of its workers are to be placed."""
+        return self.workers or self.seen
+
+    @property
+    def partly(self) -> bool:
+        """Whether some of its workers have a node, or have completed, and some do not."""
+        return 0 < self.placed + self.succeeded < self.wanted
+
+
+class Records:
+    """Everything that is known of an experiment's pods and jobs.
+
+    Args:
+        allocation: kept up with it.
+        jobs: name, workload and number of workers of each job that is to come.
+    """
+
+    def __init__(self, allocation: Allocation, jobs: Iterable[tuple[str, str, int]] = ()) -> None:
+        self.pods: dict[str, PodRecord] = {}
+        self.jobs = {name: JobRecord(workload, workers) for name, workload, workers in jobs}
+        self.allocation = allocation
+        self.counts: Counter[str] = Counter()
+        self.changed = 0.0
+        self.first_bound: float | None = None
+        self.last_bound: float | None = None
+        self.partly = 0
+        self.partly_peak = 0
+        self.gpus_peak = self.cpus_peak = self.memory_peak = self.fragmentation_peak = 0.0
+        self.untried = 0
+        self._strangers: dict[str, tuple[str, Amounts]] = {}
+
+    def put(self, pod: PodView, now: float) -> None:
+        """A pod was added or has changed."""
+        if not pod.workload:
+            self._others(pod)
+            return
+        record = self.pods.get(pod.uid)
+        if record is None:
+            record = self._created(pod, now)
+        if record.ended is not None:
+            return
+        self._waits(record, pod, now)
+        if pod.node and record.bound is None:
+            self._bound(record, pod, now)
+        if pod.disrupted and not record.disrupted:
+            record.disrupted = pod.disrupted
+            self.counts["preempted" if pod.disrupted == PREEMPTED else "disrupted"] += 1
+        if pod.phase == "Running" and record.running is None:
+            record.running, self.changed = now, now
+            self.counts["ran"] += 1
+        record.phase = pod.phase
+        if pod.phase in FINAL:
+            self._ended(record, pod.phase, now)
+
+    def gone(self, uid: str, now: float) -> None:
+        """A pod was deleted."""
+        if uid in self._strangers:
+            self.allocation.release(*self._strangers.pop(uid))
+        record = self.pods.get(uid)
+        if record is not None and record.ended is None:
+            record.phase = "Deleted"
+            self._ended(record, "Deleted", now)
+
+    @property
+    def pending(self) -> int:
+        """Pods that live and have no node."""
+        return self.counts["created"] - self.counts["bound"] - self.counts["ended unbound"]
+
+    @property
+    def live(self) -> int:
+        """Pods that have not ended."""
+        return self.counts["created"] - self.counts["ended"]
+
+    @property
+    def running(self) -> int:
+        """Pods that run, as far as the watch tells."""
+        return self.counts["ran"] - self.counts["ended ran"]
+
+    def _others(self, pod: PodView) -> None:
+        """A pod that is of no workload, such as a placeholder of YuniKorn's: it takes its place and is not counted."""
+        if pod.phase in FINAL:
+            self.gone(pod.uid, self.changed)
+        elif pod.node and pod.uid not in self._strangers:
+            self._strangers[pod.uid] = (pod.node, pod.wants)
+            self.allocation.bind(pod.node, pod.wants)
+
+    def pending_by_reason(self) -> Counter[str]:
+        """Pods without a node, by what the scheduler says of it."""
+        return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
+
+    def _created(self, pod: PodView, now: float) -> PodRecord:
+        record = PodRecord(pod.workload, pod.job, pod.wants, now)
+        self.pods[pod.uid] = record
+        self.counts["created"] += 1
+        self.untried += 1
+        self.changed = now
+        job = self._job(pod)
+        before = job.partly
+        job.seen += 1
+        job.first = now if job.first is None else job.first
+        self._partly(before, job)
+        return record
+
+    def _job(self, pod: PodView | PodRecord) -> JobRecord:
+        return self.jobs.setdefault(pod.job, JobRecord(pod.workload, 0))
+
+    def _waits(self, record: PodRecord, pod: PodView, now: float) -> None:
+        if pod.waits and not record.waits and record.bound is None:
+            self.untried -= 1
+            self.changed = now
+        if pod.waits:
+            record.waits = pod.waits
+
+    def _bound(self, record: PodRecord, pod: PodView, now: float) -> None:
+        if not record.waits:
+            self.untried -= 1
+        record.bound, record.node = now, pod.node
+        self.counts["bound"] += 1
+        self.first_bound = now if self.first_bound is None else self.first_bound
+        self.last_bound = self.changed = now
+        self.allocation.bind(pod.node, record.wants)
+        self._peaks()
+        job = self._job(record)
+        before = job.partly
+        job.placed += 1
+        if job.last is None and job.placed + job.succeeded >= job.wanted:
+            job.last = now
+        self._partly(before, job)
+
+    def _ended(self, record: PodRecord, phase: str, now: float) -> None:
+        record.ended = self.changed = now
+        self.counts["ended"] += 1
+        self.counts[phase.lower()] += 1
+        if record.running is not None:
+            self.counts["ended ran"] += 1
+        job = self._job(record)
+        before = job.partly
+        if record.bound is None:
+            self.counts["ended unbound"] += 1
+            if not record.waits:
+                self.untried -= 1
+        else:
+            self.allocation.release(record.node, record.wants)
+            job.placed -= 1
+        if phase == "Succeeded":
+            job.succeeded += 1
+        self._partly(before, job)
+
+    def _partly(self, before: bool, job: JobRecord) -> None:
+        self.partly += job.partly - before
+        self.partly_peak = max(self.partly_peak, self.partly)
+
+    def _peaks(self) -> None:
+        self.gpus_peak = max(self.gpus_peak, self.allocation.share("gpus"))
+        self.cpus_peak = max(self.cpus_peak, self.allocation.share("cpu"))
+        self.memory_peak = max(self.memory_peak, self.allocation.share("memory"))
+        self.fragmentation_peak = max(self.fragmentation_peak, self.allocation.fragmentation)

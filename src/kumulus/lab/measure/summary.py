@@ -1,0 +1,144 @@
+"""From the records of a repetition to its measures, by the names of `kumulus.lab.file.measures`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kumulus.lab.file.measures import UNITS
+from kumulus.lab.measure.records import JobRecord, Records
+from kumulus.lab.measure.sampler import Counted, Sampler
+from kumulus.lab.measure.statistics import most_in, spread
+
+
+def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, float]:
+    """The measures of a repetition; those that could not be taken are left out.
+
+    Args:
+        records: what became of its pods and jobs.
+        sampler: what was sampled.
+        created_in: seconds until all workloads had been created.
+        lasted: seconds until the measurement ended.
+    """
+    found = {
+        **_pods(records),
+        **_jobs(records),
+        **_scheduling(records),
+        **_allocation(records, sampler),
+        "creation.duration": created_in,
+        "duration": lasted,
+        **_usage(sampler),
+        **_counter(sampler.counted),
+    }
+    ended = [record.ended for record in records.pods.values() if record.ended is not None]
+    if ended and records.live == 0:
+        found["makespan"] = max(ended)
+    return {name: round(value, 6) for name, value in found.items() if name in UNITS}
+
+
+def _pods(records: Records) -> dict[str, float]:
+    counts = records.counts
+    return {
+        "pods.created": counts["created"],
+        "pods.scheduled": counts["bound"],
+        "pods.pending": records.pending,
+        "pods.ran": counts["ran"],
+        "pods.succeeded": counts["succeeded"],
+        "pods.failed": counts["failed"],
+        "pods.preempted": counts["preempted"],
+        "pods.disrupted": counts["disrupted"],
+    }
+
+
+def _jobs(records: Records) -> dict[str, float]:
+    jobs = records.jobs.values()
+    admitted = [job for job in jobs if job.last is not None]
+    return {
+        "jobs.total": len(records.jobs),
+        "jobs.admitted": len(admitted),
+        "jobs.partlyAdmitted": sum(job.partly for job in jobs),
+        "jobs.partlyAdmittedPeak": records.partly_peak,
+        "jobs.pending": sum(not job.placed and not job.succeeded for job in jobs),
+        **_named("jobTimeToSchedule", spread(map(_waited, admitted))),
+    }
+
+
+def _waited(job: JobRecord) -> float:
+    return (job.last or 0.0) - (job.first or 0.0)
+
+
+def _scheduling(records: Records) -> dict[str, float]:
+    pods = records.pods.values()
+    bound = sorted(record.bound for record in pods if record.bound is not None)
+    found = {
+        **_named("timeToSchedule", spread(r.bound - r.created for r in pods if r.bound is not None)),
+        **_named("timeToRun", spread(r.running - r.created for r in pods if r.running is not None)),
+    }
+    if len(bound) > 1:
+        lasted = bound[-1] - bound[0]
+        found["scheduling.duration"] = lasted
+        found["scheduling.ratePeak"] = most_in(bound, 1.0)
+        if lasted > 0:
+            found["scheduling.rate"] = (len(bound) - 1) / lasted
+    return found
+
+
+def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
+    allocation, columns = records.allocation, sampler.series.columns
+    capacity = allocation.capacity.gpus
+    found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
+    if not capacity:
+        return found
+    wanted = any(record.pending and record.wants.gpus for record in records.pods.values())
+    return found | {
+        "gpus.capacity": capacity,
+        "gpus.allocated": allocation.allocated.gpus,
+        "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
+        "allocation.gpu": records.gpus_peak,
+        "allocation.gpuEnd": allocation.share(),
+        "allocation.gpuMean": _mean(columns.get("t", []), columns.get("gpus", []), columns.get("gpu capacity", [])),
+        "fragmentation.end": allocation.fragmentation,
+        "fragmentation.peak": records.fragmentation_peak,
+    }
+
+
+def _mean(times: Sequence[float], used: Sequence[float], there: Sequence[float]) -> float:
+    """The share in use, each sample counted for the time until the next."""
+    weighted = total = 0.0
+    for index in range(len(times) - 1):
+        length = times[index + 1] - times[index]
+        weighted += length * used[index]
+        total += length * there[index]
+    return weighted / total if total else 0.0
+
+
+def _usage(sampler: Sampler) -> dict[str, float]:
+    own = sampler.own_cpu()
+    found: dict[str, float] = {"cpu.client": own, "memory.client": sampler.own_memory()}
+    if not sampler.components.local:
+        return found
+    used = sampler.used()
+    total = sum(used.values())
+    found |= {
+        "cpu.scheduler": used.get(sampler.scheduler, 0.0),
+        "cpu.controlPlane": total,
+        "memory.scheduler": sampler.peaks.get("scheduler", 0),
+        "memory.controlPlane": sampler.peaks.get("controlPlane", 0),
+    }
+    if total > 0:
+        found["cpu.clientShare"] = own / total
+    return found
+
+
+def _counter(counted: Sequence[Counted]) -> dict[str, float]:
+    """The API server's count over the whole measurement, and how far ours is from it."""
+    if len(counted) < 2:
+        return {}
+    bindings, seen = counted[-1].counted - counted[0].counted, counted[-1].seen - counted[0].seen
+    found: dict[str, float] = {"bindings.counted": bindings}
+    if bindings:
+        found["bindings.difference"] = abs(bindings - seen) / bindings
+    return found
+
+
+def _named(name: str, parts: dict[str, float]) -> dict[str, float]:
+    return {f"{name}.{part}": value for part, value in parts.items()}

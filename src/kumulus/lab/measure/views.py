@@ -1,0 +1,88 @@
+"""The little of a pod and of a node that an experiment looks at, taken out of what a watch brings.
+
+So the memory of a run grows with the number of pods by some hundred bytes each. What a pod requests and what a node has
+are the live cluster's to say (:mod:`kumulus.cluster.live`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.node import Places, node_from
+from kumulus.cluster.live.pod import requests_of
+from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+
+FINAL = ("Succeeded", "Failed")
+
+# Experiments do not look at racks and blocks.
+_NOWHERE = Places((), ())
+
+
+class PodView(NamedTuple):
+    """A pod.
+
+    Attributes:
+        uid: tells it from another of its name.
+        workload, job: what it is of; empty for none of ours.
+        node: where it is bound; empty when it is not.
+        phase: Pending, Running, Succeeded or Failed.
+        waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
+        disrupted: the reason of its condition DisruptionTarget; empty without.
+        wants: what it requests.
+    """
+
+    uid: str
+    workload: str
+    job: str
+    node: str
+    phase: str
+    waits: str
+    disrupted: str
+    wants: Amounts
+
+
+class NodeView(NamedTuple):
+    """A node: its name, its GPUs' product and its zone, and what pods can have of it."""
+
+    name: str
+    product: str
+    zone: str
+    has: Amounts
+
+
+def pod_view(message: Any) -> PodView:
+    """Look at a pod.
+
+    Args:
+        message: ``Pod`` of :mod:`kumulus.kube.messages`.
+    """
+    metadata, spec, status = message.metadata, message.spec, message.status
+    waits = disrupted = ""
+    for condition in status.conditions:
+        if condition.type == "PodScheduled" and condition.status != "True":
+            waits = f"{condition.reason}: {condition.message}"
+        elif condition.type == "DisruptionTarget" and condition.status == "True":
+            disrupted = condition.reason
+    return PodView(
+        metadata.uid,
+        metadata.labels.get(WORKLOAD_LABEL, ""),
+        metadata.labels.get(JOB_LABEL, ""),
+        spec.nodeName,
+        status.phase or "Pending",
+        waits,
+        disrupted,
+        requests_of(spec),
+    )
+
+
+def node_view(message: Any, product_label: str) -> NodeView:
+    """Look at a node.
+
+    Args:
+        message: ``Node`` of :mod:`kumulus.kube.messages`.
+        product_label: the label that says which GPUs it has; without it, they are called as the views call them.
+    """
+    node = node_from(message, _NOWHERE)
+    product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
+    return NodeView(node.name, product, node.zone or "-", node.allocatable)

@@ -1,0 +1,115 @@
+"""Everything that a repetition creates, and when."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.manifest import filled, objects_of
+from kumulus.lab.file.workload import Workload
+from kumulus.lab.plan.arrivals import arrivals
+from kumulus.lab.plan.draws import drawn, stream
+from kumulus.lab.plan.given import adopt
+from kumulus.lab.plan.kinds import job_objects
+from kumulus.lab.plan.pods import Object, pod_template, priority_class
+from kumulus.lab.plan.told import told
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job to create.
+
+    Args:
+        name: its name, by which its pods are known.
+        workload: the workload it is of.
+        at: seconds from the start.
+        workers: how many pods it makes; 0 where that is not known.
+        objects: what to create, in this order.
+    """
+
+    name: str
+    workload: str
+    at: float
+    workers: int
+    objects: tuple[Object, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a repetition creates.
+
+    Args:
+        setup: objects that are there before the first job.
+        jobs: in the order of their arrival.
+        digest: SHA-256 of all of it: two plans with the same one create the same.
+    """
+
+    setup: tuple[Object, ...]
+    jobs: tuple[PlannedJob, ...]
+    digest: str
+
+    @property
+    def pods(self) -> int:
+        """How many pods are expected."""
+        return sum(job.workers for job in self.jobs)
+
+
+def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = ()) -> Plan:
+    """Plan a repetition.
+
+    Args:
+        loaded: the experiment and its files.
+        places: the label's key of each level of the cluster's topology.
+        setup: objects to have beside those of the experiment.
+
+    Raises:
+        UnknownPlace: a workload asks for a level that the cluster does not have.
+        LabError: the scheduler does not take a workload.
+    """
+    jobs = [job for workload in loaded.experiment.workloads for job in _jobs(loaded, workload, places)]
+    jobs.sort(key=lambda job: job.at)
+    before = (*_priority_classes(loaded), *setup, *loaded.setup)
+    text = json.dumps([before, [(job.at, job.objects) for job in jobs]], sort_keys=True)
+    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest())
+
+
+def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iterator[PlannedJob]:
+    experiment, trace = loaded.experiment, loaded.traces.get(workload.name, [])
+    times = arrivals(workload, experiment.seed, trace)
+    scheduler = experiment.scheduler.name
+    lengths = stream(experiment.seed, workload.name, "duration")
+    for number, at in enumerate(times, start=1):
+        name = f"{workload.name}-{number}"
+        if workload.manifest:
+            text = filled(loaded.manifests[workload.name], workload.replace, number)
+            objects = objects_of(text, workload.manifest)
+            workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
+            yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
+            continue
+        recorded = trace[number - 1] if trace else None
+        workers = (recorded.size if recorded else None) or workload.workers
+        length = recorded.duration if recorded else None
+        if length is None and workload.duration is not None:
+            length = drawn(workload.duration, lengths)
+        template = pod_template(
+            workload,
+            name,
+            duration=length,
+            product_label=experiment.productLabel,
+            places=places,
+        )
+        objects = job_objects(workload.kind, name, workers, template)
+        yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
+
+
+def _priority_classes(loaded: Loaded) -> Iterator[Object]:
+    for value in sorted({each.priority for each in loaded.experiment.workloads if isinstance(each.priority, int)}):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": priority_class(value)},
+            "value": value,
+        }

@@ -1,0 +1,128 @@
+"""The directory of a run, and the index of all runs beside it.
+
+    <results>/manifest.json             every run: when, what, its status, where its report is
+    <results>/<experiment>/<run>/       report.json, junit.xml, plots, inputs/
+
+A report is written when a run begins, marked partial, and again whenever there is more: whatever ends the run, a full
+disk included, the last one written is whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.report.model import FILE, Report
+
+MANIFEST = "manifest.json"
+_LOCK = ".manifest.lock"
+
+
+class RunDirectory:
+    """Where a run's files go.
+
+    Args:
+        results: the directory of all runs.
+        experiment: the experiment's name.
+        run: the run's id.
+    """
+
+    def __init__(self, results: Path, experiment: str, run: str) -> None:
+        self.results = results
+        self.path = results / experiment / run
+
+    def prepare(self, inputs: Mapping[str, str]) -> None:
+        """Make it, with the exact inputs.
+
+        Raises:
+            LabError: it cannot be written.
+        """
+        with telling(self.path):
+            (self.path / "inputs").mkdir(parents=True)
+            for name, text in inputs.items():
+                (self.path / "inputs" / name).write_text(text, encoding="utf-8")
+
+    def write(self, report: Report) -> None:
+        """Write the report, whole or not at all, and its line in the index.
+
+        Raises:
+            LabError: it cannot be written; what was written before is still there.
+        """
+        with telling(self.path / FILE):
+            write_whole(self.path / FILE, report.model_dump_json(indent=1) + "\n")
+        with telling(self.results / MANIFEST):
+            _index(self.results, self.path.relative_to(self.results) / FILE, report)
+
+
+@contextmanager
+def telling(path: Path) -> Iterator[None]:
+    """Say which file cannot be written, and why.
+
+    Raises:
+        LabError: it cannot.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room, or write --results DIRECTORY on another disk" if full else "write --results DIRECTORY"
+        raise LabError(f"{path} cannot be written: {error.strerror}; {remedy}") from None
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a file, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; what was there before still is.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def manifest(results: Path) -> list[dict[str, Any]]:
+    """The runs of a results directory, the oldest first; none where there is no index.
+
+    Raises:
+        LabError: the index cannot be read.
+    """
+    path = results / MANIFEST
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return sorted((dict(run) for run in runs), key=lambda run: str(run["timestamp"]))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed anew") from None
+
+
+def _index(results: Path, path: Path, report: Report) -> None:
+    """Add a run's line to the index, or renew it; several runs may do so at once."""
+    metadata = report.metadata
+    line = {
+        "timestamp": metadata.timestamp,
+        "path": str(path),
+        "commit": metadata.kumulus_commit,
+        "run_id": metadata.run_id,
+        "experiment": metadata.experiment,
+        "scheduler": metadata.scheduler.name,
+        "status": report.results.status,
+    }
+    with (results / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        runs = [run for run in manifest(results) if run.get("path") != line["path"]]
+        write_whole(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")

@@ -1,0 +1,134 @@
+"""All runs on one HTML page that needs nothing but itself: a list to search and filter, and trend lines.
+
+Points are joined where runs differ in nothing that their figures depend on; another setting begins another line, as on
+KAI's page of scale tests.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.lab.report.compare import same_settings, table, unfair
+from kumulus.lab.report.files import manifest, telling, write_whole
+from kumulus.lab.report.model import Metadata, Report
+from kumulus.lab.report.read import report_at
+
+FILE = "history.html"
+_PARTS = Path(__file__).parent / "page"
+
+
+def write(results: Path) -> tuple[Path, list[str]]:
+    """Write the page of a results directory; returns its path, and what could not be read.
+
+    Raises:
+        LabError: there are no runs, or the page cannot be written.
+    """
+    runs = manifest(results)
+    if not runs:
+        raise LabError(f"there are no runs in {results}; `kumulus experiment run` makes one")
+    reports: list[tuple[str, Report]] = []
+    unread = []
+    for run in runs:
+        try:
+            reports.append((str(run["path"]), report_at(results / str(run["path"]))))
+        except LabError as error:
+            unread.append(str(error))
+    path = results / FILE
+    with telling(path):
+        write_whole(path, page(reports))
+    return path, unread
+
+
+def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None:
+    """Write a page with some runs side by side.
+
+    Args:
+        path: of the page.
+        reports: each with the path of its report.json; the columns in this order.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    folder = path.resolve().parent
+    near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
+    with telling(path):
+        write_whole(path, page(near, _comparison([report for _, report in reports])))
+
+
+def _comparison(reports: Sequence[Report]) -> str:
+    """The comparison as HTML, with what makes it an unfair one."""
+    head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
+    lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
+    for name, *cells in rows:
+        values = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        lines.append(f"<tr><th>{name}</th>{values}</tr>")
+    wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
+    body = "\n".join(lines)
+    return f'<section aria-label="Comparison">{wrong}<table class="comparison">\n{body}\n</table></section>'
+
+
+def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
+    """The page.
+
+    Args:
+        reports: each with the path of its report.json, relative to the page; the oldest first.
+        comparison: HTML to have above them.
+    """
+    data = {
+        "runs": _runs(reports),
+        "measures": {name: {"unit": UNITS[name], "better": BETTER[name], "meaning": MEANINGS[name]} for name in UNITS},
+    }
+    # "</" would end the script, and U+2028 a line of it.
+    encoded = json.dumps(data).replace("</", "<\\/").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    parts = {name: (_PARTS / f"history.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
+    return (
+        parts["html"]
+        .replace("/* style */", parts["css"])
+        .replace("<!-- count -->", html.escape(f"{len(reports):,} runs"))
+        .replace("<!-- comparison -->", comparison)
+        .replace("/* script */", parts["js"])
+        .replace('"data"', encoded)
+    )
+
+
+def _runs(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:
+    known: list[Metadata] = []
+    return [_run(path, report, _series(report.metadata, known)) for path, report in reports]
+
+
+def _series(metadata: Metadata, known: list[Metadata]) -> int:
+    """The number of the series that a run belongs to: that of the first with the same settings."""
+    for number, other in enumerate(known):
+        if other.experiment == metadata.experiment and same_settings(other, metadata):
+            return number
+    known.append(metadata)
+    return len(known) - 1
+
+
+def _run(path: str, report: Report, series: int) -> dict[str, Any]:
+    metadata, tests = report.metadata, report.results.tests
+    plots = Path(path).parent
+    return {
+        "id": metadata.run_id,
+        "experiment": metadata.experiment,
+        "scheduler": metadata.scheduler.name,
+        "status": report.results.status,
+        "error": report.results.error,
+        "time": metadata.timestamp,
+        "commit": metadata.kumulus_commit,
+        "stack": metadata.stack,
+        "nodes": metadata.cluster.nodes,
+        "series": series,
+        "settings": metadata.scheduler.settings,
+        "path": path,
+        "plots": [f"{plots}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
+        "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
+        "measures": [test.details.measures for test in tests],
+    }

@@ -1,0 +1,109 @@
+"""The plots of a repetition, as SVG and PNG: pods, GPUs by product and zone, time to schedule, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from kumulus.lab.report.files import telling
+from kumulus.lab.report.model import Report, Test
+
+_COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
+FORMATS = ("svg", "png")
+
+
+def write(report: Report, directory: Path) -> list[Path]:
+    """Draw every repetition of a run into its directory; returns the files.
+
+    Raises:
+        LabError: a file cannot be written.
+    """
+    found = []
+    for number, test in enumerate(report.results.tests, start=1):
+        figure = draw(report, test)
+        for suffix in FORMATS:
+            path = directory / f"repetition-{number}.{suffix}"
+            with telling(path):
+                figure.savefig(path, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
+            found.append(path)
+        pyplot.close(figure)
+    return found
+
+
+def draw(report: Report, test: Test) -> Figure:
+    """One repetition in four panels."""
+    with pyplot.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "axes.grid": True}):
+        figure, axes = pyplot.subplots(2, 2, figsize=(11, 6.4), layout="constrained")
+        panels: tuple[Callable[[Axes, Test], None], ...] = (_pods, _gpus, _time_to_schedule, _cost)
+        for panel, place in zip(panels, axes.flat, strict=True):
+            panel(place, test)
+            place.grid(color="#dddddd", linewidth=0.5)
+            place.spines[["top", "right"]].set_visible(False)
+        metadata, title = report.metadata, test.test_name
+        figure.suptitle(
+            f"{title} · {metadata.cluster.nodes:,} nodes · {metadata.scheduler.name} scheduler · {test.status}",
+            fontsize=11,
+            x=0.01,
+            ha="left",
+        )
+    return figure
+
+
+def _pods(axes: Axes, test: Test) -> None:
+    series = test.details.series
+    for index, name in enumerate(("created", "bound", "running", "pending")):
+        if name in series:
+            axes.plot(series["t"], series[name], color=_COLOURS[index], label=name)
+    _panel(axes, "pods")
+
+
+def _gpus(axes: Axes, test: Test) -> None:
+    """GPUs by product and zone, one on top of the other, up to what there is."""
+    series = test.details.series
+    cells = [name for name in series if name.startswith("gpus ")]
+    if not cells:
+        axes.plot(series.get("t", []), series.get("jobs partly admitted", []), color=_COLOURS[0])
+        _panel(axes, "jobs partly admitted", legend=False)
+        return
+    labels = [cell.removeprefix("gpus ") for cell in cells[: len(_COLOURS)]]
+    axes.stackplot(series["t"], [series[cell] for cell in cells], labels=labels, colors=_COLOURS, alpha=0.85)
+    axes.plot(series["t"], series["gpu capacity"], "--", color="#333333", linewidth=1, label="capacity")
+    _panel(axes, "GPUs allocated", legend=False)
+    # Beside the panel: within, it would lie on what it explains.
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+
+
+def _time_to_schedule(axes: Axes, test: Test) -> None:
+    measures = test.details.measures
+    parts = ("min", "p50", "p90", "p99", "max")
+    for index, name in enumerate(("timeToSchedule", "timeToRun")):
+        values = [measures.get(f"{name}.{part}", 0.0) for part in parts]
+        places = [place + 0.4 * index for place in range(len(parts))]
+        axes.bar(places, values, width=0.38, color=_COLOURS[index], label=name)
+    axes.set_xticks([place + 0.2 for place in range(len(parts))], parts)
+    _panel(axes, "seconds from creation", over_time=False)
+
+
+def _cost(axes: Axes, test: Test) -> None:
+    series = test.details.series
+    names = [name for name in series if name.startswith("cpu ")]
+    for index, name in enumerate(sorted(names, key=lambda name: -series[name][-1])):
+        axes.plot(series["t"], series[name], color=_COLOURS[index % len(_COLOURS)], label=name.removeprefix("cpu "))
+    _panel(axes, "CPU seconds used")
+
+
+def _panel(axes: Axes, title: str, legend: bool = True, over_time: bool = True) -> None:
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_ylim(0)
+    if over_time:
+        axes.set_xlim(0)
+        axes.set_xlabel("seconds")
+    if legend and axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, frameon=False)

@@ -1,0 +1,54 @@
+"""A report in a few lines, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kumulus.lab.file.measures import UNITS
+from kumulus.lab.file.units import shown
+from kumulus.lab.report.model import Report, Test
+
+_MOST_REASONS = 5
+_ALWAYS = (
+    "jobs.admitted",
+    "jobs.partlyAdmitted",
+    "allocation.gpuEnd",
+    "timeToSchedule.p50",
+    "timeToSchedule.p99",
+    "scheduling.rate",
+    "makespan",
+    "cpu.scheduler",
+    "cpu.controlPlane",
+    "cpu.client",
+    "memory.client",
+)
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report of every repetition, and the run's status."""
+    for test in report.results.tests:
+        yield from _test(test)
+    if report.results.error:
+        yield f"error: {report.results.error}"
+
+
+def value(test: Test, measure: str) -> str:
+    """A measure of a repetition as people read it; a dash when it was not taken."""
+    found = test.details.measures.get(measure)
+    return "-" if found is None else shown(UNITS[measure], found)
+
+
+def _test(test: Test) -> Iterator[str]:
+    details = test.details
+    yield f"{test.test_name}: {test.status}; {details.ended}"
+    scheduled, created, pending, lasted = (
+        value(test, name) for name in ("pods.scheduled", "pods.created", "pods.pending", "duration")
+    )
+    yield f"  pods scheduled      {scheduled} of {created}, {pending} pending, in {lasted}"
+    for name in _ALWAYS:
+        if name in details.measures:
+            yield f"  {name:<19} {value(test, name)}"
+    for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
+        yield f"  pending {pods:>11,} {reason}"
+    for each in test.thresholds:
+        yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"

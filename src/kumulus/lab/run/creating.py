@@ -1,0 +1,114 @@
+"""Create what is planned, each job when it is due, as fast as the API server takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError
+from kumulus.kube.bulk import for_each
+from kumulus.kube.objects import remove
+from kumulus.lab.cluster.kinds import Kinds
+from kumulus.lab.errors import LabError
+from kumulus.lab.plan.plan import PlannedJob
+from kumulus.lab.plan.pods import Object
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Jobs that are due within this time go together.
+_TOGETHER = 0.02
+
+
+class Creator:
+    """Creates objects in a namespace.
+
+    Args:
+        client: of the cluster.
+        kinds: where the API serves each.
+        namespace: where objects go that are in one.
+        now: seconds since the start.
+        stop: when set, nothing new is begun.
+    """
+
+    def __init__(
+        self, client: Client, kinds: Kinds, namespace: str, now: Callable[[], float], stop: asyncio.Event
+    ) -> None:
+        self._client = client
+        self._kinds = kinds
+        self._namespace = namespace
+        self._now = now
+        self._stop = stop
+        self.collections: dict[str, None] = {}
+        self.outside: list[str] = []
+        self.done_at: float | None = None
+
+    async def resolve(self, objects: Sequence[Object]) -> None:
+        """Make sure that the cluster knows every kind, before anything is created.
+
+        Raises:
+            LabError: it does not know one.
+        """
+        for version, kind in dict.fromkeys((each["apiVersion"], each["kind"]) for each in objects):
+            path = await self._kinds.path(version, kind, self._namespace)
+            if await self._kinds.namespaced(version, kind):
+                self.collections[path] = None
+
+    async def one(self, each: Object) -> None:
+        """Create one object; one outside the namespace that is there already is left as it is.
+
+        Raises:
+            LabError: the server refused it.
+        """
+        path = await self._kinds.path(each["apiVersion"], each["kind"], self._namespace)
+        inside = await self._kinds.namespaced(each["apiVersion"], each["kind"])
+        name = each["metadata"].get("name", "")
+        try:
+            await self._client.write("POST", path, json.dumps(each, separators=(",", ":")).encode())
+        except ApiError as error:
+            if error.status == 409 and error.reason == "AlreadyExists":
+                return
+            raise LabError(f"{each['kind']} {name} is refused: {error.message}") from None
+        if not inside:
+            self.outside.append(f"{path}/{name}")
+
+    async def jobs(self, jobs: Sequence[PlannedJob]) -> None:
+        """Create jobs, each when it is due.
+
+        Raises:
+            LabError: the server refused one; the others that were under way are created.
+        """
+        due = list(jobs)
+        while due and not self._stop.is_set():
+            wait = due[0].at - self._now()
+            if wait > 0:
+                await _sleep(wait, self._stop)
+                continue
+            latest = self._now() + _TOGETHER
+            count = next((n for n, job in enumerate(due) if job.at > latest), len(due))
+            now, due = due[:count], due[count:]
+            outcome = await for_each(
+                now, self._job, workers=self._client.connections, stop=self._stop, lanes=self._client.lanes
+            )
+            if outcome.failed and not self._stop.is_set():
+                raise outcome.failed[0][1]
+        self.done_at = self._now()
+
+    async def _job(self, job: PlannedJob) -> None:
+        for each in job.objects:
+            await self.one(each)
+
+    async def remove_outside(self) -> None:
+        """Delete what was created outside the namespace, the last first."""
+        for path in reversed(self.outside):
+            await remove(self._client, path)
+        self.outside.clear()
+
+
+async def _sleep(seconds: float, stop: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,65 @@
+"""When a repetition is over: all that could happen has happened."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kumulus.lab.measure.records import Records
+
+Until = Literal["scheduled", "running", "completed"]
+
+# A scheduler that says nothing of a pod for so many times the settling time is not going to.
+_PATIENCE = 6.0
+_LEAST_PATIENCE = 30.0
+
+
+class Ending:
+    """Tells when a repetition is over.
+
+    Args:
+        records: what the watch told.
+        until: what is waited for.
+        settle: seconds without a change after which pods that fit nowhere are not waited for any longer.
+        expected: how many pods there are to be; 0 where that is not known.
+    """
+
+    def __init__(self, records: Records, until: Until, settle: float, expected: int) -> None:
+        self._records = records
+        self._until = until
+        self._settle = settle
+        self._expected = expected
+
+    def expect_fewer(self, pods: int) -> None:
+        """So many of the expected pods are not to come any more."""
+        self._expected -= pods
+
+    def reason(self, now: float) -> str:
+        """Why it is over; empty while it is not. To be asked only when everything has been created and has happened.
+
+        Args:
+            now: seconds from the start.
+        """
+        records, quiet = self._records, now - self._records.changed
+        # A pod that went is made anew by its controller, some seconds later.
+        missing = max(0, self._expected - records.live - records.counts["succeeded"])
+        all_there = not missing
+        if all_there and not records.pending and self._reached():
+            return f"all pods are {self._until}"
+        # The scheduler has looked at every pod, and those that run are not waited for.
+        judged = all_there and not records.untried
+        if judged and quiet >= self._settle and self._reached():
+            return f"{records.pending:,} pods fit nowhere"
+        if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there):
+            if self._until == "completed" and records.running:
+                return ""
+            what = f"{missing:,} pods are missing" if missing else f"{records.pending:,} pods are left pending"
+            return f"nothing happens any more; {what}"
+        return ""
+
+    def _reached(self) -> bool:
+        """Whether the pods that have a node are as far as is waited for."""
+        records = self._records
+        placed = records.live - records.pending
+        if self._until == "scheduled":
+            return True
+        return placed == 0 if self._until == "completed" else placed == records.running

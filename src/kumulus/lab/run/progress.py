@@ -1,0 +1,83 @@
+"""What a user sees while an experiment runs: bars in a terminal, a line now and then elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from typing import TextIO
+
+from kumulus.lab.run.repetition import Outcome
+
+_BAR = 30
+_LINE_EVERY = 10.0
+_MOST_CELLS = 12
+
+
+class Progress:
+    """Shows outcomes as they come about.
+
+    Args:
+        out: where to.
+        quiet: whether to show nothing.
+    """
+
+    def __init__(self, out: TextIO, quiet: bool) -> None:
+        self._out = out
+        self._quiet = quiet
+        self._drawing = out.isatty() and not quiet
+        self._drawn = 0
+        self._last = 0.0
+        self._before: tuple[float, int] = (0.0, 0)
+
+    def show(self, outcome: Outcome) -> None:
+        """Show how far a repetition is."""
+        if self._quiet:
+            return
+        if self._drawing:
+            self._erase()
+            width = shutil.get_terminal_size().columns
+            shown = [line[: width - 1] for line in (self._line(outcome), *bars(outcome))]
+            self._out.write("\n".join(shown) + "\n")
+            self._drawn = len(shown)
+        elif time.monotonic() - self._last >= _LINE_EVERY:
+            self._last = time.monotonic()
+            self._out.write(self._line(outcome) + "\n")
+        self._out.flush()
+
+    def say(self, line: str) -> None:
+        """Say something that stays."""
+        if not self._quiet:
+            self._erase()
+            self._out.write(line + "\n")
+            self._out.flush()
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._out.write(f"\x1b[{self._drawn}F\x1b[J")
+            self._drawn = 0
+
+    def _line(self, outcome: Outcome) -> str:
+        counts, columns = outcome.records.counts, outcome.sampler.series.columns
+        now, bound = (columns["t"][-1] if columns.get("t") else 0.0), counts["bound"]
+        before, had = self._before
+        if now < before:
+            before, had = 0.0, 0
+        rate = (bound - had) / (now - before) if now > before else 0.0
+        self._before = (now, bound)
+        return (
+            f"{now:5.0f} s  pods {bound:,}/{counts['created']:,} scheduled · {rate:,.0f}/s · "
+            f"{outcome.records.running:,} running · {outcome.records.pending:,} pending"
+        )
+
+
+def bars(outcome: Outcome) -> Iterator[str]:
+    """A line for each GPU product and zone: how much of it is allocated."""
+    cells = outcome.records.allocation.by_cell()
+    width = max((len(" ".join(cell)) for cell in cells), default=0)
+    for (product, zone), share in list(cells.items())[:_MOST_CELLS]:
+        filled = round(_BAR * share.allocated / share.capacity)
+        bar = "█" * filled + "░" * (_BAR - filled)
+        yield f"  {product + ' ' + zone:<{width}} {bar} {share.allocated:,.0f}/{share.capacity:,.0f} GPUs"
+    if len(cells) > _MOST_CELLS:
+        yield f"  … and {len(cells) - _MOST_CELLS} more"

@@ -1,0 +1,249 @@
+"""One repetition: a namespace, its workloads, the measurement, and the end of all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.bulk import for_each
+from kumulus.kube.objects import remove
+from kumulus.lab.cluster import namespace
+from kumulus.lab.cluster.components import Components
+from kumulus.lab.cluster.kinds import Kinds
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.clock import Clock
+from kumulus.lab.measure.listening import Listener, occupy
+from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.sampler import Sampler
+from kumulus.lab.plan.plan import Plan
+from kumulus.lab.run.creating import Creator
+from kumulus.lab.run.ending import Ending
+from kumulus.lab.run.switch import SchedulerSwitch
+from kumulus.lab.run.timeline import Happened, Timeline
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_LOOK_EVERY = 0.1
+
+
+@dataclass
+class Outcome:
+    """What a repetition came to.
+
+    Attributes:
+        records: what became of pods and jobs.
+        sampler: what was sampled.
+        ended: why it ended, in words.
+        partial: whether it did not come to its end.
+        created_in: seconds until everything had been created.
+        lasted: seconds until it ended.
+        happened: what the timeline let happen.
+        interruptions: how often the watch was interrupted.
+        nodes: how many nodes the cluster had at the start.
+        gpus: their GPUs by product and zone.
+    """
+
+    records: Records
+    sampler: Sampler
+    ended: str = ""
+    partial: bool = False
+    created_in: float = 0.0
+    lasted: float = 0.0
+    happened: list[Happened] = field(default_factory=list)
+    interruptions: int = 0
+    nodes: int = 0
+    gpus: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Bench:
+    """What the repetitions of a run share.
+
+    Attributes:
+        client: of the cluster.
+        experiment: what is run.
+        components: the cluster's processes.
+        switch: the scheduler.
+        stop: set to end the run early.
+        on_sample: called after each sample, with the outcome so far.
+    """
+
+    client: Client
+    experiment: Experiment
+    components: Components
+    switch: SchedulerSwitch
+    stop: asyncio.Event
+    on_sample: Callable[[Outcome], None] = lambda _: None
+
+
+class Repetition:
+    """Runs a plan once.
+
+    Args:
+        bench: what the repetitions share.
+        plan: what is created.
+        name: the namespace it gets.
+    """
+
+    def __init__(self, bench: Bench, plan: Plan, name: str) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._name = name
+        self._now = Clock()
+        allocation = Allocation()
+        records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
+        sampler = Sampler(records, bench.components, bench.client, self._now, bench.switch.component)
+        self.outcome = Outcome(records, sampler)
+        sampler.on_sample = lambda: bench.on_sample(self.outcome)
+        self._listener = Listener(bench.client, records, self._now)
+        self._creator = Creator(bench.client, Kinds(bench.client), name, self._now, bench.stop)
+        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
+        self._timeline = Timeline(
+            bench.client, bench.experiment.timeline, bench.switch, self._now, self._delete_workload
+        )
+
+    async def run(self) -> Outcome:
+        """Run it; what goes wrong on the way ends it early and is told in the outcome.
+
+        Raises:
+            LabError, ApiError, Unreachable: it could not even begin.
+        """
+        bench, plan = self._bench, self._plan
+        await self._creator.resolve([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
+        await namespace.make(bench.client, self._name, bench.experiment.name)
+        try:
+            for each in plan.setup:
+                await self._creator.one(each)
+            await occupy(bench.client, self.outcome.records.allocation)
+            await self._measured()
+        finally:
+            await self._undo()
+        return self.outcome
+
+    async def clean(self) -> None:
+        """Remove everything that was created.
+
+        Raises:
+            LabError, ApiError, Unreachable: it could not be removed; the next run does it.
+        """
+        await namespace.remove(self._bench.client, self._name, self._creator.collections)
+        await self._creator.remove_outside()
+
+    async def _measured(self) -> None:
+        synced = [asyncio.Event(), asyncio.Event()]
+        listening = [
+            asyncio.create_task(self._listener.pods(self._name, synced[0])),
+            asyncio.create_task(self._listener.nodes(self._bench.experiment.productLabel, synced[1])),
+        ]
+        try:
+            await _all_set(synced, listening)
+            allocation = self.outcome.records.allocation
+            self.outcome.nodes = allocation.nodes
+            self.outcome.gpus = {" ".join(cell): share.capacity for cell, share in allocation.by_cell().items()}
+            await self._go(listening)
+        finally:
+            for task in listening:
+                task.cancel()
+            await asyncio.gather(*listening, return_exceptions=True)
+            self.outcome.interruptions = self._listener.interruptions
+
+    async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
+        outcome, sampler = self.outcome, self.outcome.sampler
+        await sampler.start()
+        try:
+            await self._timeline.begin()
+        except (LabError, ApiError, Unreachable) as error:
+            outcome.ended, outcome.partial = str(error), True
+            return
+        self._now.restart()
+        tasks = {
+            "creating": asyncio.create_task(self._creator.jobs(self._plan.jobs)),
+            "timeline": asyncio.create_task(self._timeline.run()),
+            "sampling": asyncio.create_task(sampler.run()),
+        }
+        try:
+            await self._wait([*tasks.values(), *listening], tasks["creating"], tasks["timeline"])
+        except (LabError, ApiError, Unreachable) as error:
+            outcome.ended, outcome.partial = str(error), True
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            outcome.lasted = self._now()
+            outcome.created_in = self._creator.done_at or outcome.lasted
+            outcome.happened = self._timeline.happened
+            sampler.sample()
+            await sampler.count()
+
+    async def _wait(
+        self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]
+    ) -> None:
+        """Wait for the end, whatever brings it about."""
+        experiment, outcome = self._bench.experiment, self.outcome
+        expected = self._plan.pods
+        while not outcome.ended:
+            await asyncio.sleep(_LOOK_EVERY)
+            for task in tasks:
+                if task.done() and (error := task.exception()) is not None:
+                    raise error
+            if creating.done() and outcome.records.counts["created"] >= expected:
+                self._timeline.created.set()
+            if self._bench.stop.is_set():
+                outcome.ended, outcome.partial = "interrupted", True
+            elif said := self._bench.switch.ended():
+                outcome.ended, outcome.partial = said, True
+            elif (silence := self._listener.silence())[0] > self._bench.client.patience:
+                outcome.ended, outcome.partial = silence[1], True
+            elif self._now() >= experiment.timeout:
+                outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
+            elif creating.done() and timeline.done():
+                outcome.ended = self._ending.reason(self._now())
+
+    async def _delete_workload(self, workload: str) -> None:
+        """Delete a workload's objects and their pods."""
+        self._ending.expect_fewer(sum(job.workers for job in self._plan.jobs if job.workload == workload))
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        kinds = Kinds(self._bench.client)
+
+        async def delete(target: tuple[str, str, str]) -> None:
+            version, kind, name = target
+            await remove(self._bench.client, f"{await kinds.path(version, kind, self._name)}/{name}", body)
+
+        targets = [
+            (each["apiVersion"], each["kind"], each["metadata"]["name"])
+            for job in self._plan.jobs
+            if job.workload == workload
+            for each in job.objects
+        ]
+        outcome = await for_each(targets, delete, workers=self._bench.client.connections)
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+    async def _undo(self) -> None:
+        try:
+            await self._timeline.undo()
+        except (ApiError, Unreachable) as error:
+            self.outcome.ended += f"; what the timeline did is not all undone: {error}"
+            self.outcome.partial = True
+
+
+async def _all_set(events: Sequence[asyncio.Event], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until all events are set; what a task fails with meanwhile is raised."""
+
+    async def wait() -> None:
+        for event in events:
+            await event.wait()
+
+    waiting = asyncio.create_task(wait())
+    try:
+        done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        waiting.cancel()

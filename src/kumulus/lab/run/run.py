@@ -1,0 +1,223 @@
+"""A whole run: its repetitions, one after the other, and its report."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.faults import records
+from kumulus.kube import ApiError, Unreachable
+from kumulus.lab.cluster import namespace
+from kumulus.lab.cluster.components import Components
+from kumulus.lab.cluster.own_scheduler import OwnScheduler
+from kumulus.lab.cluster.resources import allocatable
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.plan.plan import Plan, make
+from kumulus.lab.plan.pods import Object, UnknownPlace
+from kumulus.lab.plan.told import queues
+from kumulus.lab.report.files import RunDirectory
+from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
+from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
+from kumulus.lab.run.repetition import Bench, Outcome, Repetition
+from kumulus.lab.run.second import started
+from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
+from kumulus.model.names import dns_safe
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+@dataclass
+class Options:
+    """How a run is made.
+
+    Attributes:
+        kubeconfig: of the cluster.
+        stack: the cluster's stack, as it is called in the report.
+        results: the directory of all runs.
+        commit: the project's commit.
+        stop: set to end the run early.
+        on_sample: called after each sample.
+        on_report: takes the report when it is complete, while the cluster is still to be put as it was.
+        say: takes a line for the user.
+    """
+
+    kubeconfig: Path
+    stack: str
+    results: Path
+    commit: str
+    stop: asyncio.Event
+    on_sample: Callable[[Outcome], None]
+    on_report: Callable[[Report, Path], None]
+    say: Callable[[str], None]
+
+
+class Run:
+    """Runs an experiment.
+
+    Args:
+        client: of the cluster.
+        loaded: the experiment and its files.
+        options: how.
+    """
+
+    def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
+        now = datetime.now(UTC)
+        self._client = client
+        self._loaded = loaded
+        self._options = options
+        self._timestamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
+        self._cleaning: list[Repetition] = []
+
+    async def run(self) -> Report:
+        """Run every repetition; the report is on the disk when this returns.
+
+        Raises:
+            LabError, ApiError, Unreachable: it could not begin, or its report could not be written.
+        """
+        experiment, options = self._loaded.experiment, self._options
+        for name in await namespace.clear_leftovers(self._client):
+            options.say(f"removed {name}, which an earlier run had left")
+        components = Components(options.kubeconfig.parent)
+        plan = await self._plan()
+        self.directory.prepare(self._loaded.inputs)
+        async with self._scheduler(components) as switch:
+            report = Report(
+                metadata=await self._metadata(plan, components, switch),
+                results=Results(status="partial", error="has not come to its end", tests=[]),
+            )
+            self.directory.write(report)
+            bench = Bench(self._client, experiment, components, switch, options.stop, options.on_sample)
+            try:
+                await self._repeat(bench, plan, report)
+            finally:
+                await self._clean()
+        return report
+
+    @asynccontextmanager
+    async def _scheduler(self, components: Components) -> AsyncIterator[SchedulerSwitch]:
+        """The scheduler that the experiment names; one that is started for it is ended with it.
+
+        Raises:
+            LabError: it cannot be started.
+        """
+        kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
+        if wanted.name == "default":
+            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components), components)
+            return
+        directory = self.directory.path / "scheduler"
+        second = await started(wanted, kubeconfig, directory, self._loaded.directory, components)
+        try:
+            yield second
+        finally:
+            try:
+                await second.close()
+            except LabError as error:
+                self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
+
+    async def _repeat(self, bench: Bench, plan: Plan, report: Report) -> None:
+        experiment, results = self._loaded.experiment, report.results
+        error = ""
+        for number in range(1, experiment.repetitions + 1):
+            await self._clean()
+            name = dns_safe(f"experiment-{experiment.name}-{self.id[-6:]}-{number}")
+            repetition = Repetition(bench, plan, name)
+            self._cleaning.append(repetition)
+            try:
+                outcome = await repetition.run()
+            except (LabError, ApiError, Unreachable) as failed:
+                error = str(failed)
+                break
+            report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
+            results.tests.append(test_of(experiment, outcome, self.id, number))
+            self._write(report)
+            if outcome.partial:
+                error = outcome.ended
+                break
+        results.error = error
+        results.status = status_of(results.tests, experiment.repetitions)
+        self._write(report)
+        self._options.on_report(report, self.directory.path)
+
+    def _write(self, report: Report) -> None:
+        """Write the report; where that is not possible, hand it on as it is, so that what was measured can be shown.
+
+        Raises:
+            LabError: it cannot be written; what was written before is still there.
+        """
+        try:
+            self.directory.write(report)
+        except LabError:
+            with suppress(LabError):
+                self._options.on_report(report, self.directory.path)
+            raise
+
+    async def _clean(self) -> None:
+        while self._cleaning:
+            repetition = self._cleaning.pop()
+            try:
+                try:
+                    await repetition.clean()
+                except Unreachable:
+                    # Removing thousands of objects can keep a small machine from answering for longer than is waited.
+                    await repetition.clean()
+            except (LabError, ApiError, Unreachable) as error:
+                self._options.say(f"not everything could be removed, the next run will: {error}")
+
+    async def _plan(self) -> Plan:
+        known = await records.read(self._client)
+        places: dict[str, str] = {}
+        for pool in known.pools.values():
+            for level in pool.topology.levels if pool.topology else ():
+                places.setdefault(level.name, level.label)
+        try:
+            return make(self._loaded, places, await self._queues())
+        except UnknownPlace as error:
+            raise LabError(f"affinity: {error}") from None
+
+    async def _queues(self) -> tuple[Object, ...]:
+        """The queues that the workloads wait in and no setup has, each with all that the nodes have."""
+        experiment = self._loaded.experiment
+        if experiment.scheduler.name not in ("kueue", "volcano"):
+            return ()
+        there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
+        quota = await allocatable(self._client)
+        return tuple(queues(experiment.scheduler.name, experiment.workloads, there, quota))
+
+    async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
+        experiment, options = self._loaded.experiment, self._options
+        version: dict[str, Any] = await self._client.get("/version")
+        return Metadata(
+            run_id=self.id,
+            experiment=experiment.name,
+            description=experiment.description,
+            source=experiment.about.source,
+            expected=experiment.about.expected,
+            emulation=experiment.about.emulation,
+            timestamp=self._timestamp,
+            kumulus_commit=options.commit,
+            stack=options.stack,
+            seed=experiment.seed,
+            repetitions=experiment.repetitions,
+            cluster=Cluster(
+                name=options.stack,
+                version=version.get("gitVersion", ""),
+                nodes=0,
+                gpus={},
+                local=components.local,
+            ),
+            scheduler=SchedulerUsed(name=experiment.scheduler.name, settings=dict(switch.settings)),
+            client_settings=components.settings(),
+            creator={"connections": str(self._client.connections), "qps": "unlimited"},
+            machine=machine(),
+            inputs=inputs_of(self._loaded.inputs, plan.digest),
+        )

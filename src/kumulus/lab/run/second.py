@@ -1,0 +1,99 @@
+"""A scheduler that is started beside the cluster's own, for one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kumulus.lab.cluster.components import Components
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.model import Scheduler
+from kumulus.lab.run.switch import Turn
+from kumulus.schedulers import SchedulerError
+from kumulus.schedulers.process import Running, start
+
+
+class SecondSwitch:
+    """A second scheduler, as the switch of a run.
+
+    Args:
+        running: the scheduler.
+        components: the cluster's processes, among which it is measured.
+    """
+
+    def __init__(self, running: Running, components: Components) -> None:
+        self._running = running
+        self._components = components
+        self._stopped = False
+        self.settings: Mapping[str, str] = {key: str(value) for key, value in running.settings.items()}
+        self._look()
+
+    @property
+    def component(self) -> str:
+        """The program that schedules."""
+        return self._running.programs[0].name
+
+    async def turn(self, how: Turn) -> str:
+        """Stop it, start it, or both."""
+        try:
+            if how == "stop":
+                self._stopped = True
+                await self._running.end()
+            else:
+                await self._running.restart()
+                self._stopped = False
+                self._look()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+        return f"scheduler {'stopped' if how == 'stop' else how + 'ed'}"
+
+    async def restore(self) -> None:
+        """Start it if it was stopped."""
+        if self._stopped:
+            await self.turn("start")
+
+    def ended(self) -> str:
+        """How it ended, when it did so by itself."""
+        return "" if self._stopped else " ".join((self._running.failure() or "").split())
+
+    async def close(self) -> None:
+        """End it, and remove what it has in the cluster.
+
+        Raises:
+            LabError: something of it stays.
+        """
+        try:
+            await self._running.stop()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+
+    def _look(self) -> None:
+        self._components.look({name: [pid] for name, pid in self._running.pids.items()})
+
+
+async def started(
+    wanted: Scheduler, kubeconfig: Path, directory: Path, base: Path, components: Components
+) -> SecondSwitch:
+    """Start the scheduler that an experiment names.
+
+    Args:
+        wanted: which.
+        kubeconfig: of the cluster.
+        directory: for its configuration and logs.
+        base: where paths of the experiment file start from.
+        components: the cluster's processes.
+
+    Raises:
+        LabError: it is not built, or does not work; says what to do.
+    """
+    config = base / wanted.config if wanted.config else None
+    binary = base / wanted.binary if wanted.binary else None
+    try:
+        running = await start(wanted.name, kubeconfig, directory, config, binary=binary)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+    return SecondSwitch(running, components)
+
+
+def _one_line(error: SchedulerError) -> str:
+    return " ".join(str(error).split())

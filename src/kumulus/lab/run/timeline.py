@@ -1,0 +1,174 @@
+"""Let happen what the timeline says, when it says so, and undo what is not to stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.faults import hold, records, stages
+from kumulus.cluster.faults.records import Record
+from kumulus.kube.bulk import for_each
+from kumulus.kube.objects import remove
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.timeline import Event, Resize
+from kumulus.lab.run.switch import SchedulerSwitch
+from kumulus.model.fault_consequences import described
+from kumulus.model.names import nearest
+from kumulus.model.node_effects import NodeEffects
+from kumulus.model.posted import posted_node, record_of
+from kumulus.stackfile.fault_targets import resolve
+from kumulus.stackfile.faults import Fault
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NODES = "/api/v1/nodes"
+
+
+@dataclass(frozen=True)
+class Happened:
+    """Something that happened: when, in seconds from the start, and what, in words."""
+
+    at: float
+    what: str
+
+
+class Timeline:
+    """The events of an experiment in a cluster.
+
+    Args:
+        client: of the cluster.
+        events: what is to happen.
+        switch: stops and starts the scheduler.
+        now: seconds since the start.
+        delete: deletes the objects of a workload, by its name.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        events: Sequence[Event],
+        switch: SchedulerSwitch,
+        now: Callable[[], float],
+        delete: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._client = client
+        self._events = events
+        self._switch = switch
+        self._now = now
+        self._delete = delete
+        self._faults: list[str] = []
+        self._grown: list[str] = []
+        self.happened: list[Happened] = []
+        self.created = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Let happen what is due at 0 s, before anything is created: a scheduler that is stopped places nothing.
+
+        Raises:
+            LabError: something cannot happen in this cluster; says what to do.
+        """
+        await self._play([each for each in self._events if each.after == "start" and not each.at], self._now())
+        self.happened = [replace(each, at=0.0) for each in self.happened]
+
+    async def run(self) -> None:
+        """Let everything else happen; raises as :meth:`begin`."""
+        starts = sorted((each for each in self._events if each.after == "start" and each.at), key=lambda each: each.at)
+        later = sorted((each for each in self._events if each.after == "created"), key=lambda each: each.at)
+        playing = [asyncio.create_task(self._play(starts, 0.0))]
+        if later:
+            playing.append(asyncio.create_task(self._play_later(later)))
+        try:
+            await asyncio.gather(*playing)
+        finally:
+            for each in playing:
+                each.cancel()
+
+    async def _play_later(self, events: list[Event]) -> None:
+        await self.created.wait()
+        await self._play(events, self._now())
+
+    async def _play(self, events: list[Event], origin: float) -> None:
+        for event in events:
+            await asyncio.sleep(max(0.0, origin + event.at - self._now()))
+            what = await self._do(event)
+            self.happened.append(Happened(self._now(), what))
+
+    async def _do(self, event: Event) -> str:
+        if event.fault is not None:
+            return await self._fault(event.fault)
+        if event.clear is not None:
+            await self._end(event.clear)
+            return f"{event.clear} is over"
+        if event.resize is not None:
+            return await self._resize(event.resize)
+        if event.delete is not None:
+            await self._delete(event.delete)
+            return f"{event.delete} is deleted"
+        assert event.scheduler is not None
+        return await self._switch.turn(event.scheduler)
+
+    async def _fault(self, fault: Fault) -> str:
+        known = await records.read(self._client)
+        if not known.pools:
+            raise LabError(
+                "the cluster has no pools on record, by which nodes are chosen; `pulumi up --refresh` does it"
+            )
+        found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
+        if problems:
+            raise LabError(f"the timeline's fault {fault.name}: " + "; ".join(map(str, problems)))
+        one = found[0]
+        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods))
+        return described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None)
+
+    async def _begin(self, record: Record) -> None:
+        try:
+            await hold.begin(self._client, record)
+        except hold.Refused as error:
+            raise LabError(str(error)) from None
+        except stages.NoStages:
+            remedy = "declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
+            raise LabError(
+                f"the timeline's fault {record.name}: this cluster takes no faults of pods; {remedy}"
+            ) from None
+        self._faults.append(record.name)
+
+    async def _end(self, name: str) -> None:
+        await hold.end(self._client, name)
+        self._faults.remove(name)
+
+    async def _resize(self, resize: Resize) -> str:
+        """Another number of nodes: fewer by a fault under which they are gone, more by posting them."""
+        pools = (await records.read(self._client)).pools
+        pool = pools.get(resize.pool)
+        if pool is None:
+            near = nearest(resize.pool, pools)
+            there = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(sorted(pools)) or 'none'}"
+            raise LabError(f"the timeline's pool {resize.pool} is not in the cluster; {there}")
+        before, after = pool.replicas, resize.replicas
+        if after < before:
+            gone = {pool.name: frozenset(range(after, before))}
+            await self._begin(Record(f"experiment-{pool.name}", "", gone, NodeEffects(kubelet="gone")))
+        elif after > before:
+            grown = replace(pool, replicas=after)
+            bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in range(before, after)]
+            self._grown += [body["metadata"]["name"] for body in bodies]
+            outcome = await for_each(
+                bodies, lambda body: self._client.write("POST", _NODES, body), workers=self._client.connections
+            )
+            if outcome.failed:
+                raise LabError(f"the pool {pool.name} cannot grow: {outcome.failed[0][1]}")
+        return f"{pool.name}: {before:,} → {after:,} nodes"
+
+    async def undo(self) -> None:
+        """End what holds: faults, sizes of pools, a scheduler that is stopped."""
+        await self._switch.restore()
+        for name in list(reversed(self._faults)):
+            await self._end(name)
+        if self._grown:
+            await for_each(
+                self._grown, lambda name: remove(self._client, f"{_NODES}/{name}"), workers=self._client.connections
+            )
+            self._grown.clear()

@@ -1,0 +1,175 @@
+"""KWOK inside a cluster: the configuration and the controllers that its charts have no values for, as manifests.
+
+The chart kwok installs what a kwok-controller needs (its kinds, its permissions, its priority), and its configuration
+as it is. Each controller here reads that, and then its own, which wins: KWOK merges the documents in their order
+(kwok v0.8.0, pkg/config/config.go).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kumulus.kwok.base_stages import node_stages_above, pod_stage_above
+from kumulus.lives.states import CONDITION
+from kumulus.model import real_nodes
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
+from kumulus.stackfile.kwok_charts import KwokCharts
+
+NAMESPACE = "kube-system"
+NAME = "kwok-controller"
+"""What the chart calls its service account; also the first controller's name."""
+
+PORT = 10247
+_CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
+
+
+@dataclass(frozen=True)
+class Controllers:
+    """The kwok-controllers of a cluster.
+
+    Args:
+        charts: as the stack file's ``kwokCharts``.
+        cluster: the cluster's name.
+        nodes: how many nodes they have to play.
+        shards: how many they are.
+    """
+
+    charts: KwokCharts
+    cluster: str
+    nodes: int
+    shards: int
+
+    def name(self, shard: int) -> str:
+        """A controller's name; the first one's stays when others come."""
+        return NAME if shard == 0 else f"{NAME}-{shard}"
+
+    def release_values(self) -> dict[str, Any]:
+        """The values of the chart kwok: everything but the controllers."""
+        repository, tag = self.charts.repository_and_tag
+        return {
+            "enableDeployment": False,
+            "fullnameOverride": NAME,
+            "image": {"repository": repository, "tag": tag},
+            "imagePullSecrets": [{"name": name} for name in self.charts.imagePullSecrets],
+        }
+
+    def configuration(self, shard: int) -> dict[str, Any]:
+        """What a controller is told beyond the chart's own configuration."""
+        most = self.charts.parallelism
+        options: dict[str, Any] = {
+            "podPlayStageParallelism": most,
+            "nodePlayStageParallelism": most,
+            "nodeLeaseParallelism": most,
+            "nodeLeaseDurationSeconds": lease_seconds(self.nodes, self.charts.leaseDurationSeconds),
+            "cidr": pod_range(self.charts.podCIDR, shard, self.shards),
+        }
+        if chosen := selector(shard, self.shards):
+            options["manageNodesWithLabelSelector"] = chosen
+        return {"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokConfiguration", "options": options}
+
+    def config_map(self, shard: int) -> dict[str, Any]:
+        """The ConfigMap with a controller's configuration."""
+        text = json.dumps(self.configuration(shard), indent=2, sort_keys=True)
+        return {"metadata": self._metadata(f"{self.name(shard)}-kumulus", shard), "data": {"kwok.yaml": text}}
+
+    def deployment(self, shard: int) -> dict[str, Any]:
+        """The Deployment of a controller."""
+        labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
+        chosen = _selected(labels)
+        # Read at its start only: another configuration is another pod.
+        read = hashlib.sha256(json.dumps(self.configuration(shard), sort_keys=True).encode()).hexdigest()[:16]
+        pod = {
+            "metadata": {"labels": labels, "annotations": {"kumulus.io/configuration": read}},
+            "spec": self._pod(shard),
+        }
+        spec = {"replicas": 1, "selector": {"matchLabels": chosen}, "template": pod}
+        return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
+
+    def service(self, shard: int) -> dict[str, Any]:
+        """The Service where a controller is asked for its metrics and its nodes'; the chart's is of all of them."""
+        labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
+        ports = [{"name": "http", "port": PORT, "targetPort": PORT}]
+        spec = {"selector": _selected(labels), "ports": ports}
+        # Whether the controller answers is for its Deployment to tell.
+        metadata = {**self._metadata(service_name(shard), shard), "annotations": {"pulumi.com/skipAwait": "true"}}
+        return {"metadata": metadata, "spec": spec}
+
+    def _pod(self, shard: int) -> dict[str, Any]:
+        def mount(name: str, path: str) -> dict[str, Any]:
+            return {"name": name, "mountPath": path, "subPath": "kwok.yaml", "readOnly": True}
+
+        secrets = [{"name": name} for name in self.charts.imagePullSecrets]
+        volumes = (("charts", NAME), ("kumulus", f"{self.name(shard)}-kumulus"))
+        return {
+            "serviceAccountName": NAME,
+            **({"imagePullSecrets": secrets} if secrets else {}),
+            "affinity": real_nodes.affinity(),
+            "tolerations": [
+                {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
+                for role in ("control-plane", "master")
+            ],
+            "containers": [
+                {
+                    "name": "kwok",
+                    "image": self.charts.image,
+                    "args": [f"--config={_CHARTS_OWN}", f"--config={_OURS}", "--node-ip=$(POD_IP)"],
+                    "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+                    "resources": {"requests": {"cpu": self.charts.cpu, "memory": self.charts.memory}},
+                    "livenessProbe": _healthy(30, 60, 10),
+                    "readinessProbe": _healthy(1, 5, 5),
+                    "startupProbe": _healthy(1, 1, 60),
+                    "volumeMounts": [mount("charts", _CHARTS_OWN), mount("kumulus", _OURS)],
+                }
+            ],
+            "volumes": [{"name": name, "configMap": {"name": source}} for name, source in volumes],
+        }
+
+    def _metadata(self, name: str, shard: int) -> dict[str, Any]:
+        return {"name": name, "namespace": NAMESPACE, "labels": {**self._labels(shard), CLUSTER_LABEL: self.cluster}}
+
+    def _labels(self, shard: int) -> dict[str, str]:
+        return {
+            "app.kubernetes.io/name": "kwok",
+            "app.kubernetes.io/instance": release_name(self.cluster),
+            "app.kubernetes.io/managed-by": "kumulus",
+        }
+
+
+def service_name(shard: int | str) -> str:
+    """The name of the Service of one controller."""
+    return f"{NAME}-shard-{shard}"
+
+
+def release_name(cluster: str) -> str:
+    """The name of the chart kwok's release, which tells whose it is."""
+    return f"{cluster}-kwok"
+
+
+def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]]:
+    """The stages that have to come before those of the chart stage-fast.
+
+    Args:
+        cluster: the cluster's name, which each stack has its own of, and its own stages with it.
+        installed: whether the stack has installed KWOK; in another's, only its own nodes are touched.
+    """
+    found = [*node_stages_above(), *([pod_stage_above(CONDITION)] if installed else [])]
+    return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
+
+
+def _selected(labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance", SHARD_LABEL)}
+
+
+def _healthy(after: int, every: int, failures: int) -> dict[str, Any]:
+    return {
+        "httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTP"},
+        "initialDelaySeconds": after,
+        "periodSeconds": every,
+        "failureThreshold": failures,
+        "timeoutSeconds": 5,
+    }

@@ -1,0 +1,70 @@
+"""What a Prometheus in a cluster asks of KWOK's controllers there, besides what kube-prometheus-stack has it ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.kwok import node_metrics
+from kumulus.lives.in_cluster import NAME, NAMESPACE, PORT, service_name
+from kumulus.model.durations import seconds
+from kumulus.model.observability import Observability
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.shards import SHARD_LABEL
+
+# One process plays all of a shard's nodes.
+_LONGEST_TIMEOUT = 30.0
+
+
+def scraped(asked: Observability, cluster: str, shards: int) -> list[dict[str, Any]]:
+    """Entries of Prometheus' ``scrape_configs``: the controllers, and each node's own endpoint.
+
+    Args:
+        asked: how often, and what it may take.
+        cluster: the cluster's name, whose nodes are meant.
+        shards: how many controllers there are.
+    """
+    # As the chart names what it has found by a Service, which its alerts count by.
+    labels = {"namespace": NAMESPACE, "service": NAME}
+    controllers = [{"targets": [_address(shard) for shard in range(shards)], "labels": labels}]
+    return [
+        {"job_name": NAME, "static_configs": controllers, "sample_limit": asked.most_series},
+        _nodes(asked, cluster, labels),
+    ]
+
+
+def _nodes(asked: Observability, cluster: str, labels: dict[str, str]) -> dict[str, Any]:
+    every = asked.nodeScrapeInterval
+    node = {"source_labels": ["__meta_kubernetes_node_name"]}
+    return {
+        # The kubelet's, as on the kwok runtime; the chart's own jobs of that name have other paths.
+        "job_name": "kubelet",
+        "scrape_interval": every,
+        "scrape_timeout": f"{min(seconds(every), _LONGEST_TIMEOUT):g}s",
+        "target_limit": asked.most_nodes,
+        "kubernetes_sd_configs": [
+            {"role": "node", "selectors": [{"role": "node", "label": f"{CLUSTER_LABEL}={cluster}"}]}
+        ],
+        "relabel_configs": [
+            # A node's own addresses lead nowhere: its controller answers for it. Without a label it is the first one's.
+            {"target_label": "__address__", "replacement": _address(0)},
+            {
+                "source_labels": [f"__meta_kubernetes_node_label_{_as_label(SHARD_LABEL)}"],
+                "regex": "(.+)",
+                "target_label": "__address__",
+                "replacement": _address("$1"),
+            },
+            {**node, "target_label": "__metrics_path__", "replacement": node_metrics.path_of("$1")},
+            {"target_label": "metrics_path", "replacement": node_metrics.PATH},
+            *({**node, "target_label": name} for name in ("node", "instance")),
+            *({"target_label": name, "replacement": value} for name, value in labels.items()),
+        ],
+        "metric_relabel_configs": list(node_metrics.UNREAD),
+    }
+
+
+def _address(shard: int | str) -> str:
+    return f"{service_name(shard)}.{NAMESPACE}:{PORT}"
+
+
+def _as_label(key: str) -> str:
+    return "".join(each if each.isalnum() else "_" for each in key)

@@ -1,0 +1,157 @@
+"""The stages of pod lifecycles, as KWOK's ``Stage`` objects.
+
+===============  ==============================  =================================================================
+stage            of a pod that                   due
+===============  ==============================  =================================================================
+create           has no status yet               at once
+start            pulls its images                imagePull after its start
+init             runs an init container          init after that container's start
+ready            has started                     startUp after its containers' start
+succeed, fail-N  is ready, and drawn to end so   startUp and run (or the failure's ``after``) after that start
+restart          has ended, and may run again    the kubelet's back-off after its end
+===============  ==============================  =================================================================
+
+A stage has weight 1: where KWOK finds one with a weight, it passes over those without, which are the cluster's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kumulus.kwok import stages as kwok_stages
+from kumulus.lives import draws, selection, states, templates
+from kumulus.stackfile.distributions import Distribution
+from kumulus.stackfile.lifecycles import Failure, PodLifecycle
+
+LIFECYCLE_LABEL = "kumulus.io/lifecycle"
+_ZERO = Distribution("fixed", 0)
+
+
+@dataclass(frozen=True)
+class StageObject:
+    """A ``Stage`` object.
+
+    Args:
+        name: the object's name; it has a dot, which the cluster's own stages have not.
+        lifecycle: the lifecycle it is of.
+        about: what it waits for, in words.
+        spec: the object's spec.
+    """
+
+    name: str
+    lifecycle: str
+    about: str
+    spec: Mapping[str, Any]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Its metadata."""
+        labels, annotations = {LIFECYCLE_LABEL: self.lifecycle}, {"kumulus.io/about": self.about}
+        return {"name": self.name, "labels": labels, "annotations": annotations}
+
+
+def stage_objects(lifecycles: Sequence[PodLifecycle]) -> list[StageObject]:
+    """The stages of a stack's lifecycles, in the order of the file."""
+    return [stage for index in range(len(lifecycles)) for stage in _Stages(lifecycles, index).all()]
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The stages of one lifecycle among others."""
+
+    lifecycles: Sequence[PodLifecycle]
+    index: int
+
+    @property
+    def life(self) -> PodLifecycle:
+        return self.lifecycles[self.index]
+
+    def all(self) -> list[StageObject]:
+        life = self.life
+        found = [self._create()]
+        if life.imagePull:
+            found.append(self._start(life.imagePull))
+        if life.init:
+            found.append(self._init(life.init))
+        if life.startUp:
+            found.append(self._ready(life.startUp))
+        if life.run:
+            found.append(self._end("succeed", "success", life.run, "run", None))
+        for number, failure in enumerate(life.failures):
+            after, what = (failure.after, f"failure {number}") if failure.after else (life.run, "run")
+            assert after is not None
+            found.append(self._end(f"fail-{number}", f"failure {number}", after, what, failure))
+        return [*found, self._restart()] if life.run or life.failures else found
+
+    def _create(self) -> StageObject:
+        selectors = [each.selector for each in self.lifecycles[: self.index + 1]]
+        mine = self.life.selector
+        selectors[-1] = mine.model_copy(update={"labels": {}})
+        selector = states.begins(mine.labels, selection.first_condition(selectors, self.index))
+        mark = (states.CONDITION, self.life.name)
+        template = templates.beginning(*mark) if self.life.imagePull else self._started(first=mark)
+        return self._stage("create", "at once", selector, template)
+
+    def _start(self, pull: Distribution) -> StageObject:
+        delay = self._delay(states.STARTED, (pull, "image pull"))
+        return self._stage("start", f"image pull: {pull}", self._in("pulling"), self._started(), delay)
+
+    def _init(self, init: Distribution) -> StageObject:
+        # Each init container has a duration of its own.
+        draw = draws.seconds(init, f'("init " + {states.INIT_NAME})')
+        delay = states.delay(draws.definitions(self.life.seed), states.INIT_STARTED, draw)
+        return self._stage("init", f"init: {init}", self._in("initializing"), self._started(), delay)
+
+    def _ready(self, start_up: Distribution) -> StageObject:
+        delay = self._delay(states.CONTAINERS_STARTED, (start_up, "start-up"))
+        return self._stage("ready", f"start-up: {start_up}", self._in("starting"), templates.made_ready(), delay)
+
+    def _end(self, step: str, outcome: str, run: Distribution, what: str, failure: Failure | None) -> StageObject:
+        selector = self._in("ready")
+        about = f"run: {run}"
+        if self.life.failures:
+            share = failure.share if failure else 1 - sum(each.share for each in self.life.failures)
+            selector = states.which(selector, self._outcome(), outcome)
+            about = f"{about}, for {max(0.0, share):.4g} of the runs"
+        delay = self._delay(states.CONTAINERS_STARTED, (self.life.startUp or _ZERO, "start-up"), (run, what))
+        return self._stage(step, about, selector, templates.ended(failure), delay)
+
+    def _outcome(self) -> str:
+        """A jq expression of how a run ends."""
+        least, branches = 0.0, ""
+        for number, failure in enumerate(self.life.failures):
+            least += failure.share
+            branches += f"{'elif' if branches else 'if'} . < {least:.9f} then {json.dumps(f'failure {number}')} "
+        return f'{draws.definitions(self.life.seed)}\nthrow | {branches}else "success" end'
+
+    def _restart(self) -> StageObject:
+        delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
+        template = templates.restarted(start_up=self.life.startUp is not None)
+        return self._stage("restart", "the kubelet's back-off", self._in("ended"), template, delay)
+
+    def _started(self, first: tuple[str, str] | None = None) -> str:
+        return templates.started(first=first, init=self.life.init is not None, start_up=self.life.startUp is not None)
+
+    def _in(self, state: states.State) -> dict[str, Any]:
+        return states.is_in(self.life.name, state)
+
+    def _delay(self, since: str, *parts: tuple[Distribution, str]) -> dict[str, Any]:
+        drawn = any(part.kind != "fixed" for part, _ in parts)
+        total = " + ".join(draws.seconds(part, json.dumps(what)) for part, what in parts if part != _ZERO) or "0"
+        return states.delay(draws.definitions(self.life.seed) if drawn else "", since, total)
+
+    def _stage(
+        self,
+        step: str,
+        about: str,
+        selector: dict[str, Any],
+        template: str,
+        delay: dict[str, Any] | None = None,
+    ) -> StageObject:
+        patch = {"subresource": "status", "root": "status", "template": template}
+        rest = {"weight": 1, **({"delay": delay} if delay else {}), "steps": [{"patch": patch}]}
+        spec = kwok_stages.spec("Pod", selector, rest)
+        return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)

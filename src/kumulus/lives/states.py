@@ -1,0 +1,100 @@
+"""The states a pod with a lifecycle goes through, and since when it is in one, in jq.
+
+A pod is of a lifecycle since its first stage, which says so in a condition of the pod's status. So a pod that ran
+before keeps its old life, and a changed selector does not touch a pod that has begun.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from kumulus.kwok import stages as kwok_stages
+from kumulus.kwok.stages import jq
+
+CONDITION = "kumulus.io/lifecycle"
+
+State = Literal["pulling", "initializing", "starting", "ready", "ended"]
+
+_SIDECARS = '[.spec.initContainers[]? | select(.restartPolicy == "Always") | .name]'
+_INITIALIZING = (
+    f"({_SIDECARS} as $sidecars | [.status.initContainerStatuses[]? | select(.state.running)"
+    " | select(.name as $name | $sidecars | index([$name]) | not)] | .[0])"
+)
+_STATE = f"""\
+if .status.phase == "Pending" then (if {_INITIALIZING} then "initializing" else "pulling" end)
+elif .status.phase != "Running" then "over"
+else [.status.containerStatuses[]? | select(.state.running) | .ready]
+  | if length == 0 then "ended" elif all then "ready" else "starting" end end"""
+
+STARTED = ".status.startTime"
+INIT_STARTED = f"({_INITIALIZING} | .state.running.startedAt)"
+INIT_NAME = f"({_INITIALIZING} | .name)"
+CONTAINERS_STARTED = "([.status.containerStatuses[].state.running.startedAt // empty] | max)"
+CONTAINERS_ENDED = (
+    "([.status.containerStatuses[] | (.state.terminated // .lastState.terminated).finishedAt // empty] | max)"
+)
+
+_RUN_BEFORE_A_FRESH_BACK_OFF = 600
+BACK_OFF = f"""\
+([.status.containerStatuses[] | select(.state.running | not)] | max_by(.restartCount)) as $last
+| ($last.state.terminated // $last.lastState.terminated) as $end
+| (if ($end.finishedAt | fromdate) - ($end.startedAt | fromdate) >= {_RUN_BEFORE_A_FRESH_BACK_OFF} then 0
+   elif $last.restartCount == 0 then 0
+   else [300, 10 * pow(2; $last.restartCount - 1)] | min end)"""
+"""Seconds a kubelet waits before it restarts a container: nothing, 10, 20, … 300 (kubelet v1.35)."""
+
+# Kubernetes keeps whole seconds, cut off. Half a second later makes what is recorded, and on average what passes,
+# the wanted duration: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.
+_DUE = """\
+def due($since; $seconds):
+  (($since | fromdate) + if $seconds > 0 then $seconds + 0.5 else 0 end) as $time
+  | ($time | floor) as $whole
+  | ($whole | todate | .[:-1]) + "." + ("00" + (($time - $whole) * 1000 | floor | tostring) | .[-3:]) + "Z";"""
+
+
+def delay(functions: str, since: str, seconds: str) -> dict[str, Any]:
+    """A stage's delay: until that many seconds after a time in the pod's status, however often it is looked at.
+
+    KWOK starts a duration anew at each change of the pod and when it starts itself; a time is the same each time.
+
+    Args:
+        functions: definitions that the other two use; may be empty.
+        since: a jq expression of the time.
+        seconds: a jq expression of the duration.
+    """
+    expression = f"{functions}\n{_DUE}\n({seconds}) as $seconds | {since} as $since\n| due($since; $seconds)"
+    return {"durationFrom": {"jq": {"expression": expression.strip()}}}
+
+
+def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
+    """The selector of pods that have not begun.
+
+    Args:
+        labels: which they have to have.
+        condition: a jq expression that is true for them.
+    """
+    expressions = [
+        jq(kwok_stages.is_in(".status.phase", "Pending")),
+        jq(kwok_stages.absent(".status.startTime")),
+        jq(kwok_stages.absent(".metadata.deletionTimestamp")),
+        *([] if condition == "true" else [jq(kwok_stages.is_in(condition, "true"))]),
+    ]
+    return {**({"matchLabels": labels} if labels else {}), "matchExpressions": expressions}
+
+
+def is_in(lifecycle: str, state: State) -> dict[str, Any]:
+    """The selector of a lifecycle's pods in a state; more can be asked of them with :func:`which`."""
+    mark = f".status.conditions[]? | select(.type == {json.dumps(CONDITION)}) | .reason"
+    return {
+        "matchExpressions": [
+            jq(kwok_stages.is_in(mark, lifecycle)),
+            jq(kwok_stages.absent(".metadata.deletionTimestamp")),
+            jq(kwok_stages.is_in(_STATE, state)),
+        ]
+    }
+
+
+def which(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
+    """A selector narrowed to pods for which a jq expression has a value."""
+    return {**selector, "matchExpressions": [*selector["matchExpressions"], jq(kwok_stages.is_in(expression, value))]}

@@ -1,0 +1,116 @@
+"""What a kubelet writes into a pod's status as the pod goes through its life: KWOK's templates of Go and YAML.
+
+Modelled on k8s.io/kubernetes v1.35, pkg/kubelet/status/generate.go and kubelet_pods.go (convertToAPIContainerStatuses,
+generateAPIPodStatus). A template is a status patch: conditions are merged by their type, lists of containers replaced.
+"""
+
+from __future__ import annotations
+
+import json
+
+from kumulus.lives.fragments import (
+    ENDING,
+    INIT_ALL,
+    INIT_NEXT,
+    INIT_WAITING,
+    INITIALIZED,
+    MADE_READY,
+    NOT_READY,
+    NOW,
+    PLACE,
+    READY,
+    RESTARTING,
+    RUNNING,
+    SANDBOX,
+    UNINITIALIZED,
+    WAITING,
+    condition,
+    conditions,
+    marked,
+)
+from kumulus.stackfile.lifecycles import Failure
+
+
+def beginning(mark: str, lifecycle: str) -> str:
+    """The first status, in which containers wait for their images.
+
+    Args:
+        mark: the condition by which the pod is known to be of the lifecycle.
+        lifecycle: its name.
+    """
+    initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
+    begun = conditions(marked(mark, lifecycle) + SANDBOX + initialized + NOT_READY)
+    waiting = (
+        "{{ if .spec.initContainers }}"
+        + INIT_WAITING
+        + WAITING % "PodInitializing"
+        + "{{ else }}"
+        + WAITING % "ContainerCreating"
+        + "{{ end }}"
+    )
+    return NOW + begun + waiting + PLACE + "phase: Pending\n"
+
+
+def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str:
+    """The status when the images are there, or when an init container has ended.
+
+    Args:
+        first: mark and lifecycle, as for :func:`beginning`, where this is the first status.
+        init: init containers run one after the other, and the containers when none is left.
+        start_up: the containers run, but are not ready yet.
+    """
+    known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
+    running = RUNNING % {"ready": "false" if start_up else "true"}
+    if first:
+        running += conditions(known + INITIALIZED + (NOT_READY if start_up else READY))
+    elif start_up:
+        # An empty list of conditions would remove those that are there.
+        running += "{{ if .spec.initContainers }}\n" + conditions(INITIALIZED) + "{{ end }}\n"
+    else:
+        running += conditions("{{ if .spec.initContainers }}\n" + INITIALIZED + "{{ end }}\n" + READY)
+    if not init:
+        return NOW + "{{ if .spec.initContainers }}" + INIT_ALL + "{{ end }}" + running + place
+    waiting = WAITING % "PodInitializing" + "phase: Pending\n"
+    if first:
+        waiting += conditions(known + UNINITIALIZED + NOT_READY)
+    some = "{{ $done := true }}{{ if .spec.initContainers }}" + INIT_NEXT + "{{ end }}"
+    return NOW + some + "{{ if $done }}" + running + "{{ else }}" + waiting + "{{ end }}" + place
+
+
+def made_ready() -> str:
+    """The status when the containers have become ready."""
+    return NOW + conditions(READY) + MADE_READY
+
+
+def ended(failure: Failure | None) -> str:
+    """The status when the containers have ended, successfully or one of them not; for every restartPolicy."""
+    if failure is None:
+        end, failing, again = "{}", '""', "false"
+    else:
+        end = json.dumps(
+            {"exitCode": failure.exitCode, "reason": failure.reason}
+            | ({"message": failure.message} if failure.message else {})
+        )
+        failing = json.dumps(failure.container) if failure.container else "(index .spec.containers 0).name"
+        again = '(eq $policy "OnFailure")'
+    values = {"failing": failing, "again": again, "failure": json.dumps(end)}
+    phase = "Failed" if failure else "Succeeded"
+    reason = "PodFailed" if failure else "PodCompleted"
+    over = conditions(
+        condition("PodReadyToStartContainers", "False")
+        + condition("Initialized", "True", "null" if failure else reason, changed=False)
+        + condition("Ready", "False", reason)
+        + condition("ContainersReady", "False", reason)
+    )
+    over += f"phase: {phase}\n"
+    unready = conditions(NOT_READY)
+    return NOW + ENDING % values + "{{ if $again }}\n" + unready + "{{ else }}\n" + over + "{{ end }}\n"
+
+
+def restarted(*, start_up: bool) -> str:
+    """The status when what has ended runs again."""
+    if start_up:
+        return NOW + RESTARTING % {"ready": "false"}
+    # With restartPolicy OnFailure, a container that has ended well keeps its pod from being ready again.
+    all_again = '{{ if or (eq (or .spec.restartPolicy "Always") "Always") (eq (len .spec.containers) 1) }}\n'
+    return NOW + all_again + conditions(READY) + "{{ end }}\n" + RESTARTING % {"ready": "true"}

@@ -1,0 +1,90 @@
+"""What pods use, as one ``ClusterResourceUsage`` object of KWOK's with an expression in CEL for each resource.
+
+One object: KWOK selects pods for it by name alone, and takes any one of several that fit. In an expression the first
+usage in the file that selects the pod decides, as among lifecycles.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kumulus.stackfile.pod_selection import PodSelector
+from kumulus.stackfile.usage import OWNER_LABELS, Amount, PodUsage, Usage
+
+NAME = "kumulus"
+_RUNNING = 'pod.status.phase == "Running"'
+_NOTHING = 'Quantity("0")'
+_AGE = "(UnixSecond(Now()) - UnixSecond(pod.status.startTime))"
+
+
+def resource_usage(usages: Sequence[PodUsage]) -> dict[str, Any]:
+    """The object's spec, for a stack's ``podUsage``."""
+    gpus = _requested("nvidia.com/gpu")
+    busy = _chosen(usages, lambda usage: usage.gpu, gpus)
+    filled = _chosen(usages, lambda usage: usage.gpuMemory, gpus)
+    expressions = {
+        "cpu": _chosen(usages, lambda usage: usage.cpu, _requested("cpu")),
+        "memory": _chosen(usages, lambda usage: usage.memory, _requested("memory")),
+        "gpus": f"{_RUNNING} ? {gpus} : {_NOTHING}",
+        "gpu-busy": busy,
+        "gpu-filled": filled,
+    }
+    usage = {name: {"expression": expression} for name, expression in expressions.items()}
+    return {"usages": [{"usage": usage}]}
+
+
+def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None], whole: str) -> str:
+    """The use of a container, by the first usage that selects its pod."""
+    text = _NOTHING
+    for usage in reversed(usages):
+        wanted = part(usage)
+        used = _over_time(wanted, whole) if wanted else _NOTHING
+        text = f"{_condition(usage.selector)} ? {used} : ({text})"
+    return f"{_RUNNING} ? ({text}) : {_NOTHING}"
+
+
+def _condition(selector: PodSelector) -> str:
+    labels = "pod.metadata.labels"
+    parts = [
+        f"{json.dumps(key)} in {labels} && {labels}[{json.dumps(key)}] == {json.dumps(value)}"
+        for key, value in selector.labels.items()
+    ]
+    if selector.namespaces:
+        parts.append(f"pod.metadata.namespace in {json.dumps(selector.namespaces)}")
+    if selector.ownerKinds:
+        parts.append("(" + " || ".join(f"({_owned(kind)})" for kind in selector.ownerKinds) + ")")
+    return " && ".join(parts) or "true"
+
+
+def _owned(kind: str) -> str:
+    """By labels: KWOK's expressions cannot look into a pod's owners."""
+    key, values = OWNER_LABELS[kind]
+    labels, key = "pod.metadata.labels", json.dumps(key)
+    return f"{key} in {labels}" + (f" && {labels}[{key}] in {json.dumps(values)}" if values else "")
+
+
+def _requested(resource: str) -> str:
+    """How much of a resource a container requests."""
+    requests = "container.resources.requests"
+    name = json.dumps(resource)
+    return f"({name} in {requests} ? {requests}[{name}] : {_NOTHING})"
+
+
+def _over_time(usage: Usage, whole: str) -> str:
+    first = _number(usage.points[0][1], whole)
+    if usage.upper is not None:
+        # Drawn at each reading: CEL has nothing to derive a number from a pod's name with.
+        return f"({first} + ({_number(usage.upper, whole)} - {first}) * Rand())"
+    text = _number(usage.points[-1][1], whole)
+    for (start, low), (end, high) in reversed(list(zip(usage.points, usage.points[1:], strict=False))):
+        share = f"({_AGE} - {start:.3f}) / {end - start:.3f}"
+        line = f"{_number(low, whole)} + ({_number(high, whole)} - {_number(low, whole)}) * {share}"
+        text = f"{_AGE} < {end:.3f} ? {line} : ({text})"
+    before = usage.points[0][0]
+    return f"({_AGE} < {before:.3f} ? {first} : ({text}))" if before else f"({text})"
+
+
+def _number(amount: Amount, whole: str) -> str:
+    return f"({whole} * {amount.number:.9f})" if amount.relative else f'Quantity("{amount.number:.9f}")'

@@ -1,0 +1,135 @@
+"""Faults that hold, and what the nodes of a pool are to be like while they do.
+
+A node's wanted state is its pool's with the faults laid over it: a pure function, so that a pool that is updated, a
+fault that comes or goes, and a repair all mean the same by it. The provider plugin imports this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from kumulus.model.names import node_name
+from kumulus.model.node_effects import Condition, NodeEffects, reduced
+from kumulus.model.node_sets import NodeSet
+
+if TYPE_CHECKING:
+    from kumulus.model.nodes import OwnedFields
+    from kumulus.model.pools import Taint
+
+FAULTS_ANNOTATION = "kumulus.io/faults"
+"""Names the faults that hold on a node; KWOK leaves the status of a node with it alone."""
+
+REBOOT_ANNOTATION = "kumulus.io/reboot-until"
+BOOT_ID_ANNOTATION = "kumulus.io/boot-id"
+_REBOOTING = Condition("False", "KubeletNotReady", "node is rebooting")
+_NOT_READY = Condition("False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false")
+
+
+@dataclass(frozen=True)
+class ActiveFault:
+    """A fault that holds.
+
+    Args:
+        name: its name.
+        effects: on each of its nodes.
+        nodes: which ones.
+        since: when it began, RFC 3339 in UTC.
+    """
+
+    name: str
+    effects: NodeEffects
+    nodes: NodeSet
+    since: str = ""
+
+    def annotations(self, node: str) -> dict[str, str]:
+        """The annotations that a node has of it, those by which KWOK ends a reboot among them."""
+        if self.effects.kubelet != "reboot":
+            return dict(self.effects.annotations)
+        digest = hashlib.blake2b(f"{node}/{self.name}/{self.since}".encode(), digest_size=16).hexdigest()
+        boot_id = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
+        return {**self.effects.annotations, REBOOT_ANNOTATION: self.up_again(), BOOT_ID_ANNOTATION: boot_id}
+
+    def up_again(self) -> str:
+        """When a reboot is over, RFC 3339 in UTC."""
+        until = datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down)
+        return until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def conditions(self, now: str) -> dict[str, Condition]:
+        """The conditions that a node has of it.
+
+        Args:
+            now: the time, RFC 3339 in UTC; a node that rebooted is left to KWOK from then on.
+        """
+        kubelet = self.effects.kubelet
+        if kubelet == "notReady":
+            return {"Ready": _NOT_READY, **self.effects.conditions}
+        if kubelet == "reboot" and now < self.up_again():
+            return {"Ready": _REBOOTING, **self.effects.conditions}
+        return dict(self.effects.conditions)
+
+
+@dataclass(frozen=True)
+class PoolFaults:
+    """The faults that hold on the nodes of one pool, by ordinal; in the order of their names."""
+
+    by_ordinal: Mapping[int, tuple[ActiveFault, ...]] = field(default_factory=dict)
+
+    def of(self, ordinal: int) -> tuple[ActiveFault, ...]:
+        """Those that hold on one node."""
+        return self.by_ordinal.get(ordinal, ())
+
+    def kubelet(self, ordinal: int) -> str:
+        """What has become of a node's kubelet, one of `KUBELETS`."""
+        return next((fault.effects.kubelet for fault in self.of(ordinal) if fault.effects.kubelet), "")
+
+    def gone(self, replicas: int) -> list[int]:
+        """The ordinals below `replicas` whose node is to be gone."""
+        return sorted(n for n in self.by_ordinal if n < replicas and self.kubelet(n) == "gone")
+
+
+def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
+    """The faults that hold on the nodes of a pool; None where there are none.
+
+    Args:
+        pool: the pool's name.
+        faults: all that hold.
+    """
+    found: dict[int, tuple[ActiveFault, ...]] = {}
+    for fault in sorted(faults, key=lambda fault: fault.name):
+        for ordinal in fault.nodes.get(pool, ()):
+            found[ordinal] = (*found.get(ordinal, ()), fault)
+    return PoolFaults(found) if found else None
+
+
+def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) -> OwnedFields:
+    """What a node is to be like while faults hold.
+
+    Args:
+        ours: what its pool wants.
+        pool: the pool's name.
+        ordinal: which of its nodes.
+        faults: those of the pool.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for fault in faults.of(ordinal):
+        effects = fault.effects
+        tainted = {_place(taint) for taint in effects.taints}
+        ours = replace(
+            ours,
+            labels={**ours.labels, **effects.labels},
+            annotations={**ours.annotations, **fault.annotations(node_name(pool, ordinal))},
+            taints=(*(taint for taint in ours.taints if _place(taint) not in tainted), *effects.taints),
+            allocatable=reduced(ours.allocatable, ours.capacity, effects.capacity),
+            capacity=reduced(ours.capacity, ours.capacity, effects.capacity),
+            conditions={**ours.conditions, **fault.conditions(now)},
+        )
+    names = ",".join(fault.name for fault in faults.of(ordinal))
+    return replace(ours, annotations={**ours.annotations, FAULTS_ANNOTATION: names}) if names else ours
+
+
+def _place(taint: Taint) -> tuple[str, str]:
+    return taint.key, taint.effect

@@ -1,0 +1,73 @@
+"""The record on a node of which keys we set there, so that what is no longer wanted can be removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kumulus.model.nodes import CONDITIONS, OwnedFields
+
+APPLIED = "kumulus.io/applied"
+"""The annotation that carries the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The keys that we set on a node when we last wrote it."""
+
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    taints: frozenset[tuple[str, str]] = frozenset()
+    resources: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+
+
+def applied_of(ours: OwnedFields) -> Applied:
+    """The record of a node that is as wanted."""
+    return Applied(
+        labels=frozenset(ours.labels),
+        annotations=frozenset(ours.annotations),
+        taints=frozenset((taint.key, taint.effect) for taint in ours.taints),
+        resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
+        # A healthy node has these too, so that there is nothing to take away from it.
+        conditions=frozenset(ours.conditions) - frozenset(CONDITIONS),
+    )
+
+
+# The nodes of a pool have few records among them.
+@lru_cache(maxsize=64)
+def encode_applied(applied: Applied) -> str:
+    """Write the record as the annotation's value."""
+    record: dict[str, object] = {
+        "labels": sorted(applied.labels),
+        "annotations": sorted(applied.annotations),
+        "taints": sorted(list(taint) for taint in applied.taints),
+        "resources": sorted(applied.resources),
+    }
+    if applied.conditions:
+        # Only a fault sets any: the record of a node without one is what it always was.
+        record["conditions"] = sorted(applied.conditions)
+    return json.dumps(record, separators=(",", ":"))
+
+
+def decode_applied(annotations: Mapping[str, str]) -> Applied:
+    """Read the record among a node's annotations; empty when it is missing or was spoiled by hand."""
+    value = annotations.get(APPLIED)
+    return _decoded(value) if value is not None else Applied()
+
+
+@lru_cache(maxsize=64)
+def _decoded(value: str) -> Applied:
+    try:
+        record = json.loads(value)
+        return Applied(
+            labels=frozenset(map(str, record["labels"])),
+            annotations=frozenset(map(str, record["annotations"])),
+            taints=frozenset((str(key), str(effect)) for key, effect in record["taints"]),
+            resources=frozenset(map(str, record["resources"])),
+            conditions=frozenset(map(str, record.get("conditions", ()))),
+        )
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return Applied()

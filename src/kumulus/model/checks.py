@@ -1,0 +1,266 @@
+"""Checks of the parts of a node template: labels, annotations, taints, resources, node information, counts.
+
+Pure functions over plain values, shared by the stack file's models and the plugin's wire form, so that both say the
+same about the same mistake. Each takes the place it looks at, and returns every problem it finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.model.names import Fault, annotation_key_fault, is_own, label_key_fault, label_value_fault, suggest
+from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
+
+MOST_REPLICAS = 100_000
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+_NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
+_ANNOTATION_BYTES = 256 * 1024
+_NODE_INFO_KEYS = ("architecture", "operatingSystem", "kubeletVersion")
+_TAINT_KEYS = ("key", "value", "effect")
+
+_FaultOf = Callable[[str], Fault | None]
+
+
+def problem(where: Where, message: str, remedy: str = "") -> Problem:
+    """A problem at a place given as keys and indices."""
+    return Problem(path_text(where), message, remedy)
+
+
+def mapping_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a mapping with text keys; nothing else can be checked unless it is."""
+    if not isinstance(raw, Mapping):
+        return [problem(where, f"is {shown(raw)}", "write a mapping of keys and values")]
+    return [
+        problem(where, f"has the key {shown(key)}, which is no text", f'write "{shown(key)}" in quotes')
+        for key in raw
+        if not isinstance(key, str)
+    ]
+
+
+def unknown_key_problems(where: Where, raw: Mapping[str, object], known: Iterable[str]) -> list[Problem]:
+    """Keys that mean nothing here, each with the key it is probably meant to be."""
+    names = tuple(known)
+    return [
+        problem((*where, str(key)), "is not a known key", unknown_key_remedy(str(key), names))
+        for key in raw
+        if key not in names
+    ]
+
+
+def unknown_key_remedy(key: str, known: Iterable[str]) -> str:
+    """What to write instead of an unknown key: the nearest known one, or the list of them."""
+    names = tuple(known)
+    near = suggest(key, names)
+    return f"write {near}" if near else f"leave it out or write one of {', '.join(names)}"
+
+
+def whole_problems(where: Where, raw: object, least: int, most: int, what: str = "a whole number") -> list[Problem]:
+    """Whether a value is an integer within bounds; 5.0 is 5, since JSON has one kind of number, and true is none."""
+    remedy = f"write {what} from {least} to {most:,}"
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return [problem(where, f"is {shown(raw)}", remedy)]
+    if isinstance(raw, float) and not (math.isfinite(raw) and raw.is_integer()):
+        return [problem(where, f"is {shown(raw)}, which is not whole", remedy)]
+    if raw < least:
+        return [problem(where, f"is {shown(raw)}, less than {least}", remedy)]
+    if raw > most:
+        return [problem(where, f"is {shown(raw)}, more than {most:,}", remedy)]
+    return []
+
+
+def replicas_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a number of nodes one placement may have: 0 to 100,000."""
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and raw > MOST_REPLICAS:
+        remedy = f"write {MOST_REPLICAS:,} or fewer; more nodes take several zones or groups"
+        return [problem(where, f"is {shown(raw)}, more nodes than one placement can have", remedy)]
+    return whole_problems(where, raw, 0, MOST_REPLICAS, "a number of nodes")
+
+
+def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
+    """Problems of a mapping of labels.
+
+    Args:
+        where: its place.
+        raw: the value found there.
+        ours_too: whether keys under kumulus.io/, which Kumulus sets itself, may be in it.
+    """
+    found = _text_map_problems(where, raw, label_key_fault, label_value_fault)
+    return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
+
+
+def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
+    """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
+    found = _text_map_problems(where, raw, annotation_key_fault, _any_text)
+    if not found and isinstance(raw, Mapping):
+        size = sum(len(text.encode("utf-8", "replace")) for item in raw.items() for text in item)
+        if size > _ANNOTATION_BYTES:
+            found = [problem(where, f"is {size:,} bytes in all, a node has at most 262,144", "write less")]
+    return found + ([] if ours_too else _own_key_problems(where, raw, "annotation"))
+
+
+def taint_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a list of taints `{key, value, effect}`; a key and effect may be there once, as in Kubernetes."""
+    if not isinstance(raw, list | tuple):
+        remedy = "write a list of {key, value, effect}, or [] for no taint at all"
+        return [problem(where, f"is {shown(raw)}", remedy)]
+    found: list[Problem] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(raw):
+        here = (*where, index)
+        wrong = mapping_problems(here, taint) or _one_taint_problems(here, taint)
+        found += wrong
+        if wrong:
+            continue
+        pair = (taint["key"], taint["effect"])
+        if pair in seen:
+            found.append(problem(here, f"repeats the taint {pair[0]}:{pair[1]}", "keep one of the two"))
+        seen.add(pair)
+    return found
+
+
+def node_info_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of `{architecture, operatingSystem, kubeletVersion}`, each optional and a text."""
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found = unknown_key_problems(where, raw, _NODE_INFO_KEYS)
+    for key in _NODE_INFO_KEYS:
+        value = raw.get(key)
+        if value is None:
+            continue
+        here = (*where, key)
+        if not isinstance(value, str):
+            found.append(problem(here, f"is {shown(value)}", f'write it in quotes: "{shown(value)}"'))
+        # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
+        elif fault := label_value_fault(value):
+            found.append(problem(here, f"{shown(value)} {fault.message}", fault.remedy))
+    return found
+
+
+def resource_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a mapping from resource names to quantities, by the API server's rules for a node's status.
+
+    Source: k8s.io/kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue: nothing negative, and whole
+    numbers for pods and extended resources.
+    """
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found: list[Problem] = []
+    for name, written in raw.items():
+        here = (*where, name)
+        if fault := label_key_fault(name):
+            found.append(problem(here, f"the resource's name {fault.message}", fault.remedy))
+        found += quantity_problems(here, written, whole=is_counted_whole(name), example=_EXAMPLES.get(name, '"8"'))
+    return found
+
+
+def quantity_problems(where: Where, written: object, whole: bool = False, example: str = '"8Gi"') -> list[Problem]:
+    """Problems of one quantity.
+
+    Args:
+        where: its place.
+        written: the value found there.
+        whole: whether it has to be a whole number.
+        example: what to write instead.
+    """
+    remedy = f"write a quantity such as {example}"
+    if isinstance(written, bool) or not isinstance(written, str | int | float):
+        return [problem(where, f"is {shown(written)}", remedy)]
+    try:
+        amount = parse(written)
+    except QuantityError as reason:
+        return [problem(where, f"{shown(written)} {reason}", remedy)]
+    if amount.nanos < 0:
+        return [problem(where, f"{shown(written)} is negative", "write 0 or more")]
+    if amount.nanos >= LARGEST * NANO:
+        return [problem(where, f"{shown(written)} is more than Kubernetes can count (2^63)", remedy)]
+    if whole and not amount.is_whole():
+        return [problem(where, f"{shown(written)} is not a whole number", f"write a whole number such as {example}")]
+    if amount.nanos % (NANO // 1000):
+        return [problem(where, f"{shown(written)} is finer than a thousandth, which the API server rounds up", remedy)]
+    return []
+
+
+def resource_name_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
+    """Names no pod could ever request: without a domain and not one of Kubernetes' own."""
+    found = []
+    for name in raw:
+        if is_requestable(name):
+            continue
+        near = meant_resource(name)
+        others = f"{', '.join(NATIVE_RESOURCES)} or a name such as example.com/{name}"
+        remedy = f"write {near or others}"
+        found.append(problem((*where, name), "is not a resource of Kubernetes and has no domain", remedy))
+    return found
+
+
+def is_requestable(resource: str) -> bool:
+    """Whether a pod may request a resource of this name: Kubernetes' own, or one with a domain."""
+    return "/" in resource or resource in NATIVE_RESOURCES or resource.startswith(_NATIVE_PREFIXES)
+
+
+def is_counted_whole(resource: str) -> bool:
+    """Whether a resource comes in whole pieces only: pods, and extended resources such as nvidia.com/gpu."""
+    prefix, slash, _ = resource.rpartition("/")
+    native = prefix == "kubernetes.io" or prefix.endswith(".kubernetes.io")
+    return resource == "pods" or (bool(slash) and not native)
+
+
+def meant_resource(name: str) -> str | None:
+    """The resource a name without a domain probably means: ephemeralStorage, gpu, mem; None when none is near."""
+    if name.lower() in ("gpu", "gpus"):
+        return "nvidia.com/gpu"
+    return suggest(name, NATIVE_RESOURCES)
+
+
+_EXAMPLES = {"cpu": '"96"', "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": '"110"'}
+
+
+def _text_map_problems(where: Where, raw: object, key_fault: _FaultOf, value_fault: _FaultOf) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found: list[Problem] = []
+    for key, value in raw.items():
+        here = (*where, key)
+        if fault := key_fault(key):
+            found.append(problem(here, f"the key {fault.message}", fault.remedy))
+        if not isinstance(value, str):
+            quoted = f'"{shown(value)}"' if isinstance(value, bool | int | float) else '""'
+            found.append(problem(here, f"is {shown(value)}, not a text", f"write it in quotes: {quoted}"))
+        elif fault := value_fault(value):
+            found.append(problem(here, f"{shown(value)} {fault.message}", fault.remedy))
+    return found
+
+
+def _any_text(value: str) -> Fault | None:
+    return None
+
+
+def _own_key_problems(where: Where, raw: object, what: str) -> list[Problem]:
+    if not isinstance(raw, Mapping):
+        return []
+    message, remedy = "is under kumulus.io/, which Kumulus sets itself", f"use a {what} of your own domain"
+    return [problem((*where, key), message, remedy) for key in raw if isinstance(key, str) and is_own(key)]
+
+
+def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Problem]:
+    found = unknown_key_problems(where, taint, _TAINT_KEYS)
+    key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
+    if not isinstance(key, str):
+        found.append(problem((*where, "key"), f"is {shown(key)}", "write a key such as example.com/dedicated"))
+    elif fault := label_key_fault(key):
+        found.append(problem((*where, "key"), f"{shown(key)} {fault.message}", fault.remedy))
+    if value is not None and not isinstance(value, str):
+        found.append(problem((*where, "value"), f"is {shown(value)}, not a text", f'write "{shown(value)}" in quotes'))
+    elif value is not None and (fault := label_value_fault(value)):
+        found.append(problem((*where, "value"), f"{shown(value)} {fault.message}", fault.remedy))
+    if effect not in EFFECTS:
+        near = suggest(effect, EFFECTS) if isinstance(effect, str) else None
+        remedy = f"write {near}" if near else f"write one of {', '.join(EFFECTS)}"
+        found.append(problem((*where, "effect"), f"is {shown(effect)}", remedy))
+    return found

@@ -1,0 +1,182 @@
+"""What a change of a pool means, in one line: nodes, GPUs, CPUs and memory gained or lost. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import ZERO, Quantity, human, parse
+from kumulus.model.topology import LEVELS, moved
+from kumulus.model.totals import pool_resources, resource_order
+
+MINUS = "\N{MINUS SIGN}"
+ARROW = "\N{RIGHTWARDS ARROW}"
+# Every node brings them and nobody counts them: told only when their amount per node changes.
+_QUIET = ("pods", "ephemeral-storage")
+# A GPU product alone brings 26 labels.
+_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """What applying a change to one pool does.
+
+    Args:
+        group: the node group's name, or else the pool's.
+        zone: empty when the pool has none.
+        before: nodes there are.
+        after: nodes there will be.
+        changed: how many of the nodes that stay are changed in place.
+        fields: what is changed on those, such as `labels team` or `taints`; resources are in `resources`.
+        resources: gains and losses of the whole pool, extended resources first; none is zero.
+        devices: the same for the devices in ResourceSlices, by driver.
+        pods: running pods on the nodes that go.
+        product: of the GPUs gained or lost; empty when not known.
+    """
+
+    group: str
+    zone: str
+    before: int
+    after: int
+    changed: int = 0
+    fields: tuple[str, ...] = ()
+    resources: Mapping[str, Quantity] | None = None
+    pods: int = 0
+    product: str = ""
+    devices: Mapping[str, int] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything changes at all."""
+        return self.before != self.after or self.changed > 0 or any((self.fields, self.resources, self.devices))
+
+    def describe(self) -> str:
+        """One line: `group a100, zone use1: +3 nodes (5 → 8): +24 nvidia.com/gpu, +288 cpu, +3.98 TiB memory`."""
+        place = f"group {self.group}" + (f", zone {self.zone}" if self.zone else "")
+        return f"{place}: {self._what()}{self._pods()}"
+
+    def _what(self) -> str:
+        if not self:
+            return "no change"
+        parts = []
+        if step := self.after - self.before:
+            sign = "+" if step > 0 else MINUS
+            parts.append(f"{sign}{_count(abs(step), 'node')} ({self.before:,} {ARROW} {self.after:,})")
+        if self.changed or not parts:
+            parts.append(f"{_count(self.changed, 'node')} changed")
+        amounts = [self._amount(name, amount) for name, amount in (self.resources or {}).items()]
+        devices = [_devices(driver, amount) for driver, amount in (self.devices or {}).items()]
+        details = [*devices, *amounts, *self.fields]
+        return ", ".join(parts) + (f": {', '.join(details)}" if details else "")
+
+    def _amount(self, name: str, amount: Quantity) -> str:
+        product = f" ({self.product})" if self.product and name == GPU_RESOURCE else ""
+        return _amount(name, amount) + product
+
+    def _pods(self) -> str:
+        return f"; {_count(self.pods, 'running pod')} would go" if self.pods else ""
+
+
+def consequences(old: Pool | None, new: Pool | None, pods: int = 0) -> Consequence:
+    """What it means to turn one pool into another.
+
+    Args:
+        old: the pool there is; None when it is created.
+        new: the pool wanted; None when it is deleted.
+        pods: how many pods run on the nodes that would go.
+
+    Raises:
+        ValueError: neither pool is given.
+    """
+    named = new or old
+    if named is None:
+        raise ValueError("a change needs the pool before it or the pool after it")
+    before, after = (old.replicas if old else 0), (new.replicas if new else 0)
+    fields = _fields(old, new) if old and new else ()
+    altered = bool(old and new and (fields or _per_node(old, new) or old.devices != new.devices))
+    relabelled = moved(new.name, old.topology, new.topology, min(before, after)) if old and new else 0
+    return Consequence(
+        group=named.group or named.name,
+        zone=named.zone,
+        before=before,
+        after=after,
+        changed=min(before, after) if altered else relabelled,
+        fields=(*fields, *_topology(old, new)) if relabelled else fields,
+        resources=_resources(old, new),
+        pods=pods,
+        product=named.gpu_product,
+        devices=_gained_devices(old, new),
+    )
+
+
+def _resources(old: Pool | None, new: Pool | None) -> dict[str, Quantity]:
+    had, has = (pool_resources(pool) if pool else {} for pool in (old, new))
+    told = set(_per_node(old, new)) if old and new else set()
+    differences = {name: has.get(name, ZERO) - had.get(name, ZERO) for name in {**had, **has}}
+    names = [name for name, amount in differences.items() if amount.nanos and (name in told or name not in _QUIET)]
+    # Extended resources are what such clusters are about, so they come first.
+    names.sort(key=lambda name: ("/" not in name, resource_order(name)))
+    return {name: differences[name] for name in names}
+
+
+def _per_node(old: Pool, new: Pool) -> list[str]:
+    return _altered(old.capacity, new.capacity)
+
+
+def _altered(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    amounts = ({name: parse(written).nanos for name, written in resources.items()} for resources in (old, new))
+    had, has = amounts
+    return [name for name in {**had, **has} if had.get(name) != has.get(name)]
+
+
+def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
+    found = [_keys("labels", old.labels, new.labels), _keys("annotations", old.annotations, new.annotations)]
+    found.append("taints" if set(old.taints) != set(new.taints) else "")
+    # An allocatable that follows the capacity is told with it.
+    own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
+    found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
+    found.append("shard" if old.shards != new.shards else "")
+    found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
+    if old.devices and new.devices and old.devices.driver == new.devices.driver:
+        had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))
+        found.append(_keys("device attributes", had, has))
+        spread = [(each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices)]
+        found.append("device topology" if spread[0] != spread[1] else "")
+    return tuple(field for field in found if field)
+
+
+def _topology(old: Pool | None, new: Pool | None) -> tuple[str, ...]:
+    """The levels by which nodes that stay change their place: `topology rack, block`."""
+    had, has = (pool.topology.to_plain() if pool and pool.topology else {} for pool in (old, new))
+    levels = [level for level in LEVELS if had.get(level) != has.get(level)]
+    return (f"topology {', '.join(levels)}",)
+
+
+def _gained_devices(old: Pool | None, new: Pool | None) -> dict[str, int]:
+    had, has = _published(old), _published(new)
+    return {driver: amount for driver in {**had, **has} if (amount := has.get(driver, 0) - had.get(driver, 0))}
+
+
+def _published(pool: Pool | None) -> dict[str, int]:
+    return {pool.devices.driver: pool.devices.count * pool.replicas} if pool and pool.devices else {}
+
+
+def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
+    keys = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return f"{what} {', '.join(keys[:_NAMED])}{more}" if keys else ""
+
+
+def _amount(name: str, amount: Quantity) -> str:
+    sign = MINUS if amount.nanos < 0 else "+"
+    size = human(name, Quantity(abs(amount.nanos), amount.format))
+    return f"{sign}{size} {name}"
+
+
+def _devices(driver: str, amount: int) -> str:
+    return f"{MINUS if amount < 0 else '+'}{_count(abs(amount), f'{driver} device')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,157 @@
+"""Checks of the devices of a pool, by the API server's rules for a ResourceSlice. Pure functions over plain values.
+
+Source: k8s.io/kubernetes pkg/apis/resource/validation, and the limits in k8s.io/api/resource/v1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kumulus.model.checks import mapping_problems, problem, quantity_problems, unknown_key_problems, whole_problems
+from kumulus.model.devices import PER_DEVICE, SLICES_KEYS
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import dns_subdomain_fault, is_dns_subdomain, suggest
+
+MOST_DEVICES = 128
+"""What one ResourceSlice holds; no machine has as many whole GPUs, so a node's devices are one slice."""
+
+DRIVER_LENGTH = 63
+_NAME_LENGTH = 32
+VALUE_LENGTH = 64
+_MOST_NAMES = 32
+ATTRIBUTE_KINDS = ("string", "int", "bool", "version")
+_INT64 = 2**63
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VERSION = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
+)
+_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=[0-9])")
+
+
+def devices_problems(where: Where, raw: object) -> list[Problem]:
+    """Every problem of devices in their plain form; empty when `devices_from` will take it.
+
+    Args:
+        where: its place.
+        raw: the keys `SLICES_KEYS`, of which driver and count are required; None counts as absent.
+    """
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found = unknown_key_problems(where, raw, SLICES_KEYS)
+    found += driver_problems((*where, "driver"), raw.get("driver"))
+    found += count_problems((*where, "count"), raw.get("count"))
+    names = 0
+    if raw.get("attributes") is not None:
+        found += attribute_problems((*where, "attributes"), raw["attributes"])
+        names += len(raw["attributes"]) if isinstance(raw["attributes"], Mapping) else 0
+    if raw.get("capacity") is not None:
+        found += device_capacity_problems((*where, "capacity"), raw["capacity"])
+        names += len(raw["capacity"]) if isinstance(raw["capacity"], Mapping) else 0
+    for key in ("pcieRoots", "numaNodes"):
+        if raw.get(key) is not None:
+            found += whole_problems((*where, key), raw[key], 1, MOST_DEVICES)
+    if names > _MOST_NAMES - len(PER_DEVICE):
+        message = f"has {names} attributes and capacities, a device has at most {_MOST_NAMES - len(PER_DEVICE)} given"
+        found.append(problem(where, message, "write fewer"))
+    return found
+
+
+def driver_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is the name of a DRA driver: a DNS-1123 subdomain of at most 63 characters."""
+    if not isinstance(raw, str):
+        return [problem(where, f"is {shown(raw)}", "write a driver's name such as gpu.nvidia.com")]
+    fault = dns_subdomain_fault(raw, DRIVER_LENGTH)
+    return [problem(where, f"{shown(raw)} {fault.message}", fault.remedy)] if fault else []
+
+
+def count_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a number of devices that one slice holds."""
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and raw > MOST_DEVICES:
+        message = f"is {shown(raw)}, a ResourceSlice holds at most {MOST_DEVICES} devices"
+        return [problem(where, message, f"write {MOST_DEVICES} or fewer; more devices take more nodes")]
+    return whole_problems(where, raw, 1, MOST_DEVICES, "a number of devices")
+
+
+def attribute_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a mapping from attribute names to values: a text, number or switch, or {version: "1.2.3"}."""
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found: list[Problem] = []
+    for name, value in raw.items():
+        here = (*where, name)
+        found += _name_problems(here, name, "attribute")
+        if name in PER_DEVICE:
+            found.append(problem(here, "differs from device to device, so Kumulus sets it itself", "leave it out"))
+        found += _value_problems(here, value)
+    return found
+
+
+def device_capacity_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a mapping from the names of a device's capacities to quantities."""
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found: list[Problem] = []
+    for name, written in raw.items():
+        found += _name_problems((*where, name), name, "capacity")
+        found += quantity_problems((*where, name), written, example="81559Mi")
+    return found
+
+
+def version_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a version of three numbers, as semver.org has it; 580.105.08 is none, 580.105.8 is."""
+    if isinstance(raw, str) and VERSION.fullmatch(raw) and len(raw) <= VALUE_LENGTH:
+        return []
+    meant = _LEADING_ZEROS.sub(r"\1", raw) if isinstance(raw, str) else str(raw)
+    meant += ".0" * (2 - meant.count("."))
+    remedy = f'write "{meant}"' if VERSION.fullmatch(meant) else 'write three numbers in quotes, such as "9.0.0"'
+    return [problem(where, f"is {shown(raw)}, not a version of three numbers without leading zeros", remedy)]
+
+
+def _name_problems(where: Where, name: str, what: str) -> list[Problem]:
+    domain, slash, last = name.rpartition("/")
+    if slash and not is_dns_subdomain(domain, DRIVER_LENGTH):
+        return [problem(where, f"the {what}'s domain is not a DNS-1123 name", "write a name such as example.com/tier")]
+    if len(last) > _NAME_LENGTH:
+        message = f"the {what}'s name has {len(last)} characters, at most {_NAME_LENGTH} are allowed"
+        return [problem(where, message, "write a shorter name")]
+    if not _IDENTIFIER.fullmatch(last):
+        meant = re.sub(r"[^A-Za-z0-9_]+", "_", last).strip("_")
+        remedy = f"write {domain}{slash}{meant}" if _IDENTIFIER.fullmatch(meant) else "write letters, digits and '_'"
+        return [problem(where, f"the {what}'s name is not of letters, digits and '_'", remedy)]
+    return []
+
+
+def _value_problems(where: Where, value: object) -> list[Problem]:
+    if not isinstance(value, Mapping):
+        return _plain_value_problems(where, value)
+    if len(value) != 1 or next(iter(value)) not in ATTRIBUTE_KINDS:
+        near = suggest(str(next(iter(value))), ATTRIBUTE_KINDS) if len(value) == 1 else None
+        remedy = f"write {near}" if near else 'write a text, a number, true or false, or {version: "1.2.3"}'
+        message = f"has {', '.join(map(str, value)) or 'no key'}, not one of {', '.join(ATTRIBUTE_KINDS)}"
+        return [problem(where, message, remedy)]
+    kind, given = next(iter(value.items()))
+    here = (*where, kind)
+    if kind == "version":
+        return version_problems(here, given)
+    wanted = {"string": str, "bool": bool, "int": int | float}[kind]
+    if not isinstance(given, wanted) or (kind == "int" and isinstance(given, bool)):
+        return [problem(here, f"is {shown(given)}", f"write a value of the kind {kind}")]
+    return _plain_value_problems(here, given)
+
+
+def _plain_value_problems(where: Where, value: object) -> list[Problem]:
+    if isinstance(value, bool):
+        return []
+    if isinstance(value, int | float):
+        return whole_problems(where, value, -_INT64, _INT64 - 1)
+    if not isinstance(value, str):
+        return [problem(where, f"is {shown(value)}", 'write a text, a number, true or false, or {version: "1.2.3"}')]
+    size = len(value.encode("utf-8", "replace"))
+    if size > VALUE_LENGTH:
+        return [problem(where, f"is {size} bytes long, at most {VALUE_LENGTH} are allowed", "write less")]
+    return []

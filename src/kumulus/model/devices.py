@@ -1,0 +1,87 @@
+"""The devices that the nodes of a pool publish for Dynamic Resource Allocation, and the plain form of them.
+
+Frozen dataclasses, as in `pools`: the provider plugin imports this file. What comes of them is in `slices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kumulus.model.quantity import canonical
+
+NVIDIA_DRIVER = "gpu.nvidia.com"
+SLICES_KEYS = ("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes")
+"""The keys of the plain form, in its order."""
+
+PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
+NUMA_NODE = "resource.kubernetes.io/numaNode"
+PER_DEVICE = ("uuid", PCI_BUS_ID, PCIE_ROOT, NUMA_NODE)
+"""Attributes that differ from device to device, so that a stack cannot give them."""
+
+Attribute = Mapping[str, str | int | bool]
+"""A device attribute as the API writes it: one of string, int, bool and version, and its value."""
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The devices of every node of a pool, all alike but for what tells them apart.
+
+    Args:
+        driver: the DRA driver that publishes them, such as gpu.nvidia.com.
+        count: how many a node has, 1 to 128.
+        attributes: what all have in common, by attribute name.
+        capacity: quantities by name, such as memory; canonical.
+        pcie_roots: over how many PCIe root complexes a node's devices are spread evenly; each has its own when 0.
+        numa_nodes: over how many NUMA nodes they are spread evenly; not said when 0.
+    """
+
+    driver: str
+    count: int
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    pcie_roots: int = 0
+    numa_nodes: int = 0
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
+        return {
+            "driver": self.driver,
+            "count": self.count,
+            "attributes": {name: dict(value) for name, value in self.attributes.items()},
+            "capacity": dict(self.capacity),
+            **({"pcieRoots": self.pcie_roots} if self.pcie_roots else {}),
+            **({"numaNodes": self.numa_nodes} if self.numa_nodes else {}),
+        }
+
+
+def devices_from(raw: Mapping[str, Any]) -> Devices:
+    """The devices from their plain form, checked before; numbers may be floats, as JSON and protobuf have them."""
+    return Devices(
+        driver=raw["driver"],
+        count=int(raw["count"]),
+        attributes={name: attribute(value) for name, value in (raw.get("attributes") or {}).items()},
+        capacity={name: canonical(written) for name, written in (raw.get("capacity") or {}).items()},
+        pcie_roots=int(raw.get("pcieRoots") or 0),
+        numa_nodes=int(raw.get("numaNodes") or 0),
+    )
+
+
+def attribute(written: object) -> Attribute:
+    """An attribute as the API writes it, from that form or from a plain text, number or switch; checked before."""
+    if isinstance(written, Mapping):
+        kind, value = next(iter(written.items()))
+        return {kind: int(value) if kind == "int" else value}
+    if isinstance(written, bool):
+        return {"bool": written}
+    if isinstance(written, int | float):
+        return {"int": int(written)}
+    return {"string": cast(str, written)}
+
+
+def extended_resource(driver: str) -> str:
+    """The extended resource that stands for the same devices: gpu.nvidia.com's is nvidia.com/gpu; empty for none."""
+    vendor = driver.removeprefix("gpu.")
+    return f"{vendor}/gpu" if vendor != driver else ""

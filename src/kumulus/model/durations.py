@@ -1,0 +1,57 @@
+"""Durations as Go writes them, such as `90s`, `1h30m` or `250ms`; what Kubernetes and KWOK take as well."""
+
+from __future__ import annotations
+
+import re
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+
+LONGEST = 366 * 86_400.0
+"""Seconds: nothing emulated takes longer than a year."""
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
+_REMEDY = "write a duration such as 90s, 5m or 1h30m"
+
+
+def seconds(text: str) -> float:
+    """A duration in seconds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"{text!r} is not a duration")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def duration_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a duration from 0 to a year; 0 may be written without a unit."""
+    if raw == 0 and not isinstance(raw, bool):
+        return []
+    if isinstance(raw, int | float) and not isinstance(raw, bool):
+        return [problem(where, f"is {shown(raw)}, which has no unit", f"write {shown(raw)}s, or another unit")]
+    if not isinstance(raw, str):
+        return [problem(where, f"is {shown(raw)}", _REMEDY)]
+    if raw.startswith("-"):
+        return [problem(where, f"is {shown(raw)}, which is negative", _REMEDY)]
+    try:
+        length = seconds(raw)
+    except ValueError:
+        return [problem(where, f"is {shown(raw)}, which is not a duration", _REMEDY)]
+    return [problem(where, f"is {shown(raw)}, longer than a year", _REMEDY)] if length > LONGEST else []
+
+
+def of(raw: str | int | float) -> float:
+    """A checked duration in seconds."""
+    return seconds(raw) if isinstance(raw, str) else 0.0
+
+
+def written(length: float) -> str:
+    """A duration of whole seconds as a file has it, in the largest unit that makes it a whole number: `10m`."""
+    for unit, seconds_of in (("h", 3600), ("m", 60)):
+        if length and length % seconds_of == 0:
+            return f"{length / seconds_of:.0f}{unit}"
+    return f"{length:g}s"

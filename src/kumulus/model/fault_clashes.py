@@ -1,0 +1,31 @@
+"""Two faults on one node: what they cannot both decide. The provider plugin imports this file."""
+
+from __future__ import annotations
+
+from kumulus.model.names import node_name
+from kumulus.model.node_effects import NodeEffects
+from kumulus.model.node_sets import NodeSet, common, size
+
+_NAMED = 3
+
+
+def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
+    """What two faults decide differently, and on which nodes; empty when they can hold side by side.
+
+    Args:
+        one: what the first does to each of its nodes.
+        ones: the nodes of the first.
+        other: what the second does to each of its nodes.
+        others: the nodes of the second.
+    """
+    mine, theirs = one.claims(), other.claims()
+    both = [what for what, how in mine.items() if what in theirs and (how is None or how != theirs[what])]
+    if not both:
+        return ""
+    shared = common(ones, others)
+    if not shared:
+        return ""
+    named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]
+    count = size(shared)
+    more = f" and {count - _NAMED:,} more" if count > _NAMED else ""
+    return f"the {both[0]} of {', '.join(named[:_NAMED])}{more}"

@@ -1,0 +1,130 @@
+"""What a fault means, in a line for previews. The provider plugin imports this file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kumulus.model.consequences import ARROW, MINUS
+from kumulus.model.devices import extended_resource
+from kumulus.model.names import node_name
+from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost
+from kumulus.model.node_sets import NodeSet, ranges, size
+from kumulus.model.pod_effects import PodEffects
+from kumulus.model.quantity import ZERO, Quantity, human, parse
+
+if TYPE_CHECKING:
+    from kumulus.model.pools import Pool
+
+_POOLS = 3
+_KUBELETS = {"silent": "the kubelet is silent", "notReady": "not ready", "reboot": "reboots", "gone": "goes"}
+_ACTIONS = {
+    "fail": "a container fails",
+    "failInit": "an init container fails",
+    "evict": "evicted",
+    "imagePull": "an image cannot be pulled",
+    "stuck": "a deleted pod does not go",
+}
+
+
+def described(
+    kind: str,
+    node: NodeEffects,
+    pods: PodEffects | None,
+    before: NodeSet,
+    nodes: NodeSet,
+    inputs: Mapping[str, object],
+    running: int | None,
+) -> str:
+    """One line: `gpu-fell-off-bus on 18 nodes (a100-use1-[32-49]): −18 nvidia.com/gpu; 7 running pods on them`.
+
+    Args:
+        kind: the catalog's entry; empty for a fault that is described in full.
+        node: what it does to each node.
+        pods: what it does to pods.
+        before: the nodes it held on until now.
+        nodes: the nodes it is to hold on.
+        inputs: the fault's, of which `lost` is told.
+        running: how many pods run there; None when that is not known.
+    """
+    place = f"on {_nodes(nodes)}" if nodes else "on every node"
+    text = f"{kind or 'fault'} {place}"
+    if before and before != nodes:
+        text = f"{kind or 'fault'} on {size(before):,} {ARROW} {_nodes(nodes)}"
+    details = [*_amounts(MINUS, inputs.get("lost")), *_details(node), *([_ACTIONS[pods.action]] if pods else [])]
+    text += f": {', '.join(details)}" if details else ""
+    return text + _running(running, pods)
+
+
+def ended(
+    kind: str, node: NodeEffects, pods: PodEffects | None, nodes: NodeSet, pools: Iterable[Pool], running: int | None
+) -> str:
+    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
+
+    Args:
+        kind: the catalog's entry; empty for a fault that is described in full.
+        node: what it does to each node.
+        pods: what it does to pods.
+        nodes: the nodes it holds on.
+        pools: all pools, of which the nodes are.
+        running: how many pods run there; None when that is not known.
+    """
+    place = f"on {_nodes(nodes)}" if nodes else "on every node"
+    parts = [", ".join(_amounts("+", loss(node, nodes, pools)))]
+    if gone := [*_details(node), *([_ACTIONS[pods.action]] if pods else [])]:
+        parts.append(f"over: {', '.join(gone)}")
+    return f"{kind or 'fault'} ends {place}: {'; '.join(filter(None, parts))}{_running(running, pods)}"
+
+
+def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[str, str]:
+    """What a fleet loses by a fault, quantities by resource: all that a node has when the node is gone."""
+    sums: dict[str, Quantity] = {}
+    for pool in pools:
+        members = len(nodes.get(pool.name, ()))
+        for resource, amount in offered(pool).items() if members else ():
+            change = "0" if effects.kubelet == "gone" else effects.capacity.get(resource)
+            if change is not None and (gone := lost(amount, change)).nanos:
+                sums[resource] = sums.get(resource, ZERO) + gone * members
+    return {resource: str(amount) for resource, amount in sums.items()}
+
+
+def offered(pool: Pool) -> dict[str, str]:
+    """What a node of a pool has, quantities by resource; devices that only its ResourceSlice has among them."""
+    resource = extended_resource(pool.devices.driver) if pool.devices else ""
+    return {**({resource: str(pool.devices.count)} if pool.devices and resource else {}), **pool.capacity}
+
+
+def _running(running: int | None, pods: PodEffects | None) -> str:
+    if running is None:
+        return ""
+    what = "of the pods selected run" if pods else "running pods on them"
+    return f"; {running:,} {what if running != 1 else what.replace('pods on', 'pod on')}"
+
+
+def _nodes(nodes: NodeSet) -> str:
+    count = size(nodes)
+    named = [
+        node_name(pool, min(members)) if len(members) == 1 else f"{pool}-[{ranges(members)}]"
+        for pool, members in list(nodes.items())[:_POOLS]
+    ]
+    more = f" and {len(nodes) - _POOLS} more pools" if len(nodes) > _POOLS else ""
+    shown = ", ".join(each if len(each) <= 60 else f"{each[:57]}..." for each in named)
+    return f"{count:,} node{'' if count == 1 else 's'} ({shown}{more})"
+
+
+def _amounts(sign: str, resources: object) -> list[str]:
+    if not isinstance(resources, Mapping):
+        return []
+    # As many as a preview's line has room for; extended resources are what a fault is about.
+    names = sorted(resources, key=lambda name: ("/" not in name, name))[:3]
+    return [f"{sign}{human(name, parse(str(resources[name])))} {name}" for name in names]
+
+
+def _details(node: NodeEffects) -> list[str]:
+    found = [_KUBELETS[node.kubelet]] if node.kubelet else []
+    found += [f"{kind}={each.status}" for kind, each in node.conditions.items()]
+    found += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
+    found += [f"label {key}" for key in node.labels]
+    return found + [
+        f"XID {value}" if key == XID_ANNOTATION else f"annotation {key}" for key, value in node.annotations.items()
+    ]

@@ -1,0 +1,158 @@
+"""The labels of GPU nodes: those of NVIDIA's GPU Feature Discovery, and the fake GPU operator's.
+
+Source: NVIDIA/k8s-device-plugin (2026-08), internal/lm: `resource.go`, `nvml.go`, `machine-type.go` and `vgpu.go`, for
+whole GPUs without sharing. Left out is `nvidia.com/gfd.timestamp`, which differs on every node and tells nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from kumulus.model.checks import label_problems, problem, unknown_key_problems
+from kumulus.model.errors import Problem, Where, shown
+
+GPU_RESOURCE = "nvidia.com/gpu"
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
+SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
+"""By it the fake GPU operator knows which of its pools a node belongs to."""
+
+UNKNOWN_MACHINE = "unknown"
+# The labels that the others follow from, by their names in the compact form.
+_COMPACT = {
+    "product": GPU_PRODUCT_LABEL,
+    "count": f"{GPU_RESOURCE}.count",
+    "memory": f"{GPU_RESOURCE}.memory",
+    "major": f"{GPU_RESOURCE}.compute.major",
+    "minor": f"{GPU_RESOURCE}.compute.minor",
+    "mig": "nvidia.com/mig.capable",
+    "machine": f"{GPU_RESOURCE}.machine",
+    "driver": "nvidia.com/cuda.driver-version.full",
+    "cuda": "nvidia.com/cuda.runtime-version.full",
+}
+_NUMBER = "[0-9]{1,9}"
+_FORMS = {
+    **dict.fromkeys(("count", "memory", "major", "minor"), _NUMBER),
+    "mig": "true|false",
+    "driver": rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}",
+    "cuda": rf"{_NUMBER}\.{_NUMBER}",
+}
+
+
+@dataclass(frozen=True)
+class GpuProduct:
+    """A GPU as its driver describes it.
+
+    Args:
+        name: as in nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3.
+        model: as the driver names it: NVIDIA H100 80GB HBM3.
+        memory: in MiB, as nvidia-smi shows it.
+        compute: compute capability, major and minor.
+        mig: whether it can be divided into MIG devices.
+        driver: version of the driver, 580.95.05.
+        cuda: version of CUDA that the driver brings, 13.0.
+        source: where the figures are from, a URL.
+    """
+
+    name: str
+    model: str
+    memory: int
+    compute: tuple[int, int]
+    mig: bool
+    driver: str
+    cuda: str
+    source: str
+
+
+def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
+    """What GPU Feature Discovery and the GPU operator set on a node.
+
+    Args:
+        product: the node's GPUs, all alike.
+        count: how many of them.
+        machine: what the machine says of itself; empty when nobody knows.
+    """
+    major, minor = product.compute
+    driver = product.driver.split(".")
+    cuda = product.cuda.split(".")
+    return {
+        "nvidia.com/gpu.present": "true",
+        GPU_PRODUCT_LABEL: product.name,
+        f"{GPU_RESOURCE}.count": str(count),
+        f"{GPU_RESOURCE}.replicas": "1",
+        f"{GPU_RESOURCE}.sharing-strategy": "none",
+        f"{GPU_RESOURCE}.memory": str(product.memory),
+        f"{GPU_RESOURCE}.family": family(major, minor),
+        f"{GPU_RESOURCE}.compute.major": str(major),
+        f"{GPU_RESOURCE}.compute.minor": str(minor),
+        f"{GPU_RESOURCE}.mode": "compute",
+        f"{GPU_RESOURCE}.machine": machine or UNKNOWN_MACHINE,
+        "nvidia.com/mig.capable": str(product.mig).lower(),
+        "nvidia.com/mps.capable": "false",
+        "nvidia.com/vgpu.present": "false",
+        "nvidia.com/cuda.driver.major": driver[0],
+        "nvidia.com/cuda.driver.minor": driver[1],
+        "nvidia.com/cuda.driver.rev": driver[2],
+        "nvidia.com/cuda.driver-version.major": driver[0],
+        "nvidia.com/cuda.driver-version.minor": driver[1],
+        "nvidia.com/cuda.driver-version.revision": driver[2],
+        "nvidia.com/cuda.driver-version.full": product.driver,
+        "nvidia.com/cuda.runtime.major": cuda[0],
+        "nvidia.com/cuda.runtime.minor": cuda[1],
+        "nvidia.com/cuda.runtime-version.major": cuda[0],
+        "nvidia.com/cuda.runtime-version.minor": cuda[1],
+        "nvidia.com/cuda.runtime-version.full": product.cuda,
+    }
+
+
+def family(major: int, minor: int) -> str:
+    """The architecture of a compute capability, as 8.9 is ada-lovelace."""
+    if major == 7:
+        return "volta" if minor < 5 else "turing"
+    if major == 8:
+        return "ampere" if minor < 9 else "ada-lovelace"
+    return {9: "hopper", 10: "blackwell", 12: "blackwell"}.get(major, "undefined")
+
+
+def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels without those of the GPUs, and the few values these follow from; the second is empty if they do not.
+
+    A stack's state holds every pool twice, and 26 labels of one GPU are most of it.
+    """
+    gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
+    if gpu_problems((), gpu):
+        return dict(labels), {}
+    told = expanded(gpu)
+    if not told.keys() <= labels.keys():
+        return dict(labels), {}
+    return {key: value for key, value in labels.items() if told.get(key) != value}, gpu
+
+
+def expanded(gpu: Mapping[str, str]) -> dict[str, str]:
+    """The labels that a compact form stands for, which has been checked before."""
+    product = GpuProduct(
+        name=gpu["product"],
+        model="",
+        memory=int(gpu["memory"]),
+        compute=(int(gpu["major"]), int(gpu["minor"])),
+        mig=gpu["mig"] == "true",
+        driver=gpu["driver"],
+        cuda=gpu["cuda"],
+        source="",
+    )
+    return gfd_labels(product, int(gpu["count"]), gpu["machine"])
+
+
+def gpu_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of the compact form: a mapping with all of its keys, each a text."""
+    if wrong := label_problems(where, raw):
+        return wrong
+    gpu = cast(Mapping[str, str], raw)
+    found = unknown_key_problems(where, gpu, _COMPACT)
+    for name, label in _COMPACT.items():
+        value = gpu.get(name)
+        if value is None or not re.fullmatch(_FORMS.get(name, ".*"), value):
+            found.append(problem((*where, name), f"is {shown(value)}", f"write the value of the label {label}"))
+    return found

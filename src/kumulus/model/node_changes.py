@@ -1,0 +1,164 @@
+"""How a node differs from what is wanted of it: told once, and shown as drift or written as patches by others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kumulus.model.applied import Applied, applied_of
+from kumulus.model.node_effects import Condition
+from kumulus.model.nodes import CONDITIONS, OwnedFields, posted_condition
+from kumulus.model.pools import Taint
+from kumulus.model.quantity import QuantityError, equal
+
+TaintKey = tuple[str, str]
+"""A taint's key and effect, of which a node has one taint at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFields:
+    """What a node has, of the fields that a pool can own.
+
+    Args:
+        labels, annotations: by key.
+        taints: their values.
+        capacity, allocatable: quantities by resource.
+        node_info: ``status.nodeInfo``.
+        conditions: what each says, by type, in the form that the wanted ones are compared in.
+    """
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: Mapping[TaintKey, str]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    node_info: Mapping[str, str]
+    conditions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of a node that has to change.
+
+    Attributes:
+        section: the field's place, one of those of :class:`NodeFields`, as Kubernetes writes it.
+        key: which of the section; of a taint ``key:effect``.
+        have: what the node has; None when the field is missing.
+        want: what is wanted; None when the field has to go.
+    """
+
+    section: str
+    key: str
+    have: str | None
+    want: str | None
+
+    @property
+    def path(self) -> str:
+        """The field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``."""
+        return f'{self.section}["{self.key}"]'
+
+
+def changes(
+    have: NodeFields,
+    want: OwnedFields,
+    before: Applied,
+    said: Callable[[Condition], str] = lambda condition: condition.status,
+) -> list[Change]:
+    """Every field that has to change: those wanted otherwise, and those wanted before and no longer.
+
+    Args:
+        have: the node.
+        want: what is wanted of it.
+        before: what was wanted of it when it was last written.
+        said: the form in which `have` has its conditions.
+    """
+    conditions = {kind: said(each) for kind, each in want.conditions.items()}
+    found = [
+        *_of("labels", have.labels, want.labels, before.labels),
+        *_of("annotations", have.annotations, want.annotations, before.annotations),
+        *_of_taints(have.taints, want.taints, before.taints),
+    ]
+    for section, has, wants in (
+        ("capacity", have.capacity, want.capacity),
+        ("allocatable", have.allocatable, want.allocatable),
+    ):
+        found += [each for each in _of(section, has, wants, before.resources) if not _same_amount(each)]
+    return [
+        *found,
+        *_of("nodeInfo", have.node_info, want.node_info, ()),
+        *_of("conditions", have.conditions, conditions, before.conditions),
+    ]
+
+
+def turns(before: OwnedFields, after: OwnedFields) -> list[Change]:
+    """Every field that has to change on a node that is as was wanted, for what is wanted next."""
+    have = NodeFields(
+        before.labels,
+        before.annotations,
+        {(taint.key, taint.effect): taint.value for taint in before.taints},
+        before.capacity,
+        before.allocatable,
+        before.node_info,
+        {kind: str(each) for kind, each in before.conditions.items()},
+    )
+    # The record leaves out those that a healthy node has too; here they turn healthy again.
+    record = replace(applied_of(before), conditions=frozenset(before.conditions))
+    return changes(have, after, record, str)
+
+
+def mapping_patch(found: Iterable[Change], section: str) -> dict[str, str | None]:
+    """The changes of one section as a merge patch has them."""
+    return {each.key: each.want for each in found if each.section == section}
+
+
+def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> list[dict[str, str]]:
+    """The changes of conditions as a strategic merge patch has them.
+
+    Args:
+        found: changes of any section.
+        want: what is wanted of the node.
+        now: the time of the change, RFC 3339 in UTC.
+    """
+    patch = []
+    for kind in (each.key for each in found if each.section == "conditions"):
+        wanted = want.conditions.get(kind) or CONDITIONS.get(kind)
+        patch.append(posted_condition(kind, wanted, now) if wanted else {"type": kind, "$patch": "delete"})
+    return patch
+
+
+def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[str, object]:
+    """The changes of a node's status as a strategic merge patch has them, without sections in which there are none."""
+    found = list(found)
+    sections: dict[str, object] = {
+        **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
+        "conditions": condition_patch(found, want, now),
+    }
+    return {section: patch for section, patch in sections.items() if patch}
+
+
+def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[Change]:
+    # All of it is there literally on nearly every node: that is told without a loop.
+    if not want.items() <= have.items():
+        for key, value in want.items():
+            if have.get(key) != value:
+                yield Change(section, key, have.get(key), value)
+    for key in sorted(key for key in before if key not in want and key in have):
+        yield Change(section, key, have[key], None)
+
+
+def _of_taints(have: Mapping[TaintKey, str], want: Iterable[Taint], before: frozenset[TaintKey]) -> Iterator[Change]:
+    named = {_taint_name(key): value for key, value in have.items()}
+    wanted = {_taint_name((taint.key, taint.effect)): taint.value for taint in want}
+    return _of("taints", named, wanted, map(_taint_name, before))
+
+
+def _taint_name(key: TaintKey) -> str:
+    return ":".join(key)
+
+
+def _same_amount(change: Change) -> bool:
+    """Whether both are the same quantity; the API server takes some spellings that we refuse."""
+    try:
+        return change.have is not None and change.want is not None and equal(change.have, change.want)
+    except QuantityError:
+        return False

@@ -1,0 +1,62 @@
+"""The patch that turns a node which is as wanted into what is wanted next: nothing has to be read for it.
+
+A fault that comes or goes changes many nodes, each of which is known from the records. Labels, annotations, resources
+and conditions go in one request to the node's status, which takes them all; only taints need a second, since the
+others' have to be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kumulus.model.active_faults import BOOT_ID_ANNOTATION
+from kumulus.model.applied import APPLIED, applied_of, encode_applied
+from kumulus.model.node_changes import mapping_patch, status_patch, turns
+from kumulus.model.nodes import OwnedFields
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What changes on a node.
+
+    Args:
+        status: a strategic merge patch for the node's status; None when nothing changes there.
+        taints: whether the taints change too.
+    """
+
+    status: dict[str, object] | None
+    taints: bool
+
+
+def delta(before: OwnedFields, after: OwnedFields, boot_id: str, now: str) -> Delta:
+    """What changes on a node from one wanted state to another.
+
+    Args:
+        before: what it was made.
+        after: what it is to be.
+        boot_id: what it posted when it was made; it has that again when no fault has it reboot any more.
+        now: the time for changed conditions, RFC 3339 in UTC.
+    """
+    found = turns(before, after)
+    annotations = mapping_patch(found, "annotations")
+    was, becomes = applied_of(before), applied_of(after)
+    if was != becomes:
+        annotations[APPLIED] = encode_applied(becomes)
+    metadata = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
+    metadata = {key: value for key, value in metadata.items() if value}
+    status = status_patch(found, after, now)
+    if BOOT_ID_ANNOTATION in before.annotations.keys() - after.annotations:
+        status["nodeInfo"] = {"bootID": boot_id}
+    body = {**({"metadata": metadata} if metadata else {}), **({"status": status} if status else {})}
+    return Delta(body or None, any(each.section == "taints" for each in found))
+
+
+def taints_after(live: list[Mapping[str, object]], before: OwnedFields, after: OwnedFields) -> list[dict[str, object]]:
+    """A node's taints after the change, others' kept as they are."""
+    ours = {(taint.key, taint.effect) for taint in (*before.taints, *after.taints)}
+    others: list[dict[str, object]] = [
+        dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours
+    ]
+    mine: list[dict[str, object]] = [{**taint.to_plain()} for taint in after.taints]
+    return mine + others

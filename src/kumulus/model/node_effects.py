@@ -1,0 +1,128 @@
+"""What a fault does to a node, in plain dataclasses: the provider plugin imports this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from kumulus.model.pools import Taint, taints_from
+from kumulus.model.quantity import ZERO, Quantity, parse
+
+KUBELETS = ("", "silent", "notReady", "reboot", "gone")
+"""What may have become of a node's kubelet: nothing; it is silent (its lease is not renewed); it says that it is not
+ready; it restarts with its machine; it is gone together with its node."""
+
+XID_ANNOTATION = "kumulus.io/gpu-xid"
+"""The XID that the GPU driver has last told of; DCGM_FI_DEV_XID_ERRORS shows it where a stack has `podUsage`."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition of a node.
+
+    Args:
+        status: True, False or Unknown.
+        reason: one word for programs.
+        message: a sentence for people.
+    """
+
+    status: str
+    reason: str
+    message: str
+
+    def to_plain(self) -> dict[str, str]:
+        """The condition as Kubernetes writes it, without its type and times."""
+        return {"status": self.status, "reason": self.reason, "message": self.message}
+
+
+@dataclass(frozen=True)
+class NodeEffects:
+    """What a fault does to each of its nodes.
+
+    Args:
+        conditions: by type.
+        taints: put on it.
+        labels, annotations: set on it.
+        capacity: what is left of a resource, "7", or what is lost of it, "-1".
+        kubelet: silent, notReady, reboot or gone; empty when nothing became of it.
+        down: how long a reboot takes, in seconds.
+    """
+
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    kubelet: str = ""
+    down: float = 0.0
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able, without what is empty."""
+        plain: dict[str, object] = {
+            "conditions": {name: condition.to_plain() for name, condition in self.conditions.items()},
+            "taints": [taint.to_plain() for taint in self.taints],
+            "labels": dict(self.labels),
+            "annotations": dict(self.annotations),
+            "capacity": dict(self.capacity),
+            "kubelet": self.kubelet,
+            "down": self.down,
+        }
+        return {key: value for key, value in plain.items() if value}
+
+    def claims(self) -> dict[str, str | None]:
+        """What it decides about a node, and how; None where nothing else may decide it on the same node.
+
+        What two faults take from one resource adds up to nothing that either of them says, and a kubelet cannot be
+        silent and restart.
+        """
+        found: dict[str, str | None] = {f"condition {kind}": repr(each) for kind, each in self.conditions.items()}
+        found |= {f"taint {taint.key}:{taint.effect}": taint.value for taint in self.taints}
+        found |= {f"label {key}": value for key, value in self.labels.items()}
+        # Of several XIDs the last is shown, as DCGM does.
+        noted = {key: value for key, value in self.annotations.items() if key != XID_ANNOTATION}
+        found |= {f"annotation {key}": value for key, value in noted.items()}
+        found |= {f"capacity of {name}": None for name in self.capacity}
+        return {**found, **({"kubelet": None} if self.kubelet else {})}
+
+
+def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
+    """Effects from the plain form that `NodeEffects.to_plain` writes."""
+    conditions = cast(Mapping[str, Mapping[str, str]], raw.get("conditions") or {})
+    return NodeEffects(
+        conditions={name: Condition(**each) for name, each in conditions.items()},
+        taints=taints_from(raw.get("taints")),
+        labels=dict(cast(Mapping[str, str], raw.get("labels") or {})),
+        annotations=dict(cast(Mapping[str, str], raw.get("annotations") or {})),
+        capacity=dict(cast(Mapping[str, str], raw.get("capacity") or {})),
+        kubelet=str(raw.get("kubelet") or ""),
+        down=float(cast(float, raw.get("down") or 0.0)),
+    )
+
+
+def lost(capacity: str, change: str) -> Quantity:
+    """How much of a resource a fault takes from a node: never more than there is, and never less than nothing.
+
+    Args:
+        capacity: what the node has.
+        change: what is left, "7", or what is lost, "-1".
+    """
+    has, written = parse(capacity), parse(change)
+    gone = ZERO - written if written.nanos < 0 else has - written
+    return Quantity(min(max(gone.nanos, 0), has.nanos), has.format)
+
+
+def reduced(resources: Mapping[str, str], capacity: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Resources of a node after the loss; a resource that the node does not have stays away.
+
+    Args:
+        resources: the node's capacity or allocatable.
+        capacity: the node's capacity, from which the loss follows.
+        changes: of the fault.
+    """
+    left = dict(resources)
+    for name, change in changes.items():
+        if name in resources and name in capacity:
+            has, gone = parse(resources[name]), lost(capacity[name], change)
+            left[name] = str(Quantity(max(has.nanos - gone.nanos, 0), has.format))
+    return left

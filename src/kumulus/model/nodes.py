@@ -1,0 +1,180 @@
+"""The Kubernetes Node objects of a pool, posted already Ready, and the part of them that Kumulus owns.
+
+What a kubelet would say is modelled on its own words (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
+KWOK's stage node-initialize, which then has nothing left to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kumulus.model.active_faults import with_faults
+from kumulus.model.names import node_name
+from kumulus.model.node_effects import Condition
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
+from kumulus.model.shards import shard_labels
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+KWOK_ANNOTATION = "kwok.x-k8s.io/node"
+METRICS_ANNOTATION = "metrics.k8s.io/resource-metrics-path"
+TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
+KUBELET_PORT = 10250
+
+CONDITIONS: Mapping[str, Condition] = {
+    "NetworkUnavailable": Condition("False", "RouteCreated", "RouteController created a route"),
+    "MemoryPressure": Condition("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    "DiskPressure": Condition("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    "PIDPressure": Condition("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    "Ready": Condition("True", "KubeletReady", "kubelet is posting ready status"),
+}
+"""The conditions of a healthy node, which KWOK keeps up as its kubelet would."""
+
+# Second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in 10.0,
+# kubeadm's and kind's services in 10.96, kind's pods in 10.244.
+_SECOND_OCTETS = tuple(octet for octet in range(1, 244) if octet != 96)
+_LAST_OCTETS = 254
+_ADDRESSES = len(_SECOND_OCTETS) * 256 * _LAST_OCTETS
+
+
+@dataclass(frozen=True)
+class OwnedFields:
+    """What Kumulus owns on a live node. Everything else there belongs to someone else and is left alone.
+
+    Others add labels and annotations (`node.alpha.kubernetes.io/ttl` is the controller manager's, which changes it as
+    the cluster grows), and taints such as node.kubernetes.io/not-ready: compare by key, not as a whole.
+
+    Args:
+        labels: all labels of the node that we set, its host name among them.
+        annotations: likewise.
+        taints: the pool's taints.
+        capacity: resource names to canonical quantities; compare with `kumulus.model.quantity.equal`.
+        allocatable: likewise.
+        node_info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
+        conditions: those that a fault sets, by type; without one they are KWOK's to keep up.
+    """
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    node_info: Mapping[str, str]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+
+
+def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
+    """What Kumulus owns on one node of a pool.
+
+    A template's labels and annotations win over the node's own, except those by which the node is found again: its
+    cluster and pool, and the annotation that makes KWOK play its kubelet.
+
+    Args:
+        pool: the pool.
+        ordinal: which of its nodes, from 0.
+        cluster: the cluster's name, the value of the label kumulus.io/cluster; empty leaves the pool's own.
+    """
+    name = node_name(pool.name, ordinal)
+    identity = {CLUSTER_LABEL: cluster} if cluster else {}
+    places = pool.topology.labels(pool.name, ordinal) if pool.topology else {}
+    shard = shard_labels(pool.name, ordinal, pool.shards)
+    ours = OwnedFields(
+        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **shard, **identity, POOL_LABEL: pool.name},
+        annotations={
+            METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
+            **pool.annotations,
+            KWOK_ANNOTATION: "fake",
+        },
+        taints=pool.taints,
+        capacity=pool.capacity,
+        allocatable=pool.allocatable,
+        node_info=pool.node_info.to_plain(),
+    )
+    return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
+
+
+def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str, object]:
+    """A whole v1 Node to post, already Ready, so that nothing has to wait for KWOK to initialise it.
+
+    It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues on it).
+
+    Args:
+        pool: the pool.
+        ordinal: which of its nodes, from 0.
+        now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
+        cluster: the cluster's name.
+    """
+    name = node_name(pool.name, ordinal)
+    owned = owned_fields(pool, ordinal, cluster)
+    spec = {"taints": [taint.to_plain() for taint in owned.taints]} if owned.taints else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": dict(owned.labels),
+            "annotations": {TTL_ANNOTATION: "0", **owned.annotations},
+        },
+        "spec": spec,
+        "status": {
+            "capacity": dict(owned.capacity),
+            "allocatable": dict(owned.allocatable),
+            "conditions": [
+                posted_condition(kind, each, now) for kind, each in {**CONDITIONS, **owned.conditions}.items()
+            ],
+            "addresses": [
+                {"type": "InternalIP", "address": internal_ip(pool.name, ordinal)},
+                {"type": "Hostname", "address": name},
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
+            "nodeInfo": _node_info(name, cluster, owned.node_info),
+            "phase": "Running",
+        },
+    }
+
+
+def internal_ip(pool: str, ordinal: int) -> str:
+    """A node's address inside 10.0.0.0/8, always the same one and different for every node of a pool.
+
+    The pool's name is hashed to the first address and the ordinal counts up from there: hashing every node's name
+    would give two of 10,000 nodes the same address almost certainly (three pairs expected among 15 million).
+    """
+    first = int.from_bytes(hashlib.sha256(pool.encode()).digest()[:8], "big")
+    rest, last = divmod((first + ordinal) % _ADDRESSES, _LAST_OCTETS)
+    second, third = divmod(rest, 256)
+    return f"10.{_SECOND_OCTETS[second]}.{third}.{last + 1}"
+
+
+def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str]:
+    """A condition as a node has it.
+
+    Args:
+        kind: its type.
+        condition: what it says.
+        now: the time of its last change, RFC 3339 in UTC.
+    """
+    return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}
+
+
+def boot_id(name: str, cluster: str) -> str:
+    """The boot ID that a node is posted with."""
+    return _node_info(name, cluster, {})["bootID"]
+
+
+def _node_info(name: str, cluster: str, info: Mapping[str, str]) -> dict[str, str]:
+    digest = hashlib.blake2b(f"{cluster}/{name}".encode(), digest_size=48).hexdigest()
+    return {
+        **info,
+        "machineID": digest[:32],
+        "systemUUID": _uuid(digest[32:64]),
+        "bootID": _uuid(digest[64:]),
+        "kernelVersion": "kwok",
+        "osImage": "KWOK (emulated)",
+        "containerRuntimeVersion": "kwok",
+        "kubeProxyVersion": "",
+    }
+
+
+def _uuid(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -1,0 +1,79 @@
+"""What a fault does to pods, in plain dataclasses: the provider plugin imports this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+ACTIONS = ("fail", "failInit", "evict", "imagePull", "stuck")
+"""A container fails; an init container fails; the kubelet evicts the pod; an image cannot be pulled; a pod that is
+deleted does not go."""
+
+
+@dataclass(frozen=True)
+class PodEffects:
+    """What a fault does to each pod it selects.
+
+    Args:
+        action: fail, failInit, evict, imagePull or stuck.
+        container: the name of the container; empty for the first.
+        exit_code: of the container that fails.
+        reason, message: why it failed, or why the pod was evicted, or why the image is not there.
+        delay: seconds from the pod's start to the fault.
+        jitter: up to this many seconds more, evenly spread over the pods.
+        repeat: whether every pod is hit, and a restarted container again; otherwise each pod that is there when the
+            fault begins, once.
+        percent: how many of the selected pods are hit.
+        labels: those that a pod has to have.
+        namespaces: it is in one of them; empty for any.
+        owner_kinds: it belongs to a workload of one of these kinds; empty for any.
+    """
+
+    action: str
+    container: str = ""
+    exit_code: int = 1
+    reason: str = ""
+    message: str = ""
+    delay: float = 0.0
+    jitter: float = 0.0
+    repeat: bool = True
+    percent: float = 100.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+    owner_kinds: tuple[str, ...] = ()
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able."""
+        return {
+            "action": self.action,
+            "container": self.container,
+            "exitCode": self.exit_code,
+            "reason": self.reason,
+            "message": self.message,
+            "delay": self.delay,
+            "jitter": self.jitter,
+            "repeat": self.repeat,
+            "percent": self.percent,
+            "labels": dict(self.labels),
+            "namespaces": list(self.namespaces),
+            "ownerKinds": list(self.owner_kinds),
+        }
+
+
+def pod_effects_from(raw: Mapping[str, object]) -> PodEffects:
+    """Effects from the plain form that `PodEffects.to_plain` writes; numbers may be floats, as protobuf has them."""
+    return PodEffects(
+        action=str(raw["action"]),
+        container=str(raw.get("container") or ""),
+        exit_code=int(cast(float, raw.get("exitCode") or 0)),
+        reason=str(raw.get("reason") or ""),
+        message=str(raw.get("message") or ""),
+        delay=float(cast(float, raw.get("delay") or 0.0)),
+        jitter=float(cast(float, raw.get("jitter") or 0.0)),
+        repeat=bool(raw.get("repeat", True)),
+        percent=float(cast(float, raw.get("percent", 100.0))),
+        labels=dict(cast(Mapping[str, str], raw.get("labels") or {})),
+        namespaces=tuple(cast(list[str], raw.get("namespaces") or ())),
+        owner_kinds=tuple(cast(list[str], raw.get("ownerKinds") or ())),
+    )

@@ -1,0 +1,100 @@
+"""What a pod requests of its node, as the scheduler counts it.
+
+Source: k8s.io/component-helpers/resource, helpers.go, `PodRequests`; a test draws pods and asks that function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from kumulus.model.quantity import ZERO, Quantity, QuantityError, parse
+
+Requests = Mapping[str, Quantity]
+"""Resources by name, such as ``cpu`` (cores), ``memory`` (bytes), ``nvidia.com/gpu`` (pieces)."""
+
+_POD_LEVEL = ("cpu", "memory")
+_HUGE_PAGES = "hugepages-"
+
+
+def pod_requests(
+    containers: Iterable[Requests],
+    init_containers: Iterable[tuple[Requests, bool]] = (),
+    pod: Requests | None = None,
+    overhead: Requests | None = None,
+) -> dict[str, Quantity]:
+    """Add up what the parts of a pod request.
+
+    Args:
+        containers: what each container requests.
+        init_containers: what each init container requests, in their order, and whether it is a sidecar (its
+            restartPolicy is Always), which stays beside all that come after it.
+        pod: what the pod as a whole requests; it counts instead of the containers for the resources that a pod can
+            have as a whole: cpu, memory and huge pages.
+        overhead: what running the pod takes besides, of its RuntimeClass.
+    """
+    total: dict[str, Quantity] = {}
+    for asked in containers:
+        _add(total, asked)
+    beside: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for asked, sidecar in init_containers:
+        if sidecar:
+            _add(total, asked)
+            _add(beside, asked)
+        else:
+            while_it_runs = dict(beside)
+            _add(while_it_runs, asked)
+            _most(peak, while_it_runs)
+    _most(total, peak)
+    total.update((name, amount) for name, amount in (pod or {}).items() if is_pod_level(name))
+    _add(total, overhead or {})
+    return total
+
+
+def spec_requests(spec: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Requests]) -> dict[str, Quantity]:
+    """What a pod with this spec requests.
+
+    Args:
+        spec: a pod's ``spec`` as in JSON, with its defaults filled in, as the API server gives it.
+        read: makes quantities of a mapping of resources to texts.
+    """
+    return pod_requests(
+        [read(_requests(container)) for container in spec.get("containers") or ()],
+        [
+            (read(_requests(container)), container.get("restartPolicy") == "Always")
+            for container in spec.get("initContainers") or ()
+        ],
+        read(_requests(spec)),
+        read(spec.get("overhead") or {}),
+    )
+
+
+def lenient(written: Mapping[str, Any]) -> dict[str, Quantity]:
+    """Quantities as an API server gives them; what is none counts as nothing."""
+    found = {}
+    for name, text in written.items():
+        with suppress(QuantityError):
+            found[name] = parse(text)
+    return found
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a pod can request the resource as a whole."""
+    return resource in _POD_LEVEL or resource.startswith(_HUGE_PAGES)
+
+
+def _requests(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (part.get("resources") or {}).get("requests") or {}
+
+
+def _add(total: dict[str, Quantity], more: Requests) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, ZERO) + amount
+
+
+def _most(total: dict[str, Quantity], other: Requests) -> None:
+    for name, amount in other.items():
+        if name not in total or amount.nanos > total[name].nanos:
+            total[name] = amount

@@ -1,0 +1,33 @@
+"""A node as it is posted: what its pool wants, the record of it, and what others would add at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.model.applied import APPLIED, applied_of, encode_applied
+from kumulus.model.nodes import node_manifest, owned_fields
+from kumulus.model.pools import ARCH_LABEL, CLUSTER_LABEL, OS_LABEL, Pool
+
+
+def record_of(pool: Pool, ordinal: int) -> str:
+    """The record of a node, the annotation's value; the same on every node but for those on which a fault holds."""
+    return encode_applied(applied_of(owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))))
+
+
+def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, Any]:
+    """One node as it is posted, a plain v1 Node.
+
+    Args:
+        pool: the pool.
+        ordinal: which of its nodes, from 0.
+        now: the time of the conditions, RFC 3339 in UTC.
+        record: what `record_of` says of it.
+    """
+    manifest: Any = node_manifest(pool, ordinal, now, pool.labels.get(CLUSTER_LABEL, ""))
+    manifest["metadata"]["annotations"][APPLIED] = record
+    # The controller manager copies these to every node that comes without, at two requests for each.
+    labels = manifest["metadata"]["labels"]
+    for stable in (ARCH_LABEL, OS_LABEL):
+        if stable in labels:
+            labels.setdefault(f"beta.{stable}", labels[stable])
+    return dict(manifest)

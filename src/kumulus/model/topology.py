@@ -1,0 +1,139 @@
+"""Where in the network a pool's nodes stand: blocks, racks, NVLink domains, spine and leaf switches.
+
+A level is a size in nodes, and a node's place follows from its ordinal alone: with racks of 16, node 35 stands in
+rack 2. So a resize never moves a node, and a pool of any size has a few numbers to remember and no table of nodes.
+
+Frozen dataclasses and pure functions: the provider plugin imports this file, and every command waits for its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, whole_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import label_key_fault
+
+LEVELS = ("nvlinkDomain", "rack", "leaf", "block", "spine")
+"""What a topology can have, from the smallest that is usual to the largest."""
+
+MOST_NODES = 100_000
+_SHORT = {"nvlinkDomain": "nvl", "rack": "r", "leaf": "leaf", "block": "b", "spine": "spine"}
+_LEVEL_KEYS = ("label", "nodes")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a topology.
+
+    Args:
+        name: one of `LEVELS`.
+        label: the key of the label that says where a node stands on this level.
+        nodes: how many nodes one rack, block, switch or domain has.
+    """
+
+    name: str
+    label: str
+    nodes: int
+
+    def place(self, ordinal: int) -> str:
+        """Where a node stands, without its pool: r3 is the fourth rack."""
+        return f"{_SHORT[self.name]}{ordinal // self.nodes}"
+
+    def ordinals(self, index: int, replicas: int) -> range:
+        """The ordinals of the nodes in one rack, block, switch or domain.
+
+        Args:
+            index: which of them, from 0; r3 is 3.
+            replicas: how many nodes the pool has.
+        """
+        first = index * self.nodes
+        return range(min(first, replicas), min(first + self.nodes, replicas))
+
+    def count(self, replicas: int) -> int:
+        """How many racks, blocks, switches or domains a pool of that many nodes has."""
+        return -(-replicas // self.nodes)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The levels of a pool, the smallest first; of two of the same size, the one named first in `LEVELS`."""
+
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def of(cls, levels: Iterable[Level]) -> Topology:
+        """A topology of levels in any order."""
+        return cls(tuple(sorted(levels, key=lambda level: (level.nodes, LEVELS.index(level.name)))))
+
+    def labels(self, pool: str, ordinal: int) -> dict[str, str]:
+        """The labels of one node.
+
+        Args:
+            pool: the pool's name, with which the values begin, so that no two pools share a rack.
+            ordinal: which of its nodes.
+        """
+        return {level.label: place_name(pool, level.place(ordinal)) for level in self.levels}
+
+    def level(self, name: str) -> Level | None:
+        """One of its levels; None when it does not have it."""
+        return next((level for level in self.levels if level.name == name), None)
+
+    def to_plain(self) -> dict[str, dict[str, object]]:
+        """The plain form, JSON-able; `topology_from` reads it back."""
+        return {level.name: {"label": level.label, "nodes": level.nodes} for level in self.levels}
+
+
+def place_name(pool: str, place: str) -> str:
+    """The full name of a rack, block, switch or domain, and the value of its label: a100-use1-r3."""
+    return f"{pool}-{place}"
+
+
+def moved(pool: str, old: Topology | None, new: Topology | None, replicas: int) -> int:
+    """How many of a pool's first nodes have other topology labels under another topology.
+
+    Args:
+        pool: the pool's name.
+        old: the topology there is.
+        new: the topology wanted.
+        replicas: how many nodes to look at.
+    """
+    if old == new:
+        return 0
+    before, after = (each or Topology(()) for each in (old, new))
+    return sum(before.labels(pool, ordinal) != after.labels(pool, ordinal) for ordinal in range(replicas))
+
+
+def topology_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a topology's plain form: a mapping from level names to `{label, nodes}`."""
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    found = unknown_key_problems(where, raw, LEVELS)
+    for name, level in raw.items():
+        here = (*where, str(name))
+        if wrong := mapping_problems(here, level):
+            found += wrong
+            continue
+        found += unknown_key_problems(here, level, _LEVEL_KEYS)
+        found += whole_problems((*here, "nodes"), level.get("nodes"), 1, MOST_NODES, "a number of nodes")
+        label = level.get("label")
+        if not isinstance(label, str):
+            found.append(problem((*here, "label"), f"is {shown(label)}", "write the key of a label"))
+        elif fault := label_key_fault(label):
+            found.append(problem((*here, "label"), f"{shown(label)} {fault.message}", fault.remedy))
+    return found
+
+
+def topology_from(raw: object) -> Topology | None:
+    """A topology from its plain form, which has been checked before; None for none."""
+    levels = cast(Mapping[str, Mapping[str, object]], raw or {})
+    return (
+        Topology.of(
+            Level(name, str(level["label"]), int(cast(float, level["nodes"]))) for name, level in levels.items()
+        )
+        if levels
+        else None
+    )

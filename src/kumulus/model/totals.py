@@ -1,0 +1,128 @@
+"""What pools come to: nodes, GPUs, CPUs, memory and every other resource, by group and by zone. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import ZERO, Quantity, parse
+
+NO_ZONE = "(none)"
+"""The zone under which nodes without a zone label are counted."""
+
+_FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2, "pods": 3}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Nodes and the sum of their capacities.
+
+    Args:
+        nodes: how many.
+        resources: exact sums, Kubernetes' own resources first, the others by name.
+        claimed_gpus: GPUs that pods can have through ResourceClaims only.
+    """
+
+    nodes: int
+    resources: Mapping[str, Quantity]
+    claimed_gpus: int = 0
+
+    @property
+    def gpus(self) -> int:
+        """The sum of all resources whose name ends in `/gpu` (nvidia.com/gpu, amd.com/gpu), and of GPUs to claim."""
+        return sum(amount.nanos for name, amount in self.resources.items() if is_gpu(name)) // 10**9 + self.claimed_gpus
+
+    def to_plain(self) -> dict[str, object]:
+        """JSON-able: numbers for nodes, gpus, cpu and pods, memory as a quantity, and every resource as a quantity."""
+        resources = self.resources
+        return {
+            "nodes": self.nodes,
+            "gpus": self.gpus,
+            "cpu": resources.get("cpu", ZERO).number(),
+            "memory": str(resources.get("memory", ZERO)),
+            "pods": resources.get("pods", ZERO).number(),
+            "resources": {name: str(amount) for name, amount in resources.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Totals(Tally):
+    """The tally of all pools, and the tallies of their groups and zones, each in the order of the stack file.
+
+    `gpu_products` are the GPUs by product, of the pools whose labels name one.
+    """
+
+    by_group: Mapping[str, Tally] = field(default_factory=dict)
+    by_zone: Mapping[str, Tally] = field(default_factory=dict)
+    gpu_products: Mapping[str, int] = field(default_factory=dict)
+
+    def to_plain(self) -> dict[str, object]:
+        """As a tally's, with `byGroup` and `byZone`, each from name to tally, and `gpuProducts` from name to GPUs."""
+        return {
+            **super().to_plain(),
+            "byGroup": {name: tally.to_plain() for name, tally in self.by_group.items()},
+            "byZone": {name: tally.to_plain() for name, tally in self.by_zone.items()},
+            "gpuProducts": dict(self.gpu_products),
+        }
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource counts as GPUs: its name ends in `/gpu`."""
+    return resource.endswith("/gpu")
+
+
+def pool_resources(pool: Pool) -> dict[str, Quantity]:
+    """The capacity of all nodes of a pool together, exact.
+
+    Raises:
+        QuantityError: a capacity is no quantity; pools made by this package have none such.
+    """
+    return {name: parse(written) * pool.replicas for name, written in pool.capacity.items()}
+
+
+def claimed_gpus(pool: Pool) -> int:
+    """The GPUs of a pool that its nodes publish as devices and not as an extended resource as well."""
+    devices = pool.devices
+    if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
+        return 0
+    return devices.count * pool.replicas
+
+
+def totals(pools: Iterable[Pool]) -> Totals:
+    """Sum up pools: their nodes' capacities, in all, by group and by zone.
+
+    Args:
+        pools: in the order in which groups and zones are to be listed.
+    """
+    counted = [(pool, pool_resources(pool)) for pool in pools]
+    groups = dict.fromkeys(pool.group for pool, _ in counted)
+    zones = dict.fromkeys(pool.zone for pool, _ in counted)
+    products = dict.fromkeys(pool.gpu_product for pool, _ in counted if pool.gpu_product)
+    overall = _tally(counted)
+    return Totals(
+        nodes=overall.nodes,
+        resources=overall.resources,
+        claimed_gpus=overall.claimed_gpus,
+        by_group={group: _tally(item for item in counted if item[0].group == group) for group in groups},
+        by_zone={zone or NO_ZONE: _tally(item for item in counted if item[0].zone == zone) for zone in zones},
+        gpu_products={
+            product: _tally(item for item in counted if item[0].gpu_product == product).gpus for product in products
+        },
+    )
+
+
+def resource_order(name: str) -> tuple[int, str]:
+    """A sort key: cpu, memory, ephemeral-storage, pods, then the others by name."""
+    return _FIRST.get(name, len(_FIRST)), name
+
+
+def _tally(counted: Iterable[tuple[Pool, Mapping[str, Quantity]]]) -> Tally:
+    nodes = claimed = 0
+    sums: dict[str, Quantity] = {}
+    for pool, resources in counted:
+        nodes += pool.replicas
+        claimed += claimed_gpus(pool)
+        for name, amount in resources.items():
+            sums[name] = sums[name] + amount if name in sums else amount
+    return Tally(nodes, {name: sums[name] for name in sorted(sums, key=resource_order)}, claimed)

@@ -1,0 +1,134 @@
+"""The components that programs in other languages declare, and how what they give becomes the classes' arguments."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pulumi
+
+from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.resources import ClusterLike
+from kumulus.plugin.references import cluster_of, group_of
+from kumulus.plugin.settled import Settled
+
+_PACKAGE = "kumulus.components"
+_HEAD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A component.
+
+    Args:
+        module: where its class is, below the package of components; imported when it is asked for.
+        name: the class's name; its arguments are the class of that name with Args at its end.
+        token: its type.
+    """
+
+    module: str
+    name: str
+    token: str
+
+    @property
+    def label(self) -> str:
+        """What tells its parts from those of other components of the same name."""
+        return self.module.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def component(self) -> Any:
+        """Its class."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What it takes."""
+        return described(getattr(importlib.import_module(self.module), f"{self.name}Args"))
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """What it has."""
+        return outputs(self.component)
+
+    def construct(self, name: str, inputs: Mapping[str, Settled], opts: pulumi.ResourceOptions) -> Any:
+        """Declare it.
+
+        Args:
+            name: its name in the stack.
+            inputs: as the other language's program gives them, by their names in the schema.
+            opts: Pulumi's resource options.
+
+        Raises:
+            pulumi.RunError: with every argument that is wrong.
+        """
+        known = {each.key: each for each in self.arguments}
+        given = {
+            # One that is unknown goes on as it is called, for the component to tell of it.
+            known[key].name if key in known else key: _given(known.get(key), value, f"{name}-{self.label}", opts)
+            for key, value in inputs.items()
+        }
+        return self.component(name, opts=opts, **{key: value for key, value in given.items() if value is not None})
+
+    def place(self, path: str) -> str:
+        """A place in the arguments, as the schema calls it."""
+        names = {each.name: each.key for each in self.arguments}
+        head = _HEAD.match(path)
+        return names.get(head[0], head[0]) + path[head.end() :] if head else path
+
+    def state(self, component: Any) -> dict[str, Any]:
+        """What the program sees of it, by the names in the schema."""
+        return {each.key: getattr(component, each.name) for each in self.outputs}
+
+
+def is_cluster(argument: Argument) -> bool:
+    """Whether an argument is a cluster."""
+    return argument.type is ClusterLike
+
+
+def is_groups(argument: Argument) -> bool:
+    """Whether an argument is a list of node groups."""
+    return argument.name == "node_groups"
+
+
+def _given(argument: Argument | None, value: Settled, owner: str, opts: pulumi.ResourceOptions) -> Any:
+    if argument is None:
+        return value.plain
+    if is_cluster(argument):
+        return cluster_of(value, owner, opts)
+    if is_groups(argument):
+        return [group_of(each) for each in value.items()]
+    return value.plain if argument.plain and value.is_plain else value.given
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """All components."""
+    found = {
+        "emulated_cluster": "EmulatedCluster",
+        "kwok_cluster": "KwokCluster",
+        "kind_cluster": "KindCluster",
+        "existing_cluster": "ExistingCluster",
+        "kwok_node_group": "KwokNodeGroup",
+        "helm_addon": "HelmAddon",
+        "tenant": "Tenant",
+    }
+    made = [Kind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
+    # The type Fault is the resource that such a fault consists of, with its nodes.
+    return (*made, Kind("kumulus.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
+
+
+def by_token(token: str) -> Kind:
+    """The component of a type.
+
+    Raises:
+        pulumi.RunError: there is none.
+    """
+    for each in kinds():
+        if each.token == token:
+            return each
+    names = ", ".join(each.token for each in kinds())
+    raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {names}")

@@ -1,0 +1,103 @@
+"""One API connection per cluster for the whole plugin, so that pools working side by side share its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.runtimes.existing.copy import refresh
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_SILENCE = 5.0
+_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+
+
+class WrongCluster(Exception):
+    """Another cluster answers at the place of the one that was recorded.
+
+    Args:
+        expected: identity (UID of the kube-system namespace) that was recorded.
+        actual: identity that answers now.
+    """
+
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(f"another cluster (identity {actual}) answers in place of {expected}")
+        self.expected = expected
+        self.actual = actual
+
+
+class Connections:
+    """Clients by kubeconfig; a kubeconfig that was written anew (a replaced cluster) gets a new client."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, tuple[float, Client]] = {}
+        self._identities: dict[Client, str] = {}
+        self._silent: dict[str, tuple[float, float, Unreachable]] = {}
+        self._lock = asyncio.Lock()
+
+    async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
+        """Return the client of a cluster, having made sure that it is the one with that identity.
+
+        Args:
+            kubeconfig: path of the kubeconfig.
+            identity: UID of the kube-system namespace.
+            patience: seconds to keep trying while the server does not answer.
+
+        Raises:
+            KubeconfigError: the kubeconfig is missing or cannot be used.
+            WrongCluster: another cluster answers there.
+            ApiError, Unreachable: the server could not be asked.
+        """
+        # Here and not above: a plugin that only compares properties needs no HTTP library.
+        from kumulus.kube import Client, load_kubeconfig
+
+        asked = time.monotonic()
+        async with self._lock:
+            refresh(kubeconfig)
+            try:
+                stamp = os.stat(kubeconfig).st_mtime
+            except OSError:
+                raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
+            known = self._clients.get(kubeconfig)
+            if known is None or known[0] != stamp:
+                if known is not None:
+                    await known[1].close()
+                known = (stamp, Client(load_kubeconfig(kubeconfig)))
+                self._clients[kubeconfig] = known
+            client = known[1]
+            self._fail_fast(kubeconfig, patience, asked)
+            if self._identities.get(client) != identity:
+                try:
+                    namespace = await client.get(_KUBE_SYSTEM, patience=patience)
+                except Unreachable as error:
+                    self._silent[kubeconfig] = (time.monotonic(), patience, error)
+                    raise
+                self._identities[client] = str(namespace["metadata"]["uid"])
+        actual = self._identities[client]
+        if actual != identity:
+            raise WrongCluster(identity, actual)
+        return client
+
+    def _fail_fast(self, kubeconfig: str, patience: float, asked: float) -> None:
+        """Spare the other pools of a cluster that was just found silent the same wait, one after the other."""
+        if kubeconfig not in self._silent:
+            return
+        found, waited, error = self._silent[kubeconfig]
+        lately = patience <= _SILENCE and time.monotonic() - found < _SILENCE
+        meanwhile = found >= asked and patience <= waited
+        if lately or meanwhile:
+            raise error
+
+    async def close(self) -> None:
+        """Close every client."""
+        for _, client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+
+__all__ = ["ApiError", "Connections", "KubeconfigError", "Unreachable", "WrongCluster"]

@@ -1,0 +1,84 @@
+"""Tell the user how it goes, through Pulumi's engine: progress in the status column, messages under the resource."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import grpc
+
+from kumulus.cluster.reporter import Reporter
+from kumulus.provider.protocol import engine_pb2, engine_pb2_grpc
+
+_STATUS_INTERVAL = 0.2
+
+
+class Engine:
+    """The engine's logging service.
+
+    Args:
+        address: ``host:port`` of the engine, or None when the plugin was started by hand: then nothing is shown.
+    """
+
+    def __init__(self, address: str | None) -> None:
+        self._channel = grpc.aio.insecure_channel(address) if address else None
+        self._stub = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
+        self._sending: set[asyncio.Task[None]] = set()
+        # One at a time, in the order they were said: side by side, an older status could overtake the last.
+        self._turn = asyncio.Lock()
+
+    def reporter(self, urn: str) -> Reporter:
+        """Return a reporter whose messages are shown under the resource of that URN."""
+        return _EngineReporter(self, urn)
+
+    def log(
+        self, severity: engine_pb2.LogSeverity.ValueType, message: str, urn: str, *, ephemeral: bool = False
+    ) -> None:
+        """Send a message without waiting for it; :meth:`flush` waits."""
+        if self._stub is None:
+            return
+        request = engine_pb2.LogRequest(
+            severity=severity,
+            message=message,
+            urn=urn,
+            streamId=0,
+            ephemeral=ephemeral,
+        )
+        task = asyncio.get_running_loop().create_task(self._send(request))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _send(self, request: engine_pb2.LogRequest) -> None:
+        # The generated stub is typed for synchronous channels; on an asynchronous one its calls are awaited.
+        log: Any = self._stub
+        try:
+            async with self._turn:
+                await log.Log(request)
+        except grpc.aio.AioRpcError:
+            # The engine is gone or busy: a message is not worth failing the operation for.
+            return
+
+    async def flush(self) -> None:
+        """Wait until the messages sent so far have arrived, so that none comes after its operation's end."""
+        if self._sending:
+            await asyncio.wait(set(self._sending), timeout=2)
+
+
+class _EngineReporter:
+    def __init__(self, engine: Engine, urn: str) -> None:
+        self._engine = engine
+        self._urn = urn
+        self._last = 0.0
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        now = time.monotonic()
+        if last or now - self._last >= _STATUS_INTERVAL:
+            self._last = now
+            self._engine.log(engine_pb2.INFO, message, self._urn, ephemeral=True)
+
+    def info(self, message: str) -> None:
+        self._engine.log(engine_pb2.INFO, message, self._urn)
+
+    def warn(self, message: str) -> None:
+        self._engine.log(engine_pb2.WARNING, message, self._urn)

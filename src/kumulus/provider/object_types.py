@@ -1,0 +1,145 @@
+"""The object types of the package's schema, from the model's dataclasses: their fields, and what those say of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.model.contents import FAULTS, POOLS, PREVIEW
+from kumulus.model.devices import Devices
+from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.pod_effects import PodEffects
+from kumulus.model.pools import NodeInfo, Taint
+from kumulus.model.topology import LEVELS, Level
+from kumulus.provider.properties import (
+    ANY,
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    ObjectType,
+    Property,
+    Type,
+    listing,
+    mapping,
+)
+
+_PLAIN: dict[Any, Type] = {str: STRING, int: INTEGER, float: NUMBER, bool: BOOLEAN, object: ANY, Any: ANY}
+_ARGUMENT = re.compile(r"^(\w+(?:, \w+)*): (.*(?:\n    .*)*)", re.MULTILINE)
+
+
+def of_dataclass(
+    made_from: type,
+    name: str = "",
+    omit: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    known: Mapping[str, Type] | None = None,
+) -> ObjectType:
+    """The object type of a dataclass: camelCase names, required where there is no default, described as documented.
+
+    Args:
+        made_from: the dataclass; its docstring has a section Args.
+        name: what it is called; the class's name when empty.
+        omit: fields that its plain form does not have.
+        optional: fields without a default that its plain form can do without.
+        known: types of fields, where they do not follow from the annotations.
+    """
+    summary, told = documented(made_from.__doc__ or "")
+    hints = typing.get_type_hints(made_from)
+    properties = tuple(
+        Property(
+            _camel(field.name),
+            (known or {}).get(field.name) or _type(hints[field.name]),
+            told[field.name],
+            required=_needed(field) and field.name not in optional,
+        )
+        for field in dataclasses.fields(made_from)
+        if field.name not in omit
+    )
+    return ObjectType(name or made_from.__name__, description=summary, properties=properties)
+
+
+def _needed(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def documented(docstring: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says of a class, and in its section Args of each field, each in one line."""
+    summary, _, rest = inspect.cleandoc(docstring).partition("Args:")
+    found = _ARGUMENT.findall(inspect.cleandoc(rest))
+    return _line(summary), {name: _sentence(text) for names, text in found for name in names.split(", ")}
+
+
+def _sentence(text: str) -> str:
+    line = _line(text).replace("`", "")
+    return line[:1].upper() + line[1:] + ("" if line.endswith(".") else ".")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _type(hint: Any) -> Type:
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if dataclasses.is_dataclass(hint):
+        return BY_CLASS[hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        return listing(_type(arguments[0]))
+    if origin in (dict, Mapping):
+        return mapping(_type(arguments[1]))
+    if origin in (types.UnionType, typing.Union):
+        return ANY
+    raise TypeError(f"no type of a schema is known for {hint}")
+
+
+TAINT = of_dataclass(Taint, optional=("value",))
+NODE_INFO = of_dataclass(NodeInfo)
+BY_CLASS: dict[Any, ObjectType] = {Taint: TAINT, NodeInfo: NODE_INFO, Condition: of_dataclass(Condition)}
+LEVEL = of_dataclass(Level, "TopologyLevel", omit=("name",))
+TOPOLOGY = ObjectType(
+    "Topology",
+    description="Where in the network a pool's nodes stand: for each level, how many nodes one of it has.",
+    properties=tuple(Property(level, LEVEL, f"The level {level}.") for level in LEVELS),
+)
+ATTRIBUTE = ObjectType(
+    "DeviceAttribute",
+    description="A device attribute as the Kubernetes API writes it: exactly one of its properties.",
+    properties=(
+        Property("string", STRING, "A text."),
+        Property("int", INTEGER, "A whole number."),
+        Property("bool", BOOLEAN, "A switch."),
+        Property("version", STRING, "A semantic version."),
+    ),
+)
+DEVICES = of_dataclass(Devices, known={"attributes": mapping(ATTRIBUTE)})
+NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
+FABRIC = ObjectType(
+    "Fabric",
+    description="A pool, as far as HyperNodes follow from it.",
+    properties=(
+        Property("zone", STRING, "Its availability zone; empty for none."),
+        Property("replicas", INTEGER, "How many nodes it has.", required=True),
+        Property("topology", TOPOLOGY, "How they stand.", required=True),
+    ),
+)
+CONTENTS = ObjectType(
+    "Contents",
+    description="What a stack has in its cluster, by names; components fill it in.",
+    properties=(
+        Property(FAULTS, STRING, "Names of its faults, with commas between."),
+        Property(POOLS, STRING, "Names of its node pools, likewise."),
+        Property(PREVIEW, BOOLEAN, "Whether nothing is to happen yet."),
+    ),
+)

@@ -1,0 +1,122 @@
+"""What a resource's properties are, said once: by it inputs are checked and compared, and the package's schema made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a property.
+
+    Args:
+        name: as JSON schema calls it: string, integer, number, boolean, array, object.
+        of: what an array or a mapping has; anything when None.
+    """
+
+    name: str
+    of: Type | None = None
+    anything: ClassVar[dict[str, object]] = {"$ref": "pulumi.json#/Any"}
+
+    def schema(self) -> dict[str, object]:
+        """The type as a Pulumi schema has it."""
+        within = self.of.schema() if self.of else self.anything
+        if self.name == "array":
+            return {"type": "array", "items": within}
+        if self.name == "object":
+            return {"type": "object", "additionalProperties": within}
+        return {"type": self.name}
+
+    def objects(self) -> list[ObjectType]:
+        """The object types within it."""
+        return self.of.objects() if self.of else []
+
+
+@dataclass(frozen=True)
+class Any(Type):
+    """Any value."""
+
+    name: str = "any"
+
+    def schema(self) -> dict[str, object]:
+        """See :meth:`Type.schema`."""
+        return dict(self.anything)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property.
+
+    Args:
+        name: as Pulumi programs in YAML write it.
+        type: its type.
+        description: what it is, a sentence or two in Markdown.
+        required: whether it has to be given, as an input, and is always there, as an output.
+        replaces: whether another value means another resource.
+        secret: whether its value is a secret.
+        fleeting: whether it is used and not kept: an input that is no output.
+    """
+
+    name: str
+    type: Type
+    description: str
+    required: bool = False
+    replaces: bool = False
+    secret: bool = False
+    fleeting: bool = False
+
+    def schema(self) -> dict[str, object]:
+        """The property as a Pulumi schema has it."""
+        return {
+            **self.type.schema(),
+            "description": self.description,
+            # The resources' own diffs say when this is so; for programs it is a remark.
+            **({"willReplaceOnChanges": True} if self.replaces else {}),
+            **({"secret": True} if self.secret else {}),
+        }
+
+
+@dataclass(frozen=True)
+class ObjectType(Type):
+    """A type with properties of its own; `name` is what it is called in the schema, and in every language."""
+
+    description: str = ""
+    properties: tuple[Property, ...] = ()
+
+    @property
+    def token(self) -> str:
+        """Its name in the schema."""
+        return f"kumulus:index:{self.name}"
+
+    def schema(self) -> dict[str, object]:
+        """See :meth:`Type.schema`."""
+        return {"$ref": f"#/types/{self.token}"}
+
+    def definition(self) -> dict[str, object]:
+        """The type itself, as the schema's `types` have it."""
+        return {
+            "type": "object",
+            "description": self.description,
+            "properties": {each.name: each.schema() for each in self.properties},
+            "required": [each.name for each in self.properties if each.required],
+        }
+
+    def objects(self) -> list[ObjectType]:
+        """See :meth:`Type.objects`."""
+        return [self, *(found for each in self.properties for found in each.type.objects())]
+
+
+STRING, INTEGER, NUMBER, BOOLEAN, ANY = Type("string"), Type("integer"), Type("number"), Type("boolean"), Any()
+STRINGS, OBJECT = Type("object", STRING), Type("object")
+"""A mapping of texts, and one of anything."""
+
+
+def listing(of: Type) -> Type:
+    """A list of something."""
+    return Type("array", of)
+
+
+def mapping(of: Type) -> Type:
+    """A mapping of names to something."""
+    return Type("object", of)

@@ -1,0 +1,132 @@
+"""What an import goes by: an id that names a cluster or one of its pools, and what is noted of it beside its files."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.pools.faulted import on_record
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.pools import pool_to_properties
+from kumulus.provider.resources.base import Properties
+from kumulus.runtimes import apiserver
+from kumulus.runtimes.place import Place, replace_file
+
+if TYPE_CHECKING:
+    from kumulus.provider.connections import Connections
+
+_KEYS = ("runtime", "kubernetesVersion", "options")
+_PATIENCE = 10.0
+
+
+def default_home() -> str:
+    """Where clusters are kept that name no home; a relative path refers to the program's directory."""
+    return os.environ.get("KUMULUS_HOME") or ".kumulus"
+
+
+def note(directory: str, inputs: Properties) -> None:
+    """Note what a cluster was declared with, for its owner alone, so that an import knows it.
+
+    A disk that is full must not fail what has been done: without the note, an import says so.
+    """
+    place = Place(Path(directory))
+    text = json.dumps({key: inputs[key] for key in _KEYS if inputs.get(key) is not None}, indent=2, sort_keys=True)
+    with suppress(OSError, TypeError):
+        if place.directory.is_dir() and _text(place) != text:
+            replace_file(place.declared_file, text)
+            place.declared_file.chmod(0o600)
+
+
+def cluster_place(name: str, program: str) -> Place:
+    """Where the cluster is that an id names.
+
+    Args:
+        name: its name, when it is in the default home, or the path of its directory.
+        program: directory that relative paths refer to.
+
+    Raises:
+        ProviderError: there is none.
+    """
+    if os.sep in name:
+        place = Place(Path(os.path.normpath(os.path.join(program, name))))
+    else:
+        place = Place.of(os.path.normpath(os.path.join(program, default_home())), name)
+    if not place.note_file.exists():
+        raise ProviderError(
+            f"no cluster of Kumulus is at {place.directory}; write the path of its directory, <home>/clusters/<name>, "
+            "in place of its name, or set KUMULUS_HOME to its home"
+        )
+    return place
+
+
+def cluster_inputs(place: Place) -> Properties:
+    """The inputs of a cluster, from what is noted of it.
+
+    Raises:
+        ProviderError: nothing is noted, or it cannot be read.
+    """
+    try:
+        declared = json.loads(_text(place))
+        found = {key: declared[key] for key in _KEYS if key in declared}
+    except (ValueError, TypeError):
+        raise ProviderError(
+            f"cluster {place.name}: {place.declared_file} does not say what it was declared with; `pulumi refresh` in "
+            "the stack that made it writes that"
+        ) from None
+    return {"name": place.name, "home": str(place.home), "status": "running", **found}
+
+
+async def identity(place: Place) -> str:
+    """Ask a cluster who it is.
+
+    Raises:
+        ProviderError: it does not answer.
+    """
+    try:
+        return await apiserver.identity(place.kubeconfig, _PATIENCE)
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        raise ProviderError(
+            f"cluster {place.name} does not say who it is: {error}; bring it back where it was made, with "
+            "`pulumi up --refresh`, and import it then"
+        ) from None
+
+
+async def pool_inputs(connections: Connections, resource_id: str, program: str) -> Properties:
+    """The inputs of a node pool, as the cluster has it on record.
+
+    Args:
+        connections: clients by kubeconfig.
+        resource_id: `<cluster>/<pool>`, the cluster as for :func:`cluster_place`.
+        program: as there.
+
+    Raises:
+        ProviderError: the id names no pool of a cluster that answers.
+    """
+    cluster, _, name = resource_id.rpartition("/")
+    if not cluster or not name:
+        raise ProviderError(f"{resource_id!r} names no pool; write <cluster>/<pool>, such as demo/gpu-a100-use1")
+    place = cluster_place(cluster, program)
+    found = await identity(place)
+    try:
+        client = await connections.client(str(place.kubeconfig), found, _PATIENCE)
+        pool = await on_record(client, name, _PATIENCE)
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        raise ProviderError(f"pool {name}: {error}") from None
+    if pool is None:
+        raise ProviderError(
+            f"cluster {place.name} has no pool {name!r} on record; `kubectl get nodes -L kumulus.io/pool` shows the "
+            "pools; one that an earlier Kumulus made is declared, not imported: `pulumi up` takes over nodes it finds"
+        )
+    where = {"kubeconfig": str(place.kubeconfig), "clusterIdentity": found, "clusterName": place.name}
+    return {**where, **pool_to_properties(pool)}
+
+
+def _text(place: Place) -> str:
+    try:
+        return place.declared_file.read_text()
+    except OSError:
+        return ""

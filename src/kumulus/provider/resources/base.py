@@ -1,0 +1,180 @@
+"""What every resource offers to the protocol adapter: plain values in, plain values out."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.properties import Property
+
+Properties = dict[str, Any]
+Kind = Literal["add", "delete", "update", "add-replace", "delete-replace", "update-replace"]
+
+
+def known(properties: Properties, key: str) -> Any:
+    """Return a property that check fills in, or that we recorded ourselves.
+
+    Raises:
+        ProviderError: it is not there, or unknown: the state was edited by hand, or another version wrote it.
+    """
+    value = properties.get(key)
+    if value is None or value is UNKNOWN:
+        raise ProviderError(f"the property {key!r} is missing; if the stack's state was edited, put it back there")
+    return value
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An input that cannot be accepted: the property's path and what to write instead."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One entry of a detailed diff.
+
+    Attributes:
+        path: property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``.
+        kind: what happens to it; the ``-replace`` kinds force a replacement of the resource.
+    """
+
+    path: str
+    kind: Kind
+
+    @property
+    def replaces(self) -> bool:
+        """Whether this entry forces a replacement."""
+        return self.kind.endswith("-replace")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The circumstances of one call: who it is for, whether it is only a preview, and how to report and stop.
+
+    Attributes:
+        urn: the resource's URN.
+        report: where progress goes.
+        stop: set when the user cancelled; begin nothing new after that.
+        preview: nothing may be changed; return what is known.
+        timeout: seconds the user allowed (``customTimeouts``), or 0 for the default.
+        program: directory of the user's Pulumi program.
+        old_inputs: the recorded inputs, of an update or a delete; outputs are what was found, which may be less.
+    """
+
+    urn: str
+    report: Reporter
+    stop: asyncio.Event
+    preview: bool = False
+    timeout: float = 0.0
+    program: str = ""
+    old_inputs: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a read found: the resource's id, its outputs as they are, and its inputs."""
+
+    resource_id: str
+    outputs: Properties
+    inputs: Properties
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Checked inputs with defaults filled in, or the failures."""
+
+    inputs: Properties
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Resource(ABC):
+    """The life of one resource type.
+
+    Create, update and delete raise :class:`kumulus.cluster.errors.ProviderError` when nothing was done and
+    :class:`kumulus.cluster.errors.PartialFailure` when something was.
+
+    Attributes:
+        token: its type.
+        inputs: what it takes; each is an output too, unless it is fleeting.
+        outputs: what else it has.
+        delete_before_replace: whether its old self goes before the new one comes.
+    """
+
+    token: ClassVar[str]
+    inputs: ClassVar[tuple[Property, ...]]
+    outputs: ClassVar[tuple[Property, ...]] = ()
+    delete_before_replace: ClassVar[bool] = True
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """Names of its inputs."""
+        return tuple(each.name for each in cls.inputs)
+
+    @classmethod
+    def replaced_by(cls) -> tuple[str, ...]:
+        """Names of the inputs of which another value means another resource."""
+        return tuple(each.name for each in cls.inputs if each.replaces)
+
+    @classmethod
+    def input_failures(cls, inputs: Properties) -> list[Failure]:
+        """Inputs that it does not have, and those that are missing."""
+        keys = cls.keys()
+        found = [
+            Failure(key, f"{cls.__name__} has no input {key!r}; it takes {', '.join(keys)}")
+            for key in inputs
+            if key not in keys and not key.startswith("__")
+        ]
+        missing = [each.name for each in cls.inputs if each.required and inputs.get(each.name) is None]
+        return found + [Failure(key, "is required") for key in missing]
+
+    @abstractmethod
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""
+
+    @abstractmethod
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """Compare what is recorded with what is wanted."""
+
+    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """:meth:`check`, and whatever else of the inputs something outside has to be asked about."""
+        return self.check(old_inputs, inputs, program)
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """:meth:`diff`, and the differences that only a look at the real thing shows, in every preview."""
+        return self.diff(old_outputs, inputs)
+
+    async def foretell(  # noqa: B027 - there is nothing that every resource would have to do
+        self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
+    ) -> None:
+        """Say at a diff, in previews too, what no other call has an occasion for; nothing, for most resources.
+
+        Args:
+            reporters: give the reporter of the resource with a URN.
+            urn: this resource's.
+            old: its recorded inputs and outputs.
+            inputs: its inputs now.
+        """
+
+    @abstractmethod
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """Make it; returns its id (empty in a preview) and outputs."""
+
+    @abstractmethod
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """Look at the real thing; None when it is gone."""
+
+    @abstractmethod
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """Make what is there into what is wanted; returns the outputs."""
+
+    @abstractmethod
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """Remove it; not finding it is success."""

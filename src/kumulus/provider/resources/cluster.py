@@ -1,0 +1,307 @@
+"""``kumulus:index:Cluster``: a control plane, had by one of the runtimes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.model.contents import is_contents
+from kumulus.model.errors import under
+from kumulus.model.names import dns_label_fault
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.connections import Connections
+from kumulus.provider.object_types import CONTENTS
+from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
+from kumulus.provider.resources import adoption, removals
+from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.diffing import differences, join
+from kumulus.provider.values import contains_unknown
+from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+
+_UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
+_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
+
+
+class Cluster(Resource):
+    """The control plane of an emulated cluster."""
+
+    token: ClassVar[str] = "kumulus:index:Cluster"
+    inputs: ClassVar = (
+        Property("name", STRING, "The cluster's name: a DNS-1123 label.", required=True, replaces=True),
+        Property(
+            "runtime",
+            STRING,
+            "How the control plane is had: `kwok` (local processes, the default), `kind` (containers) or `existing`.",
+            replaces=True,
+        ),
+        Property(
+            "kubernetesVersion",
+            STRING,
+            "Such as `v1.35.4`; the runtime's default when not given, kept once the cluster exists.",
+            replaces=True,
+        ),
+        Property("options", OBJECT, "The runtime's own options, as in the stack file's section of its name."),
+        Property(
+            "home",
+            STRING,
+            "Directory of all clusters' files; `$KUMULUS_HOME`, or `.kumulus` beside the program.",
+            replaces=True,
+        ),
+        Property("contents", CONTENTS, "What the stack has in it, so that a preview tells what goes.", fleeting=True),
+    )
+    outputs: ClassVar = (
+        Property(
+            "identity", STRING, "UID of the kube-system namespace: another one is another cluster.", required=True
+        ),
+        Property("kubeconfig", STRING, "Path of the kubeconfig file, known in previews.", required=True),
+        Property("server", STRING, "Address of the API server.", required=True),
+        Property("directory", STRING, "Directory of this cluster's files.", required=True),
+        Property("owner", STRING, "Who made it: its URN and the program's directory. Nobody else's is touched."),
+        Property("status", STRING, "`running`, `degraded`, `stopped`, or `incomplete`: a part is lost.", required=True),
+        Property("components", STRINGS, "Each component's state.", required=True),
+        Property("endpoints", STRINGS, "Where further services answer: `prometheus`, of a stack with observability."),
+        Property("configuration", STRING, "Fingerprint of the settings that can be changed in place."),
+    )
+
+    def __init__(self, runtimes: dict[str, Runtime], connections: Connections) -> None:
+        self._runtimes = runtimes
+        self._connections = connections
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`.
+
+        Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default moves on,
+        since otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
+        """
+        # An import and a refresh hand on the status that check has filled in; a name is told of further down.
+        given = {key: value for key, value in inputs.items() if key != "status"}
+        failures = [failure for failure in self.input_failures(given) if failure.path != "name"]
+        checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
+        name = checked.get("name")
+        if not isinstance(name, str) and name is not UNKNOWN:
+            failures.append(Failure("name", "a cluster needs a name"))
+        elif isinstance(name, str) and (fault := dns_label_fault(name)):
+            failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
+        runtime = self._runtimes.get(str(checked.setdefault("runtime", "kwok")))
+        if runtime is None:
+            known = ", ".join(sorted(self._runtimes))
+            failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
+            return Checked(checked, failures)
+        sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
+        version = checked.get("kubernetesVersion") or _sticky_version(runtime, sticky)
+        if version is not None:
+            checked["kubernetesVersion"] = version
+            failures += _version_failures(runtime, version)
+        home = checked.setdefault("home", sticky.get("home") or adoption.default_home())
+        if home is not UNKNOWN:
+            if isinstance(home, str) and home.strip():
+                checked["home"] = os.path.normpath(os.path.join(program, home))
+            else:
+                failures.append(Failure("home", f"is {home!r}; write the path of a directory"))
+        # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
+        checked["status"] = "running"
+        options = checked.setdefault("options", {})
+        if not isinstance(options, dict):
+            failures.append(Failure("options", "is not a mapping"))
+        elif not contains_unknown(options):
+            for path, remedy in runtime.problems(options).items():
+                failures.append(Failure(under("options", path), remedy))
+        return Checked(checked, failures + _contents_failures(checked))
+
+    async def foretell(
+        self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
+    ) -> None:
+        """See :meth:`Resource.foretell`: what goes from the cluster with what is declared no more."""
+        runtime = self._runtimes.get(str(inputs.get("runtime")))
+        if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
+            wanted = self._wanted(inputs, str(old[1].get("owner")))
+            await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
+        await removals.foretell(self._connections, reporters, urn, old, inputs)
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`."""
+        found: list[Difference] = []
+        for key in self.replaced_by():
+            found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
+        runtime = self._runtimes.get(str(inputs.get("runtime")))
+        if runtime is None or contains_unknown(inputs):
+            return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
+        old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
+        for key in sorted({*old_options, *options}):
+            replace = key in runtime.replaced_by
+            found += differences(
+                join("options", key), old_options.get(key), options.get(key), replace=replace, deep=True
+            )
+        # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
+        gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
+        status = "removed" if gone else old_outputs.get("status")
+        lost = gone or status == "incomplete"
+        found += differences("status", status, inputs.get("status"), replace=lost)
+        wanted = runtime.configuration(self._wanted(inputs))
+        return found + differences("configuration", old_outputs.get("configuration"), wanted)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        inputs = _own(inputs)
+        if op.preview:
+            path: Any = UNKNOWN
+            if not contains_unknown(inputs):
+                runtime, wanted = self._runtime(inputs), self._wanted(inputs)
+                await runtime.examine(wanted, None, op.report)
+                path = runtime.kubeconfig_path(wanted)
+            unknown = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner"), UNKNOWN)
+            return "", {**inputs, "kubeconfig": path, **unknown}
+        wanted = self._wanted(inputs, _owner(op))
+        seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
+        return wanted.name, self._outputs(inputs, seen, wanted.owner)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        if not outputs.get("directory"):
+            return await self._adopt(op, resource_id)
+        seen = await self._runtime(outputs).read(self._recorded(outputs), op.report)
+        if seen is None:
+            return None
+        return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
+
+    async def _adopt(self, op: Operation, resource_id: str) -> Found | None:
+        """Read a cluster for an import, which knows its id and nothing else; see ``adoption``."""
+        place = adoption.cluster_place(resource_id, op.program)
+        inputs, owner = adoption.cluster_inputs(place), place.note().get("owner", "")
+        where = {"directory": str(place.directory), "kubeconfig": str(place.kubeconfig), "owner": owner}
+        who = await adoption.identity(place)
+        seen = await self._runtime(inputs).read(self._recorded({**inputs, **where, "identity": who}), op.report)
+        if seen is None:
+            return None
+        if owner != _owner(op):
+            op.report.warn(
+                f"cluster {place.name} was made by {owner}; where a stack still has it, take it out there with "
+                "`pulumi state delete`: whichever of the two destroys it destroys it for both"
+            )
+        return Found(place.name, self._outputs(inputs, seen, owner), inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        inputs = _own(inputs)
+        if op.preview:
+            kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
+            components = _mapping(old_outputs, "components")
+            for name, state in components.items():
+                if state != "running":
+                    op.report.info(
+                        f"{name} is {state} and will be {'restored' if state in ('lost', 'damaged') else 'started'}"
+                    )
+            runtime = self._runtime(inputs)
+            for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
+                op.report.info(line)
+            configuration = runtime.configuration(self._wanted(inputs))
+            # A service that comes or goes is known of afterwards.
+            same = old_outputs.get("options") == inputs.get("options")
+            return {
+                **inputs,
+                **kept,
+                "endpoints": _mapping(old_outputs, "endpoints") if same else UNKNOWN,
+                "status": "running",
+                "components": dict.fromkeys(components, "running"),
+                "configuration": configuration,
+            }
+        owner = str(old_outputs.get("owner"))
+        seen = await self._runtime(inputs).repair(
+            self._wanted(inputs, owner), str(old_outputs.get("identity")), op.report
+        )
+        return self._outputs(inputs, seen, owner)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`."""
+        await self._runtime(outputs).delete(self._recorded(outputs), op.report)
+
+    def _runtime(self, properties: Properties) -> Runtime:
+        name = str(known(properties, "runtime"))
+        if name not in self._runtimes:
+            raise ProviderError(
+                f"{name!r} is not a runtime of this plugin; it has: {', '.join(sorted(self._runtimes))}"
+            )
+        return self._runtimes[name]
+
+    def _wanted(self, inputs: Properties, owner: str = "") -> Wanted:
+        return Wanted(
+            name=str(known(inputs, "name")),
+            owner=owner,
+            home=str(known(inputs, "home")),
+            kubernetes_version=str(inputs.get("kubernetesVersion") or ""),
+            options=_mapping(inputs, "options"),
+        )
+
+    def _recorded(self, outputs: Properties) -> Recorded:
+        return Recorded(
+            name=str(known(outputs, "name")),
+            owner=str(outputs.get("owner")),
+            directory=str(known(outputs, "directory")),
+            kubeconfig=str(known(outputs, "kubeconfig")),
+            identity=str(known(outputs, "identity")),
+            options=_mapping(outputs, "options"),
+        )
+
+    def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
+        """What there is, once it is noted beside it how it was declared."""
+        if seen.directory:
+            adoption.note(seen.directory, inputs)
+        outputs: dict[str, Any] = {
+            **_own(inputs),
+            "identity": seen.identity,
+            "kubeconfig": seen.kubeconfig,
+            "server": seen.server,
+            "directory": seen.directory,
+            "owner": owner,
+            "status": seen.health,
+            "components": dict(seen.components),
+            "endpoints": dict(seen.endpoints),
+            "configuration": seen.configuration,
+        }
+        return outputs
+
+
+def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
+    """The recorded version, or the default where there is none or this release cannot run it any longer.
+
+    The latter shows as a replacement, from the one version to the other; the stack file can name a third.
+    """
+    recorded = old_inputs.get("kubernetesVersion")
+    if not isinstance(recorded, str) or runtime.version_problem(recorded):
+        return runtime.default_version()
+    return recorded
+
+
+def _version_failures(runtime: Runtime, version: Any) -> list[Failure]:
+    if version is UNKNOWN:
+        return []
+    if not isinstance(version, str) or not _VERSION.match(version):
+        return [Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4")]
+    problem = runtime.version_problem(version)
+    return [Failure("kubernetesVersion", problem)] if problem else []
+
+
+def _contents_failures(inputs: Properties) -> list[Failure]:
+    found = inputs.get("contents")
+    if found is None or contains_unknown(found) or is_contents(found):
+        return []
+    return [Failure("contents", "is not as Kumulus writes it; leave it out")]
+
+
+def _own(inputs: Properties) -> Properties:
+    """What concerns the cluster itself."""
+    return {key: value for key, value in inputs.items() if key != "contents"}
+
+
+def _mapping(properties: Properties, key: str) -> dict[str, Any]:
+    found = properties.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _owner(op: Operation) -> str:
+    """Who asks: two checkouts of the same project have the same URNs, so the directory belongs to it."""
+    stack = op.urn.split("::")[0].removeprefix("urn:pulumi:")
+    return json.dumps({"stack": stack, "urn": op.urn, "program": os.getcwd()}, sort_keys=True)

@@ -1,0 +1,180 @@
+"""``kumulus:index:Fault``: something that goes wrong on nodes or with pods, for as long as the stack declares it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.faults import hold, leases, pods, records, stages
+from kumulus.cluster.faults.nodes import Turned
+from kumulus.cluster.faults.records import Record, record_from
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
+from kumulus.model.fault_consequences import described
+from kumulus.model.names import node_name
+from kumulus.model.node_sets import from_plain, size
+from kumulus.provider.connections import WrongCluster
+from kumulus.provider.object_types import NODE_EFFECTS, POD_EFFECTS
+from kumulus.provider.properties import STRING, STRINGS, Property
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, PLACE_KEYS, WORK_PATIENCE, Placed, when_down
+from kumulus.provider.values import contains_unknown
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_OWN = (
+    Property("name", STRING, "The fault's name.", required=True, replaces=True),
+    Property("kind", STRING, "The catalog's entry it is made from, for people to read."),
+    Property("nodes", STRINGS, "Its nodes: by pool, ordinals as ranges, such as `0-99,105`.", required=True),
+    Property("node", NODE_EFFECTS, "What it does to each node.", required=True),
+    Property("pods", POD_EFFECTS, "What it does to pods, and to which."),
+    Property("lost", STRINGS, "What the fleet loses by it, quantities by resource."),
+)
+_FAULT_KEYS = tuple(each.name for each in _OWN)
+
+
+class Fault(Placed):
+    """Something that goes wrong on nodes or with pods, for as long as it is declared."""
+
+    token: ClassVar[str] = "kumulus:index:Fault"
+    inputs: ClassVar = (*PLACE, *_OWN)
+    outputs: ClassVar = (Property("drift", STRING, DRIFT.description),)
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        failures = self.input_failures(inputs)
+        checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
+        if not failures and not contains_unknown({key: checked.get(key) for key in _FAULT_KEYS}):
+            try:
+                _record(checked)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
+        return Checked(checked, failures)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
+        if op.preview:
+            await self._foretell(op, None, inputs)
+            return resource_id, inputs
+        return resource_id, await self._begin(op, resource_id, inputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`: that its nodes show it is for their pools to see; here, what pools do not own."""
+        if not inputs.get("kubeconfig"):
+            raise ProviderError("a Fault cannot be imported: declare it in the stack file")
+        record = _record(inputs)
+        try:
+            client = await self.client(inputs, LOOK_PATIENCE)
+            holding = (await records.read(client, LOOK_PATIENCE)).faults.get(record.name)
+            drift = await _drift(client, record) if holding is not None else ""
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable) as error:
+            op.report.warn(f"fault {record.name} was not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        if holding is None or holding.ending:
+            return None
+        if _wanted(holding) != _wanted(record):
+            drift = "its record in the cluster was changed"
+        return Found(resource_id, {**inputs, **({"drift": drift} if drift else {})}, inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            await self._foretell(op, old_outputs, inputs)
+            return inputs
+        return await self._begin(op, resource_id, inputs)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; a fault of a cluster that is gone is over."""
+        name = str(known(outputs, "name"))
+        try:
+            client = await self.client(outputs, WORK_PATIENCE)
+            with self.cleared_way(outputs, _recorded_size(outputs)):
+                _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_failed(outputs, error)) from None
+        if turned.problems or turned.undone:
+            raise ProviderError(f"fault {name}: {_undone(turned)}")
+
+    async def _begin(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+        record = _record(inputs)
+        try:
+            client = await self.client(inputs, WORK_PATIENCE)
+            with self.cleared_way(inputs, size(record.nodes)):
+                _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
+        except hold.Refused as error:
+            raise ProviderError(f"fault {record.name}: {error}") from None
+        except stages.NoStages:
+            raise ProviderError(
+                f"fault {record.name}: this cluster takes no faults of pods; its option stageObjects has to be true"
+            ) from None
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(_failed(inputs, error)) from None
+        if turned.problems or turned.undone:
+            outputs = {**inputs, "drift": _undone(turned)}
+            raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
+        return inputs
+
+    async def _foretell(self, op: Operation, old: Properties | None, inputs: Properties) -> None:
+        """Say which nodes and running pods a fault hits."""
+        if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
+            return
+        record = _record(inputs)
+        before = from_plain((old or {}).get("nodes") or {})
+        running: int | None = None
+        if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
+            try:
+                client = await self.client(inputs, LOOK_PATIENCE)
+                running = await pods.met(client, record.nodes, record.pods)
+            except (ApiError, Unreachable, KubeconfigError, WrongCluster):
+                running = None
+        op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
+
+
+async def _drift(client: Client, record: Record) -> str:
+    """What is not as the fault wants it and no pool looks at: leases, and nodes that are to be gone."""
+    names = {node_name(pool, ordinal) for pool, members in record.nodes.items() for ordinal in members}
+    if record.node.kubelet == "silent":
+        awake = names - await leases.taken(client)
+        return f"{len(awake):,} nodes are not silent" if awake else ""
+    if record.node.kubelet == "gone":
+        back = names & set(await objects.names(client, "/api/v1/nodes"))
+        return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
+    return ""
+
+
+def _record(properties: Properties) -> Record:
+    return record_from({**{key: properties.get(key) for key in _FAULT_KEYS}, "declared": True})
+
+
+def _recorded_size(outputs: Properties) -> int:
+    """How many nodes a fault is on; 0 where that is not known: a state that was edited by hand may hold anything."""
+    try:
+        return size(from_plain(outputs["nodes"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return 0
+
+
+def _wanted(record: Record) -> tuple[Any, ...]:
+    return record.nodes, record.node, record.pods
+
+
+def _meter(op: Operation) -> hold.Progress:
+    def show(done: int, total: int) -> None:
+        if done % 20 == 0 or done == total:
+            op.report.status(f"nodes {done:,}/{total:,}", last=done == total)
+
+    return show
+
+
+def _undone(turned: Turned) -> str:
+    reason = turned.problems[0] if turned.problems else "stopped on request"
+    return f"{turned.undone:,} nodes left to do: {reason}"
+
+
+def _failed(properties: Properties, error: Exception) -> str:
+    return f"fault {properties.get('name')}: {error}; {when_down(properties)}"

@@ -1,0 +1,156 @@
+"""``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster, as a single resource.
+
+Volcano's CRD may not be there: then nothing is made, which is said once, and a refresh finds out when it has come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.cluster import hypernodes
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.hypernodes import CRD, Seen
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
+from kumulus.provider.connections import WrongCluster
+from kumulus.provider.object_types import FABRIC
+from kumulus.provider.properties import INTEGER, Property, mapping
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, Placed
+from kumulus.provider.values import contains_unknown
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NAMED = 5
+
+
+class HyperNodes(Placed):
+    """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
+
+    token: ClassVar[str] = "kumulus:index:HyperNodes"
+    inputs: ClassVar = (*PLACE, Property("pools", mapping(FABRIC), "The pools, by name.", required=True))
+    outputs: ClassVar = (
+        Property("made", INTEGER, "How many HyperNodes there are; 0 without Volcano's CRD."),
+        DRIFT,
+    )
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        failures = self.input_failures(inputs)
+        pools = inputs.get("pools")
+        if pools is not None and not contains_unknown(pools):
+            problems = fabrics_problems(("pools",), pools)
+            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+            if not problems:
+                inputs = {**inputs, "pools": fabrics_to_plain(fabrics_from(pools))}
+        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{known(inputs, 'clusterName')}/hypernodes"
+        if op.preview:
+            await self._refuse_others(inputs)
+            op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
+            return resource_id, inputs
+        return resource_id, await self._converge(op, resource_id, inputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        try:
+            client = await self.client(inputs, LOOK_PATIENCE)
+            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable) as error:
+            op.report.warn(f"HyperNodes were not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        return Found(resource_id, _outputs(inputs, seen), inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if not op.preview:
+            return await self._converge(op, resource_id, inputs)
+        await self._refuse_others(inputs)
+        if not contains_unknown(inputs):
+            before = {} if fabrics_problems((), old_outputs.get("pools")) else _wanted(old_outputs)
+            if meaning := describe(before, _wanted(inputs)):
+                op.report.info(meaning)
+            if drift := old_outputs.get("drift"):
+                op.report.info("drift to repair: " + "; ".join(f"{key} {what}" for key, what in drift.items()))
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; those of a cluster that is gone are gone with it."""
+        try:
+            client = await self.client(outputs, WORK_PATIENCE)
+            seen = await hypernodes.look(client, {}, str(known(outputs, "clusterName")))
+            problems = await hypernodes.remove(client, seen.extra, op.stop)
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(f"HyperNodes: {error}") from None
+        if problems:
+            raise ProviderError(f"HyperNodes: {'; '.join(problems)}")
+
+    async def _refuse_others(self, inputs: Properties) -> None:
+        """Refuse, before anything is done, names that HyperNodes of others have; a cluster that is down has none."""
+        if contains_unknown(inputs):
+            return
+        try:
+            client = await self.client(inputs, LOOK_PATIENCE)
+            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+            return
+        if problem := hypernodes.taken(seen):
+            raise ProviderError(f"HyperNodes: {problem}")
+
+    async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+        wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
+        try:
+            client = await self.client(inputs, WORK_PATIENCE)
+            seen = await hypernodes.look(client, wanted, cluster)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"HyperNodes: {error}") from None
+        if not seen.installed:
+            op.report.warn(
+                f"no HyperNode was made: the cluster has no {CRD}; nodes carry their topology labels all the same. "
+                "Install Volcano, then `pulumi up --refresh`"
+            )
+            return _outputs(inputs, seen)
+        if problem := hypernodes.taken(seen):
+            raise ProviderError(f"HyperNodes: {problem}")
+        problems = await hypernodes.converge(client, wanted, cluster, seen, op.stop)
+        if problems:
+            raise await self._partial(client, wanted, resource_id, inputs, problems)
+        return {**inputs, "made": len(wanted)}
+
+    async def _partial(
+        self, client: Client, wanted: dict[str, HyperNode], resource_id: str, inputs: Properties, problems: list[str]
+    ) -> PartialFailure:
+        """A partial failure with what is really there, as far as that can still be learnt."""
+        try:
+            outputs = _outputs(inputs, await hypernodes.look(client, wanted, str(inputs["clusterName"]), 2.0))
+        except (ApiError, Unreachable):
+            outputs = {**inputs, "made": 0, "drift": {"missing": "not known: the cluster does not answer"}}
+        return PartialFailure(f"HyperNodes: {problems[0]}", resource_id, outputs, problems[1:])
+
+
+def _wanted(properties: Properties) -> dict[str, HyperNode]:
+    return hyper_nodes(fabrics_from(properties.get("pools")))
+
+
+def _outputs(inputs: Properties, seen: Seen) -> Properties:
+    drift: dict[str, Any] = {}
+    if seen.missing:
+        drift["missing"] = _names(seen.missing)
+    if seen.extra:
+        drift["extra"] = _names(sorted(seen.extra))
+    if seen.altered:
+        drift["altered"] = _names([f"{name} ({what})" for name, what in seen.altered.items()])
+    return {**inputs, "made": seen.present, **({"drift": drift} if drift else {})}
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{len(names):,}: {', '.join(names[:_NAMED])}{more}"

@@ -1,0 +1,47 @@
+"""``kumulus:index:Lifetime``: the life of one cluster, for other providers' resources to be ``deleted_with``.
+
+It stands for nothing outside the state. When the cluster's identity changes it is replaced, the new one first: its old
+self is then deleted in the same step as the old selves of what lived in the lost cluster, and the engine spares those
+a delete that would reach nobody. See docs/decisions/deleted-with.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kumulus.provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.diffing import differences
+from kumulus.provider.resources.placed import PLACE
+
+
+class Lifetime(Resource):
+    """The life of one cluster, for other resources to be `deletedWith`; it stands for nothing outside the state."""
+
+    token: ClassVar[str] = "kumulus:index:Lifetime"
+    inputs: ClassVar = (PLACE[1],)
+    delete_before_replace: ClassVar[bool] = False
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, self.input_failures(inputs))
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`."""
+        key = "clusterIdentity"
+        return differences(key, old_outputs.get(key), inputs.get(key), replace=True)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        return "" if op.preview else str(known(inputs, "clusterIdentity")), inputs
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`: a life that ended is known by the identity of the next one, which is the id."""
+        known_by_id = {"clusterIdentity": resource_id}
+        return Found(resource_id, outputs or known_by_id, inputs or known_by_id)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`; there is nothing that could change in place."""
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; there is nothing to remove."""

@@ -1,0 +1,337 @@
+"""``kumulus:index:NodePool``: the nodes of one node group in one availability zone, as a single resource."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.pools import drift, pods, real
+from kumulus.cluster.pools.converge import converge
+from kumulus.cluster.pools.faulted import forgotten, looked_at, played, recorded
+from kumulus.cluster.pools.live import of_pool, selected
+from kumulus.cluster.pools.observe import Observation, observe
+from kumulus.cluster.pools.others import PoolTaken, refuse_taken
+from kumulus.cluster.pools.removal import remove_nodes, remove_slices
+from kumulus.cluster.pools.result import Result, explain
+from kumulus.cluster.pools.slices import NotServed
+from kumulus.cluster.pools.turns import Turns
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.checks import MOST_REPLICAS
+from kumulus.model.consequences import consequences
+from kumulus.model.errors import SpecError
+from kumulus.model.names import node_name
+from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.provider.connections import Connections, WrongCluster
+from kumulus.provider.object_types import DEVICES, NODE_INFO, TAINT, TOPOLOGY
+from kumulus.provider.properties import INTEGER, OBJECT, STRING, STRINGS, Property, listing
+from kumulus.provider.resources import adoption
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from kumulus.provider.resources.limit import limited, why
+from kumulus.provider.resources.placed import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    PLACE_KEYS,
+    WORK_PATIENCE,
+    ClearWay,
+    Placed,
+    when_down,
+)
+from kumulus.provider.values import contains_unknown
+from kumulus.runtimes.existing.copy import is_copy
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Seconds for a look after a failure: when the user waits for the answer to a Ctrl-C, and otherwise.
+_LAST_LOOK, _CALM_LOOK = 1.0, 8.0
+# Seconds in which nothing must have changed.
+_STILL = 0.25
+
+
+class NodePool(Placed):
+    """The emulated nodes of one node group in one availability zone, as one resource."""
+
+    token: ClassVar[str] = "kumulus:index:NodePool"
+    # After those of its place, the keys of `POOL_KEYS`; as an output, `replicas` is what a read has counted.
+    inputs: ClassVar = (
+        *PLACE,
+        Property(
+            "name", STRING, "The pool's name; nodes are `<name>-<ordinal>`, from 0.", required=True, replaces=True
+        ),
+        Property("replicas", INTEGER, "How many nodes; shrinking removes the highest ordinals.", required=True),
+        Property("labels", STRINGS, "Labels of every node."),
+        Property("gpu", STRINGS, "What the labels of GPU Feature Discovery follow from, in their place."),
+        Property("annotations", STRINGS, "Annotations of every node."),
+        Property("taints", listing(TAINT), "Taints of every node."),
+        Property("capacity", STRINGS, "Quantities by resource, such as `cpu`, `memory`, `nvidia.com/gpu`."),
+        Property("allocatable", STRINGS, "Quantities by resource; the capacity where it names none."),
+        Property("nodeInfo", NODE_INFO, "What a node says of its machine."),
+        Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
+        Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
+        Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
+    )
+    outputs: ClassVar = (Property("drift", OBJECT, DRIFT.description),)
+
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        super().__init__(connections, clear_way)
+        self._turns = Turns()
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        """See :meth:`Resource.check`."""
+        failures = self.input_failures(inputs)
+        wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
+        if not contains_unknown(wire):
+            problems = pool_problems(wire)
+            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+            if not problems:
+                # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
+                wire = pool_to_properties(pool_from_properties(wire))
+        return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
+        if op.preview:
+            if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
+                op.report.info(consequences(None, _pool(inputs)).describe())
+            if not contains_unknown(inputs):
+                await self._foretell_taken(inputs)
+            await self._refuse_real(inputs, LOOK_PATIENCE)
+            return resource_id, inputs
+        return resource_id, await self._converge(op, resource_id, inputs, {})
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        if not inputs.get("kubeconfig"):
+            inputs = await adoption.pool_inputs(self._connections, resource_id, op.program)
+            resource_id = f"{inputs['clusterName']}/{inputs['name']}"
+        pool = _pool(inputs)
+        try:
+            client = await self.client(inputs, LOOK_PATIENCE)
+            faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
+            seen = await observe(client, faulted, patience=LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return None
+        except (ApiError, Unreachable, NotServed) as error:
+            # The cluster is down, not gone: what was recorded stands until it can be asked again.
+            op.report.warn(f"pool {pool.name} was not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        if not seen.present and not seen.extra and pool.replicas:
+            return None
+        there = {**inputs, **_left_behind(outputs, inputs)}
+        found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
+        return Found(resource_id, _outputs(there, seen.present, found), inputs)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            if not contains_unknown(inputs):
+                await self._foretell(op, old_outputs, inputs)
+            await self._refuse_real(inputs, LOOK_PATIENCE)
+            return inputs
+        return await self._converge(op, resource_id, inputs, old_outputs)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; nodes of a cluster that is gone are gone with it."""
+        try:
+            async with limited(op) as stop:
+                client = await self.client(outputs, WORK_PATIENCE)
+                labelled = await _labelled(client, outputs)
+                with self.cleared_way(outputs, len(labelled)):
+                    result = await remove_nodes(client, labelled, stop, op.report)
+                if result.complete:
+                    strayed = await _strayed(client, outputs, _formerly(op, outputs))
+                    result = await remove_nodes(client, strayed, stop, op.report)
+                if result.complete and outputs.get("resourceSlices"):
+                    await remove_slices(client, str(outputs["name"]), stop, result)
+        except (KubeconfigError, WrongCluster):
+            return
+        except TimeoutError:
+            raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(outputs, error)) from None
+        if not result.complete:
+            raise ProviderError(f"pool {outputs.get('name')}: {_told(result, op)}")
+        try:
+            await forgotten(client, str(known(outputs, "name")))
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(outputs, error)) from None
+
+    async def _converge(
+        self, op: Operation, resource_id: str, inputs: Properties, old_outputs: Properties
+    ) -> Properties:
+        """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
+        pool, left = _pool(inputs), _left_behind(old_outputs, inputs)
+        there = {**inputs, **left}
+        try:
+            async with limited(op):
+                client = await self.client(inputs, WORK_PATIENCE)
+                await self._refuse_real(inputs, WORK_PATIENCE)
+        except TimeoutError:
+            raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(_unreachable(inputs, error)) from None
+        try:
+            async with limited(op) as stop:
+                if not old_outputs:
+                    await refuse_taken(client, pool, WORK_PATIENCE)
+                pool = await recorded(client, pool)
+                # A new pool's look is a matter of milliseconds.
+                async with self._turns.turn() if old_outputs else nullcontext():
+                    seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
+                with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
+                    result = await converge(client, pool, seen, stop, op.report)
+                if left:
+                    await remove_slices(client, pool.name, stop, result)
+                if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):
+                    op.report.warn(f"pool {pool.name}: {unplayed}")
+        except (NotServed, PoolTaken) as error:
+            raise ProviderError(f"pool {pool.name}: {error}") from None
+        except TimeoutError:
+            raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool, _patience(op))) from None
+        except (ApiError, Unreachable) as error:
+            found = await _last_look(client, pool, _patience(op, error))
+            raise _partial(pool, resource_id, there, explain(error), found) from None
+        if not result.complete:
+            if not result.certain and (after := await _last_look(client, pool, _patience(op))) is not None:
+                result = result.recounted(seen, after)
+            raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
+        return _outputs(inputs, pool.replicas, {})
+
+    async def _foretell_taken(self, inputs: Properties) -> None:
+        """Refuse, in a preview too, a pool that another stack has in the cluster."""
+        pool = _pool(inputs)
+        # What does not answer now is told by what needs it.
+        with suppress(ApiError, Unreachable, KubeconfigError, WrongCluster):
+            try:
+                await refuse_taken(await self.client(inputs, LOOK_PATIENCE), pool, LOOK_PATIENCE)
+            except PoolTaken as error:
+                raise ProviderError(f"pool {pool.name}: {error}") from None
+
+    async def _refuse_real(self, inputs: Properties, patience: float) -> None:
+        """Do nothing at all where real nodes carry a pool's names, in a cluster that is not the stack's own.
+
+        Raises:
+            ProviderError: there are such nodes.
+            ApiError, Unreachable, KubeconfigError, WrongCluster: it could not be looked.
+        """
+        if contains_unknown(inputs) or not is_copy(str(inputs["kubeconfig"])):
+            return
+        client = await self.client(inputs, patience)
+        if taken := await real.in_the_way(client, pool := _pool(inputs), patience):
+            raise ProviderError(real.refusal(pool, taken))
+
+    async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
+        """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
+        new = _pool(inputs)
+        wire = {key: old_outputs.get(key) for key in POOL_KEYS}
+        old = None if pool_problems(wire) else pool_from_properties(wire)
+        going = {node_name(new.name, n) for n in range(new.replicas, old.replicas)} if old else set()
+        bound = 0
+        if going:
+            try:
+                client = await self.client(inputs, LOOK_PATIENCE)
+                bound = len(await pods.bound_to(client, going, running=True))
+            except (ApiError, Unreachable, KubeconfigError, WrongCluster) as error:
+                op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
+        meaning = consequences(old, new, bound)
+        if meaning:
+            op.report.info(meaning.describe())
+        if found := _drift(old_outputs):
+            op.report.info(f"drift to repair: {drift.summary(found)}")
+
+
+def _pool(properties: Properties) -> Pool:
+    try:
+        return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+    except SpecError as error:
+        raise ProviderError(str(error)) from None
+
+
+async def _labelled(client: Client, outputs: Properties) -> list[str]:
+    """Names of the nodes that carry the pool's label; a real node may carry it, but is never ours to remove."""
+    pool = of_pool(str(known(outputs, "name")))
+    return [node.name async for node in selected(client, pool) if not node.real]
+
+
+async def _strayed(client: Client, outputs: Properties, formerly: int) -> list[str]:
+    """Names of the pool's nodes that lost its label: our record on them says that we made them."""
+    none = _pool({**outputs, "replicas": 0, "resourceSlices": None})
+    return (await observe(client, none, formerly=formerly)).extra
+
+
+def _formerly(op: Operation, outputs: Properties) -> int:
+    """How many nodes a pool had been given: what a read counted may be less."""
+    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
+    # A state that was edited by hand may hold anything.
+    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
+
+
+def _left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
+    """The recorded devices of a pool that is to publish none any more: recorded until their slices are gone."""
+    key = "resourceSlices"
+    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
+
+
+def _drift(outputs: Properties) -> Mapping[str, object]:
+    found = outputs.get("drift")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
+    outputs = {**inputs, "replicas": present}
+    return {**outputs, "drift": found} if found else outputs
+
+
+def _patience(op: Operation, error: Exception | None = None) -> float:
+    """Seconds for a look at what is there after a failure: few for who pressed Ctrl-C, and when nobody answers."""
+    return _LAST_LOOK if op.stop.is_set() or isinstance(error, Unreachable) else _CALM_LOOK
+
+
+async def _last_look(client: Client, pool: Pool, patience: float) -> Observation | None:
+    """What is there after a failure; None when it cannot be seen in so many seconds.
+
+    It is looked until nothing changes: a server carries out what it was asked, also when nobody waits for its answer.
+    """
+    before = seen = None
+    with suppress(ApiError, Unreachable, NotServed, TimeoutError):
+        async with asyncio.timeout(patience):
+            seen = await observe(client, pool, patience=patience)
+            while before is None or not seen.same_nodes(before):
+                await asyncio.sleep(_STILL)
+                before, seen = seen, await observe(client, pool, patience=patience)
+    return seen
+
+
+def _partial(
+    pool: Pool,
+    resource_id: str,
+    inputs: Properties,
+    message: str,
+    seen: Observation | None,
+    reasons: Sequence[str] = (),
+) -> PartialFailure:
+    """A partial failure that records what is really there, as far as it is known."""
+    if seen is None:
+        outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
+    else:
+        outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
+    return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))
+
+
+def _told(result: Result, op: Operation) -> str:
+    """What was done and what was not, and why not."""
+    if result.problems:
+        return f"{result.describe()}: {result.problems[0]}"
+    return f"{result.describe()}: {why(op)}"
+
+
+def _unreachable(properties: Properties, error: Exception) -> str:
+    return f"pool {properties.get('name')}: {explain(error)}; {when_down(properties)}"
+
+
+__all__ = ["NodePool", "Observation"]

@@ -1,0 +1,73 @@
+"""The resources the plugin serves, by type token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.helm.reach import FIND_CHARTS, find_charts
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Resource
+from kumulus.provider.resources.chart_crds import ChartCrds
+from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.definitions import Definitions
+from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.hyper_nodes import HyperNodes
+from kumulus.provider.resources.lifetime import Lifetime
+from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.release_ground import ReleaseGround
+from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_ready import ReleaseReady
+from kumulus.runtimes.base import Runtime
+from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
+from kumulus.runtimes.existing.runtime import ExistingRuntime
+from kumulus.runtimes.kind.runtime import KindRuntime
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+
+
+async def _ready(_: dict[str, Any]) -> dict[str, Any]:
+    """Nothing: a program asks for it so that the engine starts the plugin."""
+    return {}
+
+
+FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:ready": _ready}
+"""What a program can ask the plugin, by token."""
+
+
+CLASSES: tuple[type[Resource], ...] = (
+    Cluster,
+    NodePool,
+    HyperNodes,
+    Lifetime,
+    Fault,
+    Namespace,
+    Definitions,
+    ReleaseGround,
+    ChartCrds,
+    ReleaseMark,
+    ReleaseReady,
+)
+"""Every resource."""
+
+
+def resources() -> dict[str, Resource]:
+    """Make the resources, sharing one set of API connections."""
+    connections, way = Connections(), Way()
+    runtimes: dict[str, Runtime] = {
+        runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
+    }
+    served: list[Resource] = [
+        Cluster(runtimes, connections),
+        NodePool(connections, way.cleared),
+        HyperNodes(connections),
+        Lifetime(),
+        Fault(connections, way.cleared),
+        Namespace(connections),
+        Definitions(connections),
+        ReleaseGround(connections),
+        ChartCrds(connections),
+        ReleaseMark(connections),
+        ReleaseReady(connections),
+    ]
+    return {resource.token: resource for resource in served}

@@ -1,0 +1,130 @@
+"""``kumulus:index:ReleaseGround``: what a Helm release stands on: its namespace, and that no leftover is in its way.
+
+It is declared before the release, and so removed after it: then it removes what the state never knew of, and a
+namespace that nobody needs any more. See docs/decisions/helm-releases.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.helm import command, history, namespaces
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.provider.connections import WrongCluster
+from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
+from kumulus.provider.resources.base import Difference, Operation, Properties, known
+from kumulus.provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from kumulus.provider.resources.release import OfRelease
+from kumulus.provider.values import contains_unknown
+
+
+class ReleaseGround(OfRelease):
+    """That nothing an interrupted update has left is in a Helm release's way; and the release's namespace."""
+
+    token: ClassVar[str] = "kumulus:index:ReleaseGround"
+    inputs: ClassVar = (
+        *OfRelease.inputs,
+        Property("createNamespace", BOOLEAN, "Make the namespace, and remove it with the last release in it."),
+    )
+    outputs: ClassVar = (
+        Property("repairs", INTEGER, "How often something was in the release's way; the release follows from it."),
+        Property("foreign", STRING, "UID of the revision of somebody else's release that was there before."),
+    )
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.compare`: a leftover in the cluster is a difference, in previews too."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        try:
+            left = history.leftover(await self.revisions(inputs, LOOK_PATIENCE), str(old_outputs.get("foreign") or ""))
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+            # Then nothing can be in the way, or the resources of the cluster itself tell.
+            return []
+        return [Difference("repairs", "update")] if left else []
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = self.id_of(inputs)
+        outputs = {**inputs, "repairs": 0, "foreign": ""}
+        if contains_unknown(inputs):
+            return resource_id, outputs
+        try:
+            found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            if op.preview:
+                return resource_id, outputs
+            raise ProviderError(f"release {resource_id}: {error}") from None
+        await self._namespace(op, inputs)
+        if not found or any(revision.recorded for revision in found):
+            return resource_id, outputs
+        last = found[-1]
+        if last.status != "failed":
+            op.report.warn(
+                f"the release {resource_id} is there already (revision {last.number}, {last.status}). Where this stack "
+                "did not install it, give the add-on another name, or take it over: "
+                f"pulumi import kubernetes:helm.sh/v3:Release {inputs['name']}-release {resource_id}"
+            )
+        return resource_id, {**outputs, "foreign": last.uid}
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        foreign = str(old_outputs.get("foreign") or "")
+        outputs = {**inputs, "repairs": int(old_outputs.get("repairs") or 0) + 1, "foreign": foreign}
+        try:
+            found = await self.revisions(inputs, WORK_PATIENCE)
+            left = history.leftover(found, foreign)
+            if left:
+                ending = "is repaired" if op.preview else "was repaired"
+                op.report.info(f"release {resource_id}: {left} by an update that did not end; it {ending}")
+            if left and not op.preview:
+                client = await self.client(inputs, WORK_PATIENCE)
+                await history.mark_failed(client, str(inputs["namespace"]), found[-1])
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"release {resource_id}: {error}") from None
+        await self._namespace(op, inputs)
+        return outputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`: what is left of the release once Pulumi has removed what it knew of."""
+        foreign = str(outputs.get("foreign") or "")
+        try:
+            found = await self.revisions(outputs, WORK_PATIENCE)
+        except (KubeconfigError, WrongCluster):
+            return
+        except (ApiError, Unreachable) as error:
+            raise ProviderError(f"release {resource_id}: {error}") from None
+        if found and not any(revision.uid == foreign for revision in found):
+            await self._uninstall(op, resource_id, outputs)
+        if not outputs.get("createNamespace"):
+            return
+        try:
+            client = await self.client(outputs, WORK_PATIENCE)
+            name, cluster = str(known(outputs, "namespace")), str(known(outputs, "clusterName"))
+            if kept := await namespaces.take_away(client, name, cluster):
+                op.report.info(kept)
+        except (ApiError, Unreachable) as error:
+            op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
+
+    async def _uninstall(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        place = ("--namespace", str(outputs["namespace"]), "--kubeconfig", str(outputs["kubeconfig"]))
+        try:
+            await command.run("uninstall", str(outputs["name"]), *place)
+        except command.HelmError as error:
+            raise ProviderError(f"release {resource_id}, left by an update that did not end: {error}") from None
+        op.report.info(f"release {resource_id}, left by an update that did not end, was uninstalled")
+
+    async def _namespace(self, op: Operation, inputs: Properties) -> None:
+        if op.preview or not inputs.get("createNamespace"):
+            return
+        try:
+            client = await self.client(inputs, WORK_PATIENCE)
+            await namespaces.ensure(client, str(inputs["namespace"]), str(inputs["clusterName"]))
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"the namespace {inputs['namespace']}: {error}") from None
+        except TimeoutError:
+            raise ProviderError(
+                f"the namespace {inputs['namespace']} is being removed and does not go; see what holds it with "
+                f"kubectl get namespace {inputs['namespace']} -o yaml"
+            ) from None

@@ -1,0 +1,61 @@
+"""``kumulus:index:ReleaseMark``: a note in the cluster that the stack's state has a Helm release.
+
+It is declared after the release. A release without it was installed by an update that was killed before its end, and
+Pulumi would fail on it for ever; see ``release_ground`` and docs/decisions/helm-releases.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.helm import history
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.provider.connections import WrongCluster
+from kumulus.provider.resources.base import Difference, Operation, Properties
+from kumulus.provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from kumulus.provider.resources.release import OfRelease
+from kumulus.provider.values import contains_unknown
+
+
+class ReleaseMark(OfRelease):
+    """A note in the cluster that a Pulumi state has a Helm release."""
+
+    token: ClassVar[str] = "kumulus:index:ReleaseMark"
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.compare`: a release that was installed anew has to be marked anew."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        try:
+            revisions = await self.revisions(inputs, LOOK_PATIENCE)
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+            return []
+        unmarked = revisions and not any(revision.recorded for revision in revisions)
+        return [Difference("name", "update")] if unmarked else []
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = self.id_of(inputs)
+        if not op.preview:
+            await self._mark(inputs)
+        return resource_id, inputs
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if not op.preview:
+            await self._mark(inputs)
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`: the note goes with the release."""
+
+    async def _mark(self, inputs: Properties) -> None:
+        try:
+            found = await self.revisions(inputs, WORK_PATIENCE)
+            if found:
+                client = await self.client(inputs, WORK_PATIENCE)
+                await history.mark_recorded(client, str(inputs["namespace"]), found[-1])
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"release {inputs['namespace']}/{inputs['name']}: {error}") from None

@@ -1,0 +1,95 @@
+"""``kumulus:index:ReleaseReady``: that what a Helm release has in the cluster has come up, operators' work included.
+
+It is declared after a release that is not waited for otherwise. See docs/decisions/observability.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.helm.readiness import Readiness, look
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.provider.connections import WrongCluster
+from kumulus.provider.properties import INTEGER, NUMBER, Property
+from kumulus.provider.resources.base import Operation, Properties, known
+from kumulus.provider.resources.placed import WORK_PATIENCE
+from kumulus.provider.resources.release import OfRelease
+
+_EVERY = 1.0
+# Longer than a pod takes whose image is there; then the user is told what it waits for, not only at the end.
+_QUIET = 20.0
+_MOST_TOLD = 4
+_REMEDY = (
+    "have the nodes reach the images' registry, load the images into them (with runtime kind: loadImages), or name "
+    "others in prometheusStack.valuesObject; kubectl describe pod tells more; then run the update again"
+)
+
+
+class ReleaseReady(OfRelease):
+    """That what a Helm release has in the cluster has come up, and what operators make of it."""
+
+    token: ClassVar[str] = "kumulus:index:ReleaseReady"
+    inputs: ClassVar = (
+        *OfRelease.inputs,
+        Property("revision", INTEGER, "The release's revision; another one is waited for anew."),
+        Property("timeout", NUMBER, "How many seconds to wait.", required=True),
+    )
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        resource_id = self.id_of(inputs)
+        if not op.preview:
+            await self._await(op, inputs)
+        return resource_id, inputs
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if not op.preview:
+            await self._await(op, inputs)
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`: there is nothing."""
+
+    async def _await(self, op: Operation, inputs: Properties) -> None:
+        begun, told, shown = time.monotonic(), False, ""
+        patience = float(known(inputs, "timeout"))
+        where = f"release {self.id_of(inputs)}"
+        while True:
+            found = await self._look(inputs, where)
+            if not found.waiting:
+                op.report.status(found.counted, last=True)
+                return
+            waited = time.monotonic() - begun
+            if waited >= patience:
+                raise ProviderError(f"{where} is not ready after {patience:.0f} s: {_why(found)}; {_REMEDY}")
+            status = f"{found.counted}{f': {found.reasons[0]}' if found.reasons else ''}"
+            if status != shown:
+                # Each is a line of its own where the output is no terminal.
+                op.report.status(status)
+                shown = status
+            if waited >= _QUIET and found.reasons and not told:
+                told = True
+                op.report.warn(f"waiting up to {patience:.0f} s for {_why(found)}")
+            try:
+                await asyncio.wait_for(op.stop.wait(), _EVERY)
+            except TimeoutError:
+                continue
+            raise ProviderError(f"{where}: cancelled while waiting for {_why(found)}")
+
+    async def _look(self, inputs: Properties, where: str) -> Readiness:
+        try:
+            client = await self.client(inputs, WORK_PATIENCE)
+            return await look(client, str(known(inputs, "namespace")), str(known(inputs, "name")))
+        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+            raise ProviderError(f"{where}: {error}") from None
+
+
+def _why(found: Readiness) -> str:
+    """The pods that say what they wait for, or else the workloads."""
+    reasons = found.reasons or found.waiting
+    more = f" and {len(reasons) - _MOST_TOLD} more" if len(reasons) > _MOST_TOLD else ""
+    return "; ".join(reasons[:_MOST_TOLD]) + more

@@ -1,0 +1,105 @@
+"""What it means that a fault or a pool is declared no more, in a preview, where Pulumi asks nothing of either.
+
+The cluster is asked, which has on record what its faults and pools are. See docs/decisions/previewed-removals.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
+from kumulus.provider.connections import Connections, WrongCluster
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.placed import LOOK_PATIENCE
+from kumulus.provider.values import contains_unknown
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+    from kumulus.model.pools import Pool
+
+Reporters = Callable[[str], Reporter]
+"""Gives the reporter of the resource with a URN."""
+
+
+async def foretell(
+    connections: Connections, reporters: Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
+) -> None:
+    """Say, under each resource that goes, what its removal does.
+
+    Args:
+        connections: to clusters.
+        reporters: of all resources.
+        urn: the cluster's.
+        old: its recorded inputs and outputs.
+        inputs: its inputs now.
+    """
+    before, after = old[0].get("contents"), inputs.get("contents")
+    faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)
+    come = removed(after, before, POOLS)
+    if not (faults or pools) or not isinstance(after, dict) or not after.get(PREVIEW):
+        return
+    kubeconfig, identity = old[1].get("kubeconfig"), old[1].get("identity")
+    if not kubeconfig or not identity or contains_unknown([kubeconfig, identity]):
+        return
+    try:
+        client = await connections.client(str(kubeconfig), str(identity), LOOK_PATIENCE)
+        told = await _meanings(client, faults, pools, come)
+    except (KubeconfigError, WrongCluster):
+        return
+    except (ApiError, Unreachable) as error:
+        names = ", ".join([*faults, *pools][:5])
+        reporters(urn).warn(f"what the removal of {names} means could not be looked up: {error}")
+        return
+    for path, meaning in told.items():
+        reporters(_sibling(urn, path)).info(meaning)
+
+
+async def _meanings(client: Client, faults: list[str], pools: list[str], come: list[str]) -> dict[str, str]:
+    """By the end of a resource's URN, what its removal does; `come` are the pools that are new."""
+    # Imported here: most previews remove nothing.
+    from kumulus.cluster.faults import pods, records
+    from kumulus.cluster.pools.pods import bound_to
+    from kumulus.model.consequences import consequences
+    from kumulus.model.fault_consequences import ended
+
+    known = await records.read(client, LOOK_PATIENCE)
+    found: dict[str, str] = {}
+    for name in faults:
+        record = known.faults.get(name)
+        if record is not None and record.declared and not record.ending:
+            running = await pods.met(client, record.nodes, record.pods)
+            found[f"kumulus:index:Fault::{name}"] = ended(
+                record.kind, record.node, record.pods, record.nodes, known.pools.values(), running
+            )
+    for name in pools:
+        if (pool := known.pools.get(name)) is not None:
+            bound = len(await bound_to(client, set(pool.node_names()), running=True))
+            path = f"kumulus:index:KwokNodeGroup$kumulus:index:NodePool::{name}"
+            found[path] = consequences(pool, None, bound).describe() + _renamed(pool.group, known.pools, pools, come)
+    return found
+
+
+def _renamed(group: str, known: Mapping[str, Pool], gone: list[str], come: list[str]) -> str:
+    """What is said beside a removal where the group seems to have been given another name."""
+    pools = [known[name] for name in gone if name in known]
+    if {pool.group for pool in pools} != {group}:
+        return ""
+    other = renamed([pool.zone for pool in pools], come)
+    return (
+        f"; {group} and {other} are two groups: a node is called after its group, so {other}'s are new" if other else ""
+    )
+
+
+def _sibling(urn: str, path: str) -> str:
+    """The URN of another resource of the component that a cluster is part of.
+
+    Args:
+        urn: the cluster's, ``…::<type of the component>$<KwokCluster>$<Cluster>::<name>``.
+        path: the other's types below that component, and its name.
+    """
+    head, types, _ = urn.rsplit("::", 2)
+    parents = types.split("$")[:-2]
+    return f"{head}::{'$'.join([*parents, path])}"

@@ -1,0 +1,46 @@
+"""The API server of a cluster by its kubeconfig: a client of it, and the cluster's identity."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+def client(kubeconfig: Path, *, patience: float = 60.0, request_timeout: float = 30.0) -> Client:
+    """A client of the control plane; the other arguments as for :class:`kube.Client`.
+
+    Raises:
+        KubeconfigError: the kubeconfig cannot be used.
+    """
+    # Imported here: a plugin that only compares properties needs no HTTP library.
+    from kumulus.kube import Client, load_kubeconfig
+
+    return Client(load_kubeconfig(kubeconfig), patience=patience, request_timeout=request_timeout)
+
+
+async def identity(kubeconfig: Path, patience: float) -> str:
+    """UID of the kube-system namespace, once the API server is ready and has made it.
+
+    Raises:
+        ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
+    """
+    async with client(kubeconfig, patience=patience, request_timeout=5.0) as asked:
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                await asked.get("/readyz", patience=max(0.0, deadline - time.monotonic()))
+                namespace = await asked.get("/api/v1/namespaces/kube-system")
+                return str(namespace["metadata"]["uid"])
+            except ApiError as error:
+                # The namespace is yet to be made; or the server has just started and not read its roles, of which one
+                # gives kubeadm's administrator all rights.
+                if error.status not in (403, 404) or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)

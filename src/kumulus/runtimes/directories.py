@@ -1,0 +1,172 @@
+"""Where clusters live on this machine: room for one more, kept private, and what is wrong with a place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes.place import Place
+
+_NEEDED_BYTES = 1 << 30
+
+
+def prepare_home(place: Place) -> None:
+    """Make the directory that clusters are in.
+
+    Raises:
+        ProviderError: it cannot be made, or its disk is full.
+    """
+    try:
+        # A home that is there already, such as /srv, keeps its mode: each cluster's directory is private anyway.
+        place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.directory.parent.mkdir(mode=0o700, exist_ok=True)
+        free = free_bytes(place.home)
+    except OSError as error:
+        raise ProviderError(os_error(error, place)) from None
+    if free < _NEEDED_BYTES:
+        raise ProviderError(
+            f"no disk space: {free / 2**20:,.0f} MiB free at {place.home}, a control plane needs "
+            f"{_NEEDED_BYTES / 2**20:,.0f} MiB; free some, or set KUMULUS_HOME to a directory on another disk"
+        )
+
+
+def keep_private(place: Place, files: Iterable[Path]) -> None:
+    """Keys and kubeconfigs are for their owner only, whatever the mode a program gave them."""
+    for path in files:
+        path.chmod(0o600)
+    place.directory.chmod(0o700)
+
+
+def remove(place: Place) -> list[str]:
+    """Remove a cluster's files, and nothing else that stands beside them; finding none is success.
+
+    Returns:
+        the names of what is left, because it is no part of a cluster.
+
+    Raises:
+        ProviderError: they cannot be removed, or what stands there is not a directory of ours.
+    """
+    try:
+        require_own(place)
+        left = place.foreign()
+        # The note last: who is killed meanwhile leaves something that is known to be a cluster's.
+        found = [file for file in place.directory.iterdir() if file.name not in left and file != place.note_file]
+        for file in [*found, place.note_file]:
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
+        if not left:
+            place.directory.rmdir()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ProviderError(f"{error.filename or place.directory} cannot be removed: {error.strerror}") from None
+    return left
+
+
+def require_own(place: Place) -> None:
+    """Refuse to change what is at a place when that is a link, or another user's.
+
+    Raises:
+        ProviderError: with what it is.
+    """
+    if wrong := _not_a_directory_of_ours(place.directory):
+        raise ProviderError(f"{wrong}; it is left alone: remove it by hand")
+
+
+def left_alone(place: Place, names: Iterable[str]) -> str:
+    """What is said of what :func:`remove` left."""
+    return f"{place.directory} has files that are not the cluster's ({', '.join(names)}); they are left alone"
+
+
+def require_free(place: Place, owner: str) -> None:
+    """Refuse a place that is somebody else's, or holds what is; nothing is changed.
+
+    Args:
+        place: where a cluster is to be made.
+        owner: who makes it: what an interrupted run of the same left there is no obstacle. Empty in a preview, where
+            what is there may be what is to be replaced.
+
+    Raises:
+        ProviderError: with what stands in the way, and what to do.
+    """
+    remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
+    try:
+        # The home may be a link, which the user has named; below it, nobody but us makes anything.
+        if problem := _others(place.home):
+            raise ProviderError(f"{problem}; set KUMULUS_HOME to a directory of your own")
+        for directory in (place.directory.parent, place.directory):
+            if problem := _not_a_directory_of_ours(directory):
+                raise ProviderError(f"{problem}; {remedy}")
+        if not place.directory.exists():
+            return
+        made_by = place.note().get("owner")
+        if made_by is not None and owner and made_by != owner:
+            raise ProviderError(
+                f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
+                f"{made_by}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
+            )
+        # In a preview a cluster of another runtime may be there, which is to be replaced; by then it is gone.
+        foreign = place.foreign() if owner else place.foreign_to_all()
+        if made_by is None:
+            # Without a note nothing proves whose kubeconfig.yaml that is.
+            foreign = sorted(file.name for file in place.directory.iterdir() if file.name not in place.MADE_ALONE)
+    except OSError as error:
+        raise ProviderError(os_error(error, place)) from None
+    if foreign:
+        named = f"{', '.join(foreign[:3])}{', …' if len(foreign) > 3 else ''}"
+        raise ProviderError(f"{place.directory} has files that are not this stack's ({named}); {remedy}, or clear it")
+
+
+def _others(directory: Path) -> str:
+    """Why a directory is another user's, in words; empty when it is ours, the administrator's, or not there."""
+    try:
+        owner = directory.stat().st_uid
+    except FileNotFoundError:
+        return ""
+    if owner in (os.geteuid(), 0):
+        return ""
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = str(owner)
+    return f"{directory} belongs to the user {name}"
+
+
+def _not_a_directory_of_ours(path: Path) -> str:
+    """What a path is instead of a directory of ours, in words; empty when it is one, or not there."""
+    if path.is_symlink():
+        return f"{path} is a symbolic link to {os.readlink(path)}"
+    if path.exists() and not path.is_dir():
+        return f"{path} is not a directory"
+    return _others(path)
+
+
+def remove_empty(place: Place) -> None:
+    """Remove the directories that clusters are in, where this was the last."""
+    for empty in (place.directory.parent, place.home):
+        with suppress(OSError):
+            empty.rmdir()
+
+
+def os_error(error: OSError, place: Place) -> str:
+    """An error of the file system in words, with the remedy."""
+    if error.errno == errno.ENOSPC:
+        return f"no disk space left at {place.home}; free some, or set KUMULUS_HOME to a directory on another disk"
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename or place.directory}: {reason}; KUMULUS_HOME can name another directory"
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes free for us on the file system of a path that may not exist yet."""
+    while not path.exists():
+        path = path.parent
+    state = os.statvfs(path)
+    return state.f_bavail * state.f_frsize

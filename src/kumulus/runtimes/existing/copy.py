@@ -1,0 +1,99 @@
+"""The stack's own copy of the context it uses, which whatever works on its cluster reads.
+
+The copy stays with the cluster it was made of: a kubeconfig whose context was pointed elsewhere meanwhile gives it new
+credentials only while it names the same API server. So not even a `destroy`, which is told nothing but the state,
+reaches another cluster. See docs/decisions/existing-clusters.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from kumulus.kube import KubeconfigError
+from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.place import Place
+
+_FILE_NAME = "existing.yaml"
+_SOURCE, _CONTEXT = "source", "context"
+
+
+class CopyPlace(Place):
+    """Where the copy is: its name tells that the cluster outlives its stack."""
+
+    FILES: ClassVar[frozenset[str]] = Place.FILES | {_FILE_NAME}
+    MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "existing.tmp"})
+
+    @classmethod
+    def of_directory(cls, directory: str) -> CopyPlace:
+        """The place that is that directory."""
+        return cls(Path(directory))
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The copy."""
+        return self.directory / _FILE_NAME
+
+
+def is_copy(kubeconfig: str) -> bool:
+    """Whether a path is that of a copy, and so the cluster one that no stack makes or removes."""
+    return Path(kubeconfig).name == _FILE_NAME
+
+
+def write(place: CopyPlace, source: Source, owner: str) -> None:
+    """Write the copy, readable by its owner alone, and note where it is from.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.directory.parent.mkdir(mode=0o700, exist_ok=True)
+    place.directory.mkdir(mode=0o700, exist_ok=True)
+    note = {"owner": owner, "runtime": "existing", _SOURCE: str(source.path or ""), _CONTEXT: source.context}
+    # The note first: who is killed meanwhile leaves something that is known to be the stack's.
+    if place.note() != note:
+        place.write_note(note)
+    if not is_current(place, source):
+        _write_private(place.kubeconfig, source.text)
+
+
+def is_current(place: CopyPlace, source: Source) -> bool:
+    """Whether the copy says what the source says."""
+    return _text(place.kubeconfig) == source.text
+
+
+def refresh(kubeconfig: str) -> None:
+    """Take new credentials over into a copy whose source has some, for the same API server; otherwise do nothing.
+
+    Args:
+        kubeconfig: the path of a copy, or of any other kubeconfig, which is left alone.
+    """
+    if not is_copy(kubeconfig):
+        return
+    place = CopyPlace(Path(kubeconfig).parent)
+    note = place.note()
+    if not note.get(_SOURCE):
+        return
+    with suppress(KubeconfigError, OSError, ValueError, KeyError, IndexError):
+        source = Source.of({"kubeconfig": note[_SOURCE], _CONTEXT: note.get(_CONTEXT)})
+        known = json.loads(place.kubeconfig.read_text())
+        if known["clusters"] == source.document["clusters"] and known != source.document:
+            _write_private(place.kubeconfig, source.text)
+
+
+def _write_private(file: Path, text: str) -> None:
+    temporary = file.with_suffix(".tmp")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(text)
+    temporary.replace(file)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text()
+    except OSError:
+        return None

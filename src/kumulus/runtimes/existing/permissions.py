@@ -1,0 +1,180 @@
+"""What the user behind a kubeconfig has to be allowed, and what is missing of it, all at once.
+
+Source of the question: SelfSubjectAccessReview of authorization.k8s.io/v1, which every authenticated user may post.
+The manifests in docs/rbac/ grant exactly this; a test compares them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kwok.stages import API_VERSION as KWOK_API
+from kumulus.model import needs
+from kumulus.model.slices import RESOURCE_API
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_KWOK_GROUP = KWOK_API.partition("/")[0]
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+_RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
+
+
+@dataclass(frozen=True, order=True)
+class Access:
+    """One thing to be allowed.
+
+    Attributes:
+        namespace: where; empty for the whole cluster.
+        group: the API group; empty for the core one.
+        resource: such as ``nodes`` or ``nodes/status``.
+        verb: such as ``create``.
+        name: of the one object that is meant; empty for any.
+    """
+
+    namespace: str
+    group: str
+    resource: str
+    verb: str
+    name: str = ""
+
+    def review(self) -> dict[str, Any]:
+        """The question whether oneself is allowed it."""
+        resource, _, subresource = self.resource.partition("/")
+        attributes = {
+            "namespace": self.namespace,
+            "group": self.group,
+            "resource": resource,
+            "subresource": subresource,
+            "verb": self.verb,
+            "name": self.name,
+        }
+        return {"spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}}}
+
+
+def _verbs(group: str, resource: str, verbs: str, namespace: str = "") -> Iterator[Access]:
+    return (Access(namespace, group, resource, verb) for verb in verbs.split())
+
+
+def _nodes() -> Iterator[Access]:
+    yield from _verbs("", "nodes", "get list create patch delete")
+    yield from _verbs("", "nodes/status", "patch")
+    yield from _verbs("", "pods", "list patch delete")
+    # What is recorded of pools and faults, see docs/decisions/faults.md.
+    yield from _verbs("", "configmaps", "get list create patch delete", "kube-system")
+    # Whether KWOK has taken the nodes over.
+    yield from _verbs("coordination.k8s.io", "leases", "get list", "kube-node-lease")
+    yield from _verbs(_KWOK_GROUP, "stages", "list")
+    # Whether KWOK is there already.
+    yield from _verbs("apps", "deployments", "list")
+    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get")
+
+
+def _faults() -> Iterator[Access]:
+    yield from _verbs("coordination.k8s.io", "leases", "get list create patch", "kube-node-lease")
+    yield from _verbs("", "pods/status", "patch")
+    yield from _verbs(_KWOK_GROUP, "stages", "get list create update delete")
+
+
+def _stages() -> Iterator[Access]:
+    yield from _verbs(_KWOK_GROUP, "stages", "get list watch create patch delete")
+
+
+def _usage() -> Iterator[Access]:
+    yield from _verbs(_KWOK_GROUP, "clusterresourceusages", "get list watch create patch delete")
+
+
+def _devices() -> Iterator[Access]:
+    yield from _verbs(_RESOURCE_GROUP, "resourceslices", "get list create patch delete")
+    yield from _verbs(_RESOURCE_GROUP, "deviceclasses", "get list watch create patch delete")
+
+
+def _hypernodes() -> Iterator[Access]:
+    yield from _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete")
+
+
+def _kwok() -> Iterator[Access]:
+    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get list watch create delete")
+    yield from _verbs("flowcontrol.apiserver.k8s.io", "flowschemas", "get create patch delete")
+    for kind in ("clusterroles", "clusterrolebindings"):
+        yield from _verbs("rbac.authorization.k8s.io", kind, "get create patch delete")
+    for kind in ("configmaps", "services", "serviceaccounts"):
+        yield from _verbs("", kind, "get list watch create patch delete", "kube-system")
+    # Helm keeps its releases in secrets.
+    yield from _verbs("", "secrets", "get list create update delete", "kube-system")
+    yield from _verbs("apps", "deployments", "get list watch create patch delete", "kube-system")
+    yield from _verbs("apps", "replicasets", "get list watch", "kube-system")
+    yield from _verbs("", "pods", "get list watch", "kube-system")
+    yield from _verbs("", "persistentvolumeclaims", "get list watch", "kube-system")
+    yield from _verbs("", "events", "list watch", "kube-system")
+    yield from _stages()
+
+
+def _addons() -> Iterator[Access]:
+    # What a chart has in it only Helm knows; it has to be able to make a namespace and to keep its release.
+    yield from _verbs("", "namespaces", "get create")
+    yield from _verbs("", "secrets", "get list create update delete")
+
+
+def _tenants() -> Iterator[Access]:
+    everything = "get list watch create patch delete"
+    yield from _verbs("", "namespaces", "get create patch delete")
+    for kind in ("resourcequotas", "serviceaccounts", "secrets"):
+        yield from _verbs("", kind, everything)
+    for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
+        yield from _verbs(_RBAC_GROUP, kind, everything)
+    # Nobody can give others what he does not have, unless he may bind it.
+    yield from (Access("", _RBAC_GROUP, "clusterroles", "bind", role) for role in ("view", "edit", "admin"))
+    yield from _verbs("", "nodes", "get list watch")
+
+
+_OF = {
+    needs.NODES: _nodes,
+    needs.FAULTS: _faults,
+    needs.STAGES: _stages,
+    needs.USAGE: _usage,
+    needs.DEVICES: _devices,
+    needs.HYPERNODES: _hypernodes,
+    needs.KWOK: _kwok,
+    needs.ADDONS: _addons,
+    needs.TENANTS: _tenants,
+}
+
+
+def needed(wanted: Iterable[str]) -> list[Access]:
+    """What a stack has to be allowed for what it does, each once.
+
+    Args:
+        wanted: of :data:`kumulus.model.needs.NEEDS`.
+    """
+    # The namespace kube-system, whose UID is the cluster's identity.
+    found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])
+    for need in wanted:
+        found |= dict.fromkeys(_OF[need]())
+    return list(found)
+
+
+async def missing(client: Client, wanted: Iterable[str]) -> list[Access]:
+    """What of it the user is not allowed.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    accesses = needed(wanted)
+    answers = await asyncio.gather(*(client.create(_REVIEWS, each.review()) for each in accesses))
+    return [each for each, answer in zip(accesses, answers, strict=True) if not answer["status"].get("allowed")]
+
+
+def described(lacking: Iterable[Access]) -> str:
+    """Permissions in words: ``nodes: create, delete; configmaps in kube-system: get``."""
+    by_place: dict[str, list[str]] = {}
+    for each in lacking:
+        where = f" in {each.namespace}" if each.namespace else ""
+        group = f".{each.group}" if each.group else ""
+        resource, slash, rest = each.resource.partition("/")
+        by_place.setdefault(f"{resource}{group}{slash}{rest}{where}", []).append(each.verb)
+    return "; ".join(f"{place}: {', '.join(verbs)}" for place, verbs in by_place.items())

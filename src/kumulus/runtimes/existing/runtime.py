@@ -1,0 +1,162 @@
+"""The existing runtime: the cluster is looked at, and refused if it is wrong; nothing of it is made or removed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.needs import NEEDS
+from kumulus.runtimes import directories
+from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.existing import copy, permissions, refusals, source
+from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.existing.source import Source
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_OPTIONS = ("kubeconfig", "context", "needs")
+_PATIENCE = 10.0
+_API_SERVER = "kube-apiserver"
+
+
+class ExistingRuntime(Runtime):
+    """A cluster by kubeconfig and context, of which the stack has its own copy (see :mod:`.copy`).
+
+    Options: ``kubeconfig`` (a path, or the content of one), ``context``, and ``needs``: what the stack does there, of
+    :data:`kumulus.model.needs.NEEDS`, for which permissions are asked.
+    """
+
+    name: ClassVar[str] = "existing"
+    replaced_by: ClassVar[frozenset[str]] = frozenset()
+
+    def problems(self, options: dict[str, Any]) -> dict[str, str]:
+        """See :meth:`Runtime.problems`."""
+        found = {key: f"unknown option; it takes: {', '.join(_OPTIONS)}" for key in options if key not in _OPTIONS}
+        wanted = options.get("needs", [])
+        if not isinstance(wanted, list) or not set(wanted) <= set(NEEDS):
+            found["needs"] = f"is not a list of: {', '.join(NEEDS)}"
+        return found | source.problems(options)
+
+    def default_version(self) -> str | None:
+        """See :meth:`Runtime.default_version`: the cluster has its own."""
+        return None
+
+    def version_problem(self, version: str) -> str | None:
+        """See :meth:`Runtime.version_problem`."""
+        return "an existing cluster has its own Kubernetes version; leave this out"
+
+    def kubeconfig_path(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.kubeconfig_path`."""
+        return str(CopyPlace.of(wanted.home, wanted.name).kubeconfig)
+
+    def configuration(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.configuration`: credentials that were renewed are taken over without a word."""
+        return ""
+
+    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """See :meth:`Runtime.consequences`."""
+        return []
+
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+        """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""
+        found = _source(wanted)
+        await self._look(found, wanted.options, identity)
+        if identity is None:
+            directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner)
+            report.info(f"uses the cluster of {found}, at {found.server}")
+        else:
+            # The same cluster: so that whatever comes next has the credentials and the address of today.
+            _write(CopyPlace.of(wanted.home, wanted.name), found, wanted.owner)
+
+    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+        """See :meth:`Runtime.create`."""
+        place, found = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
+        directories.require_free(place, wanted.owner)
+        identity = await self._look(found, wanted.options, None)
+        _write(place, found, wanted.owner)
+        return _observed(place, found, identity)
+
+    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+        """See :meth:`Runtime.read`; on another machine than the last one's the copy is written here too."""
+        found, place = _source(recorded), CopyPlace.of_directory(recorded.directory)
+        identity = await self._look(found, {}, recorded.identity)
+        _write(place, found, recorded.owner)
+        return _observed(place, found, identity)
+
+    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        """See :meth:`Runtime.repair`: another way to the same cluster."""
+        place, found = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
+        actual = await self._look(found, wanted.options, identity)
+        _write(place, found, wanted.owner)
+        return _observed(place, found, actual)
+
+    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+        """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
+        place = CopyPlace.of_directory(recorded.directory)
+        if place.note().get("owner") not in (None, recorded.owner):
+            report.warn(f"{place.directory} now belongs to {place.note()['owner']}; it is left alone")
+            return
+        if left := directories.remove(place):
+            report.warn(directories.left_alone(place, left))
+        directories.remove_empty(place)
+
+    async def _look(self, found: Source, options: dict[str, Any], identity: str | None) -> str:
+        """The identity of the cluster, after it was made sure that the stack may and can use it.
+
+        Raises:
+            ProviderError: it cannot.
+        """
+        try:
+            async with _client(found) as client:
+                actual = await _identity(client)
+                if identity and actual != identity:
+                    raise refusals.another_cluster(found, identity, actual)
+                if lacking := await permissions.missing(client, options.get("needs") or []):
+                    raise refusals.not_allowed(found, permissions.described(lacking))
+        except KubeconfigError as error:
+            raise ProviderError(str(error)) from None
+        except (ApiError, Unreachable) as error:
+            raise refusals.not_asked(found, error) from None
+        return actual
+
+
+async def _identity(client: Client) -> str:
+    namespace = await client.get("/api/v1/namespaces/kube-system")
+    return str(namespace["metadata"]["uid"])
+
+
+def _client(found: Source) -> Client:
+    from kumulus.kube import Client
+
+    return Client(found.connection(), patience=_PATIENCE, request_timeout=_PATIENCE / 2)
+
+
+def _source(wanted: Wanted | Recorded) -> Source:
+    try:
+        return Source.of(wanted.options)
+    except KubeconfigError as error:
+        raise ProviderError(str(error)) from None
+
+
+def _write(place: CopyPlace, found: Source, owner: str) -> None:
+    # A note that cannot be read is written anew where nothing else is: the state says whose the place is.
+    if not place.damaged() or place.foreign():
+        directories.require_free(place, owner)
+    try:
+        copy.write(place, found, owner)
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, place)) from None
+
+
+def _observed(place: CopyPlace, found: Source, identity: str) -> Observed:
+    return Observed(
+        identity=identity,
+        kubeconfig=str(place.kubeconfig),
+        server=found.server,
+        directory=str(place.directory),
+        components={_API_SERVER: "running"},
+    )

@@ -1,0 +1,163 @@
+"""Where a stack's cluster is: one context of a kubeconfig that the stack file names, or has in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import KubeconfigError
+from kumulus.model.needs import is_content
+
+if TYPE_CHECKING:
+    from kumulus.kube import Connection
+
+_CONTENT = Path("content (existing.kubeconfig)")
+_CLUSTER_FILES = ("certificate-authority",)
+_USER_FILES = ("client-certificate", "client-key", "tokenFile")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One context of a kubeconfig, and nothing else of it.
+
+    Attributes:
+        label: what to call the kubeconfig: its path, or that it is content.
+        path: the file; None for content.
+        context: the context's name.
+        document: a whole kubeconfig with this context alone, in which all paths are absolute.
+    """
+
+    label: Path
+    path: Path | None
+    context: str
+    document: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Source:
+        """The source that options of the runtime name.
+
+        Raises:
+            KubeconfigError: it is missing, malformed, or has no such context; without any of its content.
+        """
+        # Imported here: a plugin that only compares properties needs no YAML.
+        from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
+
+        given, context = str(options["kubeconfig"]), options.get("context")
+        path = None if is_content(given) else Path(given)
+        label = path or _CONTENT
+        document = read_kubeconfig(path) if path else parse_kubeconfig(given, label)
+        name, found = minified(document, label, str(context) if context else None)
+        return cls(label, path, name, found)
+
+    @property
+    def server(self) -> str:
+        """The API server's address."""
+        return str(self.document["clusters"][0]["cluster"].get("server") or "")
+
+    @property
+    def user(self) -> str:
+        """The user's name in the kubeconfig; empty for none."""
+        users = self.document.get("users") or []
+        return str(users[0]["name"]) if users else ""
+
+    @property
+    def text(self) -> str:
+        """The document as a kubeconfig file has it: JSON is YAML."""
+        return json.dumps(self.document, indent=2) + "\n"
+
+    def connection(self) -> Connection:
+        """How it is reached.
+
+        Raises:
+            KubeconfigError: an entry cannot be used.
+        """
+        from kumulus.kube.config import connection
+
+        return connection(dict(self.document), self.label, self.context)
+
+    def __str__(self) -> str:
+        return f"context {self.context!r} of kubeconfig {self.label}"
+
+
+def minified(document: Mapping[str, Any], label: Path, context: str | None) -> tuple[str, dict[str, Any]]:
+    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute.
+
+    Raises:
+        KubeconfigError: there is no such context, or what it names is not there.
+    """
+    from kumulus.kube.config import entries
+
+    found = entries(dict(document), label, context)
+    base = label.absolute().parent
+    user = _absolute(found.user, _USER_FILES, base)
+    if isinstance(user.get("exec"), Mapping):
+        command = str(user["exec"].get("command") or "")
+        # As kubectl has it: a command with a slash starts at the kubeconfig, another one is looked for on PATH.
+        if "/" in command:
+            user = {**user, "exec": {**user["exec"], "command": str(base / command)}}
+    settings = {key: value for key, value in found.settings.items() if key not in ("cluster", "user")}
+    cluster_name, user_name = str(found.settings.get("cluster")), str(found.settings.get("user") or "")
+    return found.context, {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": found.context,
+        "contexts": [
+            {
+                "name": found.context,
+                "context": {
+                    **settings,
+                    "cluster": cluster_name,
+                    **({"user": user_name} if user_name else {}),
+                },
+            }
+        ],
+        "clusters": [{"name": cluster_name, "cluster": _absolute(found.cluster, _CLUSTER_FILES, base)}],
+        "users": [{"name": user_name, "user": user}] if user_name else [],
+    }
+
+
+def problems(options: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with the options that say where the cluster is: the option → what to do."""
+    given = options.get("kubeconfig")
+    if not isinstance(given, str) or not given.strip():
+        return {"kubeconfig": "is required: the path of a kubeconfig, or its content"}
+    if not isinstance(options.get("context", ""), str):
+        return {"context": "is not the name of a context"}
+    if not is_content(given) and ":" in given and not Path(given).exists():
+        return {"kubeconfig": f"{given} names several files; write the one that has the context"}
+    try:
+        source = Source.of(options)
+        if several := _several(options, source):
+            return {"context": several}
+        source.connection()
+    except KubeconfigError as error:
+        key = "context" if " context " in str(error) and options.get("context") else "kubeconfig"
+        return {key: str(error)}
+    return {}
+
+
+def _several(options: Mapping[str, Any], source: Source) -> str:
+    """Why the context has to be written; empty when it is, or when there is one alone.
+
+    The current one is what somebody last worked with: `kubectl config use-context` would move a stack's next update.
+    """
+    if options.get("context"):
+        return ""
+    from kumulus.kube.config import contexts, parse_kubeconfig, read_kubeconfig
+
+    given = str(options["kubeconfig"])
+    names = contexts(read_kubeconfig(source.path) if source.path else parse_kubeconfig(given, source.label))
+    if len(names) < 2:
+        return ""
+    listed = f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+    return (
+        f"is left out, and kubeconfig {source.label} has {len(names)} contexts ({listed}); "
+        f"write the one that is meant, such as {source.context}, its current one"
+    )
+
+
+def _absolute(entry: Mapping[str, Any], keys: tuple[str, ...], base: Path) -> dict[str, Any]:
+    return {key: str(base / str(value)) if key in keys and value else value for key, value in entry.items()}

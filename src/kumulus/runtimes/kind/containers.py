@@ -1,0 +1,201 @@
+"""The containers that are kind's nodes, by the command of their engine: docker, podman or nerdctl."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes.base import MISSING
+from kumulus.runtimes.kind import commands
+from kumulus.runtimes.kind.options import PROVIDERS
+
+CLUSTER_LABEL = "io.x-k8s.kind.cluster"
+ROLE_LABEL = "io.x-k8s.kind.role"
+_ENVIRONMENT = "KIND_EXPERIMENTAL_PROVIDER"
+# A preview or a refresh does not wait long for an engine that hangs.
+_PATIENCE = 15.0
+# A busy engine takes its time from a container's name to the container.
+_HALF_MADE = 30.0
+_NAMES = {"docker": "Docker", "podman": "Podman", "nerdctl": "containerd (nerdctl)"}
+
+
+class _NotThere(ProviderError):
+    """A container that was listed is not there."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A container.
+
+    Attributes:
+        name: such as ``dev-control-plane``.
+        container: its id.
+        role: ``control-plane``, ``worker`` or ``external-load-balancer``.
+        state: as the engine has it: ``running``, ``paused``, ``exited`` …
+    """
+
+    name: str
+    container: str
+    role: str
+    state: str
+
+    @property
+    def health(self) -> str:
+        """Its state as a component of the cluster."""
+        return {"running": "running", "paused": "paused"}.get(self.state, "stopped")
+
+
+class Engine:
+    """A container engine.
+
+    Args:
+        provider: ``docker``, ``podman`` or ``nerdctl``.
+    """
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
+
+    @classmethod
+    def chosen(cls, options: Mapping[str, Any]) -> Engine:
+        """The one that the options name, or the environment, or the first that is installed, as kind itself looks."""
+        named = options.get("provider") or os.environ.get(_ENVIRONMENT)
+        if named in PROVIDERS:
+            return cls(str(named))
+        return cls(next((each for each in ("docker", "nerdctl", "podman") if shutil.which(each)), "docker"))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes kind use this engine."""
+        return {_ENVIRONMENT: self.provider}
+
+    async def require(self) -> None:
+        """Make sure that the engine answers.
+
+        Raises:
+            ProviderError: it is not installed, does not run, or may not be used.
+        """
+        await self._run("ps", "--quiet", "--last", "1")
+
+    async def nodes(self, cluster: str) -> list[Node]:
+        """The containers of a cluster, control planes first, whoever made it.
+
+        Raises:
+            ProviderError: the engine could not be asked.
+        """
+        deadline = time.monotonic() + _HALF_MADE
+        while True:
+            try:
+                return await self._nodes(cluster)
+            except _NotThere:
+                # It is listed and cannot be looked at while it is being made, or when it has just been removed.
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.3)
+
+    async def _nodes(self, cluster: str) -> list[Node]:
+        label = f"label={CLUSTER_LABEL}={cluster}"
+        listed = (await self._run("ps", "--all", "--quiet", "--no-trunc", "--filter", label)).split()
+        if not listed:
+            return []
+        found = [_node(each) for each in json.loads(await self._run("inspect", *listed))]
+        return sorted(found, key=lambda node: (node.role != "control-plane", node.name))
+
+    def listed(self, cluster: str) -> list[str]:
+        """Ids of a cluster's containers, those that are still being made too; waited for, and empty if it fails."""
+        command = [self.provider, "ps", "--all", "--quiet", "--filter", f"label={CLUSTER_LABEL}={cluster}"]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            return subprocess.run(
+                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE, check=False
+            ).stdout.split()
+        return []
+
+    async def start(self, nodes: Sequence[Node]) -> None:
+        """Start what is stopped, and let go on what is paused.
+
+        Raises:
+            ProviderError: the engine refused.
+        """
+        paused = [node.container for node in nodes if node.state == "paused"]
+        stopped = [node.container for node in nodes if node.health == "stopped"]
+        if paused:
+            await self._run("unpause", *paused)
+        if stopped:
+            await self._run("start", *stopped, timeout=60.0)
+
+    async def restart(self, nodes: Sequence[Node]) -> None:
+        """Stop and start containers that run.
+
+        Raises:
+            ProviderError: the engine refused.
+        """
+        await self._run("restart", "--time", "5", *(node.container for node in nodes), timeout=30.0)
+
+    async def _run(self, *arguments: str, timeout: float = _PATIENCE) -> str:
+        try:
+            ended = await commands.run(self.provider, *arguments, timeout=timeout)
+        except FileNotFoundError:
+            raise ProviderError(self._absent()) from None
+        except commands.TookTooLong:
+            raise ProviderError(
+                f"{self._name} does not answer: `{self.provider} {arguments[0]}` took more than {timeout:.0f} s; "
+                "restart its engine"
+            ) from None
+        if ended.code:
+            kind = _NotThere if "no such" in ended.stderr.lower() else ProviderError
+            raise kind(self._explained(arguments[0], ended.stderr))
+        return ended.stdout
+
+    @property
+    def _name(self) -> str:
+        return _NAMES[self.provider]
+
+    def _absent(self) -> str:
+        others = "" if self.provider != "docker" else ", write kind.provider: podman where that is there,"
+        return (
+            f"{self.provider} is not installed, and the nodes of the runtime kind are its containers; "
+            f"install {self._name}{others} or write runtime: kwok, which needs neither"
+        )
+
+    def _explained(self, command: str, said: str) -> str:
+        line = next((each.strip() for each in said.splitlines() if each.strip()), "no reason given")
+        if "permission denied" in said:
+            return (
+                f"{self._name} may not be used by this user: {line[:200]}; "
+                f"add the user to the group {self.provider} and log in anew, or use a rootless engine"
+            )
+        if "Cannot connect" in said or "failed to connect" in said or "daemon running" in said:
+            return (
+                f"{self._name}'s engine does not run: {line[:200]}; start it (`systemctl start {self.provider}`) and "
+                "run the command again"
+            )
+        return f"`{self.provider} {command}` failed: {line[:300]}"
+
+
+def _node(inspected: Mapping[str, Any]) -> Node:
+    labels = inspected["Config"].get("Labels") or {}
+    return Node(
+        name=str(inspected["Name"]).removeprefix("/"),
+        container=str(inspected["Id"]),
+        role=str(labels.get(ROLE_LABEL, "")),
+        state=str(inspected["State"]["Status"]),
+    )
+
+
+def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, str]:
+    """Each node's state, and those that are recorded but not there.
+
+    Args:
+        nodes: what was found.
+        recorded: by name, the ids of the containers that were made.
+    """
+    found = {node.name: node.health for node in nodes}
+    return {**dict.fromkeys(recorded, MISSING), **found}

@@ -1,0 +1,210 @@
+"""Have kind make a cluster, and wait until it can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.durations import seconds
+from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kind import commands, daemons, failures
+from kumulus.runtimes.kind.containers import Engine
+from kumulus.runtimes.kind.metrics import with_metrics
+from kumulus.runtimes.kind.network import with_room
+from kumulus.runtimes.kind.options import DEFAULT_WAIT
+from kumulus.runtimes.kind.place import KindPlace
+from kumulus.toolchain.kind.environment import environment
+
+# Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
+_LONGEST = 1800.0
+_DELETING = 45.0
+_AGAIN = 0.5
+_STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
+_NOT_TEXT = re.compile(r"[^\x20-\x7e]")
+_NODES = "/api/v1/nodes"
+
+
+def executable() -> str:
+    """Kind itself.
+
+    Raises:
+        ProviderError: it is not there; the message says how to get it.
+    """
+    try:
+        return str(toolchain.find("kind"))
+    except toolchain.ToolchainError as error:
+        raise ProviderError(f"the runtime kind needs kind: {error}") from None
+
+
+def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, str]:
+    """The variables to run kind with; told is what an engine cannot give to it."""
+    wanted = environment(os.environ)
+    if wanted.notice and report:
+        report.info(wanted.notice)
+    return {**wanted.variables, **engine.environment}
+
+
+def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What kind is given: the stack's ``kindConfig``, with what a fleet needs and it leaves open.
+
+    That is room for addresses, and a control plane whose metrics can be asked.
+    """
+    return with_metrics(with_room(options.get("kindConfig") or {}))
+
+
+def image(wanted: Wanted) -> str | None:
+    """The image for all nodes; None where kind, or the stack's ``kindConfig``, has its own."""
+    chosen = wanted.options.get("nodeImage")
+    return str(chosen) if chosen else f"kindest/node:{wanted.kubernetes_version}" if wanted.kubernetes_version else None
+
+
+async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter, stop: asyncio.Event) -> None:
+    """Have kind make the cluster, its kubeconfig at its place.
+
+    Raises:
+        ProviderError: it failed, or was cancelled; kind may have left something.
+    """
+    named = ["--image", chosen] if (chosen := image(wanted)) else []
+    try:
+        ended = await commands.run(
+            executable(),
+            "create",
+            "cluster",
+            *("--name", place.name),
+            *("--config", str(place.config_file)),
+            *("--kubeconfig", str(place.kubeconfig)),
+            *named,
+            timeout=_LONGEST,
+            environment=_environment(engine, report),
+            on_line=lambda line: _report(line, report),
+            stop=stop,
+        )
+    except commands.Stopped:
+        raise ProviderError(f"cancelled while kind was making cluster {place.name}; nothing of it is left") from None
+    except commands.TookTooLong:
+        raise ProviderError(f"kind did not make cluster {place.name} within {_LONGEST / 60:.0f} min") from None
+    if ended.code:
+        raise ProviderError(failures.explained(ended, place.config_file.read_text()))
+    directories.keep_private(place, [place.kubeconfig, place.config_file])
+
+
+def _report(line: str, report: Reporter) -> None:
+    if step := _STEP.match(line):
+        report.status(f"kind: {_NOT_TEXT.sub('', step.group(1)).strip().lower()}")
+
+
+async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, stop: asyncio.Event) -> str:
+    """Wait until the API server answers and every node is ready; returns the cluster's identity.
+
+    Without kind's own network (``disableDefaultCNI``) nodes are ready once an add-on brings one: not waited for here.
+
+    Raises:
+        ProviderError: not within ``kind.wait``, or cancelled.
+    """
+    wait = seconds(str(options.get("wait") or DEFAULT_WAIT))
+    deadline = time.monotonic() + wait
+    try:
+        identity = await apiserver.identity(place.kubeconfig, patience=max(wait, 5.0))
+        async with apiserver.client(place.kubeconfig, patience=max(wait, 5.0)) as client:
+            await daemons.keep_to_real_nodes(client)
+            if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
+                return identity
+            while waiting := _waiting((await client.get(_NODES))["items"]):
+                if stop.is_set():
+                    raise ProviderError(f"cancelled while cluster {place.name} was starting; nothing of it is left")
+                if time.monotonic() > deadline:
+                    said = "; ".join(f"{name}: {why}" for name, why in list(waiting.items())[:3])
+                    raise ProviderError(
+                        f"{len(waiting)} of cluster {place.name}'s nodes did not become ready within {wait:g} s "
+                        f"({said}); kind.wait can be longer"
+                    )
+                report.status(f"waiting for {len(waiting)} nodes")
+                await asyncio.sleep(0.5)
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        raise ProviderError(f"the API server of cluster {place.name} does not answer: {error}") from None
+    return identity
+
+
+def _waiting(nodes: list[dict[str, Any]]) -> dict[str, str]:
+    """The nodes that are not ready, each with its reason."""
+    found = {}
+    for node in nodes:
+        conditions = {each["type"]: each for each in node["status"].get("conditions") or []}
+        state = conditions.get("Ready") or {}
+        if state.get("status") != "True":
+            found[str(node["metadata"]["name"])] = str(state.get("message") or "it has said nothing")[:200]
+    return found
+
+
+async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
+    """Write the kubeconfig of a cluster that is there.
+
+    Raises:
+        ProviderError: kind could not tell it.
+    """
+    ended = await commands.run(
+        executable(), "get", "kubeconfig", "--name", place.name, timeout=30.0, environment=_environment(engine)
+    )
+    if ended.code:
+        raise ProviderError(f"the kubeconfig of kind cluster {place.name} is not to be had: {failures.brief(ended)}")
+    _write_private(file, ended.stdout)
+
+
+def _write_private(file: Path, text: str) -> None:
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    file.write_text(text)
+
+
+def discard(engine: Engine, place: KindPlace) -> None:
+    """Remove every container of a cluster; finding none is success.
+
+    Waited for without letting anything else run: it is the last thing done when a call is cancelled, and a call that is
+    cancelled again would leave containers behind.
+
+    Raises:
+        ProviderError: kind could not.
+    """
+    deadline = time.monotonic() + _DELETING
+    while True:
+        said = _delete(engine, place, deadline)
+        left = engine.listed(place.name)
+        if not said and not left:
+            return
+        # A container that is still being made is listed and cannot be removed yet: some versions of docker rm fail
+        # then, and some do not.
+        half_made = "no such" in said.lower() or not said
+        if not half_made or time.monotonic() > deadline:
+            raise ProviderError(f"kind could not delete cluster {place.name}: {said or 'a container is being made'}")
+        time.sleep(_AGAIN)
+
+
+def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
+    """Have kind delete a cluster; returns what keeps it from that, or ""."""
+    command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
+    try:
+        answer = subprocess.run(
+            command,
+            env=_environment(engine),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=max(1.0, deadline - time.monotonic()),
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {_DELETING:.0f} s"
+    return failures.brief(commands.Ended(answer.returncode, "", answer.stderr)) if answer.returncode else ""

@@ -1,0 +1,37 @@
+"""The DaemonSets that kind and kubeadm bring (the pod network, kube-proxy), for the nodes that kind made.
+
+They tolerate every taint. Each emulated node would get a pod of each, which nobody asked for, and which takes the API
+server more writes than the node itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model import real_nodes
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
+
+
+async def keep_to_real_nodes(client: Client) -> None:
+    """Have a new cluster's DaemonSets pass over emulated nodes; one that chooses its nodes itself is left as it is.
+
+    Args:
+        client: of the cluster.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    change = {"spec": {"template": {"spec": {"affinity": real_nodes.affinity()}}}}
+    for each in (await client.get(_DAEMON_SETS))["items"]:
+        if not _chooses_nodes(each):
+            path = f"{_DAEMON_SETS}/{each['metadata']['name']}"
+            await client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH)
+
+
+def _chooses_nodes(daemon_set: dict[str, Any]) -> bool:
+    return bool((daemon_set["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"))

@@ -1,0 +1,81 @@
+"""What kind says when it fails, in a line or two: what is wrong, where in the stack file, and what to do."""
+
+from __future__ import annotations
+
+import re
+
+from kumulus.runtimes.kind.commands import Ended
+
+_LONGEST = 300
+_PULL = re.compile(r'failed to pull image "([^"]+)"')
+_LINE = re.compile(r"line (\d+): (.*)")
+_PORT = re.compile(r"(?:Bind for )?([0-9.:\[\]a-f]+:\d+)[^\n]*(?:port is already allocated|address already in use)")
+# Go's errors repeat the command that failed, which is pages long.
+_COMMAND = re.compile(r'command "(\S+(?: [a-z]+)?)[^"]*(?:"[^"]*")*[^"]*" failed with error: ')
+
+
+def explained(ended: Ended, config: str) -> str:
+    """Why kind could not make a cluster.
+
+    Args:
+        ended: how it ended.
+        config: the configuration that it was given, as a text.
+    """
+    error, output = _parts(ended.stderr)
+    if pulled := _PULL.search(error):
+        reason = output or "no reason given"
+        return (
+            f"the node image {pulled.group(1)} cannot be pulled: {_short(reason)}; check its name and the network, "
+            "log in to its registry (`docker login`), or name an image that is there as kind.nodeImage "
+            "(`make kind-image` makes one without a registry)"
+        )
+    if "unable to decode config" in error or "unknown apiVersion" in error:
+        return f"kindConfig: kind cannot read it: {_decoding(error, config)}; correct it in the stack file"
+    if port := _PORT.search(f"{error}\n{output}"):
+        return (
+            f"the address {port.group(1)} is in use on this machine; write another port in kindConfig "
+            "(networking.apiServerPort or a node's extraPortMappings), or end what has it"
+        )
+    if "invalid" in error or "must have at least" in error:
+        return f"kindConfig: {_short(_core(error))}; correct it in the stack file"
+    reason = _core(error) or f"it ended with exit code {ended.code}"
+    last = _short(output.splitlines()[-1]) if output else ""
+    return f"kind could not make the cluster: {_short(reason)}" + (f": {last}" if last and last not in reason else "")
+
+
+def brief(ended: Ended) -> str:
+    """The last thing that a command said, on one line."""
+    error, output = _parts(ended.stderr)
+    lines = (output or _core(error) or ended.stderr).strip().splitlines()
+    return _short(lines[-1]) if lines else f"exit code {ended.code}"
+
+
+def _parts(said: str) -> tuple[str, str]:
+    """The error, and what the command said that it is about."""
+    _, found, rest = said.rpartition("ERROR: ")
+    if not found:
+        return "", said.strip()
+    error, _, output = rest.partition("Command Output: ")
+    output = output.partition("\nStack Trace:")[0]
+    return error.partition("\nStack Trace:")[0].strip(), output.strip()
+
+
+def _core(error: str) -> str:
+    error = error.removeprefix("failed to create cluster: ")
+    return _COMMAND.sub(lambda found: f"{found.group(1)}: ", error)
+
+
+def _decoding(error: str, config: str) -> str:
+    """Kind's words with the line that they are about: its number is that of a file which nobody has seen."""
+    lines = config.splitlines()
+    told = []
+    for number, what in _LINE.findall(error):
+        index = int(number) - 1
+        place = f" (at {lines[index].strip()!r})" if index < len(lines) else ""
+        told.append(f"{what}{place}")
+    return _short("; ".join(told) or _core(error).partition("unable to decode config: ")[2] or _core(error))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,309 @@
+"""The kind runtime: create, read, repair and delete a kind cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import processes
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.kind import creating
+from kumulus.runtimes.kind.containers import Engine, Node, components
+from kumulus.runtimes.kind.options import options_problems
+from kumulus.runtimes.kind.place import KindPlace
+
+_API = "kube-apiserver"
+_LOST = "lost"
+_SETTLED = 0.5
+# A node that is started anew has everything to start; one that was restarted since it did not answer will hardly ever.
+_STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
+
+
+class KindRuntime(Runtime):
+    """Containers by kind: add-ons run for real on its nodes."""
+
+    name: ClassVar[str] = "kind"
+    replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
+
+    def problems(self, options: dict[str, Any]) -> dict[str, str]:
+        """See :meth:`Runtime.problems`."""
+        return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
+
+    def default_version(self) -> str | None:
+        """See :meth:`Runtime.default_version`: kind's own."""
+        return None
+
+    def version_problem(self, version: str) -> str | None:
+        """See :meth:`Runtime.version_problem`: whatever there is a node image of."""
+        return None
+
+    def kubeconfig_path(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.kubeconfig_path`."""
+        return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)
+
+    def configuration(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.configuration`: kind changes nothing in place."""
+        return ""
+
+    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """See :meth:`Runtime.consequences`."""
+        return []
+
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+        """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
+        if identity is None:
+            directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner)
+
+    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+        """See :meth:`Runtime.create`."""
+        place = KindPlace.of(wanted.home, wanted.name)
+        engine = Engine.chosen(wanted.options)
+        directories.require_free(place, wanted.owner)
+        creating.executable()
+        await engine.require()
+        directories.prepare_home(place)
+        async with exclusive(place):
+            found = await self._cleared(place, wanted, engine, report)
+            try:
+                if found:
+                    return await self._adopt(place, wanted, engine, found, report)
+                return await self._make(place, wanted, engine, report, stop)
+            except OSError as error:
+                raise ProviderError(directories.os_error(error, place)) from None
+
+    async def _make(
+        self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter, stop: asyncio.Event
+    ) -> Observed:
+        started = time.monotonic()
+        try:
+            place.begin(wanted.owner, engine, creating.configuration(wanted.options))
+            await creating.make(place, wanted, engine, report, stop)
+            identity = await creating.ready(place, wanted.options, report, stop)
+            nodes = await engine.nodes(place.name)
+            place.complete(wanted.owner, engine, nodes)
+        except BaseException as error:
+            self._undo(place, engine, error)
+            raise
+        report.status(f"cluster of {len(nodes)} nodes ready after {time.monotonic() - started:.1f} s", last=True)
+        return self._observed(place, nodes, identity, "running")
+
+    async def _cleared(self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter) -> list[Node]:
+        """Remove what a killed run of ours left, and return what there is to adopt; refuse whatever else is there."""
+        directories.require_free(place, wanted.owner)
+        owner = place.note().get("owner")
+        self._end_kind(place)
+        nodes = await engine.nodes(place.name)
+        if owner == wanted.owner and place.owns(nodes):
+            report.status("removing what an interrupted run left behind")
+            self._remove(place, engine, nodes)
+            return []
+        directories.remove(place)
+        if nodes and not wanted.options.get("adopt"):
+            raise ProviderError(
+                f"a kind cluster named {place.name!r} that this stack did not make is there "
+                f"({', '.join(node.name for node in nodes[:3])}); it is left alone. Set another `name:` in "
+                "kumulus:cluster, or take it over with `kind: {adopt: true}`: it is then the stack's, and `destroy` "
+                "deletes it; to use it and leave it as it is, write `runtime: existing`"
+            )
+        return nodes
+
+    async def _adopt(
+        self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node], report: Reporter
+    ) -> Observed:
+        """Take over a cluster that is there; it is ours only when the last word of that is written."""
+        await engine.start(nodes)
+        try:
+            place.directory.mkdir(mode=0o700)
+            await creating.kubeconfig(engine, place, place.kubeconfig)
+            identity = await _identity(place, _STARTING)
+            nodes = await engine.nodes(place.name)
+            place.complete(wanted.owner, engine, nodes)
+        except BaseException:
+            directories.remove(place)
+            raise
+        report.info(f"kind cluster {place.name} is taken over; it is the stack's from now on, and destroy deletes it")
+        return self._observed(place, nodes, identity, "running")
+
+    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+        """See :meth:`Runtime.read`."""
+        place = KindPlace(Path(recorded.directory))
+        engine = place.engine(recorded.options)
+        nodes = await engine.nodes(place.name)
+        if not nodes or place.note().get("owner", recorded.owner) != recorded.owner:
+            return None
+        if not place.containers():
+            return await self._found_again(place, engine, nodes, recorded, report)
+        if not place.owns(nodes):
+            report.warn(
+                f"another kind cluster named {place.name} stands in the place of this stack's; it is left alone"
+            )
+            return None
+        if not place.kubeconfig.exists():
+            return self._observed(place, nodes, recorded.identity, _LOST)
+        try:
+            actual = await apiserver.identity(place.kubeconfig, patience=_LOOKING)
+        except (ApiError, Unreachable, KubeconfigError):
+            return self._observed(place, nodes, recorded.identity, "unhealthy")
+        return self._observed(place, nodes, actual, "running") if actual == recorded.identity else None
+
+    async def _found_again(
+        self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter
+    ) -> Observed | None:
+        """A cluster whose files are gone: it is ours if it is the one that the state has."""
+        if await _identity_by_kind(place, engine) == recorded.identity:
+            return self._observed(place, nodes, recorded.identity, _LOST)
+        report.warn(
+            f"the files of cluster {place.name} are gone from {place.directory}, and the kind cluster of that name "
+            "does not answer as this stack's; it is left alone"
+        )
+        return None
+
+    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        """See :meth:`Runtime.repair`."""
+        place = KindPlace.of(wanted.home, wanted.name)
+        engine = place.engine(wanted.options)
+        await engine.require()
+        directories.prepare_home(place)
+        async with exclusive(place):
+            nodes = await engine.nodes(place.name)
+            if not place.containers() and nodes and await _identity_by_kind(place, engine) == identity:
+                self._restore(place, wanted, engine, nodes)
+            if (
+                not place.containers()
+                or not place.owns(nodes)
+                or MISSING in components(nodes, place.containers()).values()
+            ):
+                raise ProviderError(
+                    f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
+                )
+            if not place.kubeconfig.exists():
+                await creating.kubeconfig(engine, place, place.kubeconfig)
+            await self._start(place, engine, nodes, report)
+            actual = await _identity(place, _ANSWERING)
+            if identity and actual != identity:
+                raise ProviderError(f"another cluster (identity {actual}) answers in place of {place.name}")
+            return self._observed(place, await engine.nodes(place.name), actual, "running")
+
+    def _restore(self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node]) -> None:
+        directories.remove(place)
+        place.begin(wanted.owner, engine, creating.configuration(wanted.options))
+        place.complete(wanted.owner, engine, nodes)
+
+    async def _start(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], report: Reporter) -> None:
+        """Start what does not run; a control plane that runs and does not answer is started anew."""
+        down = [node for node in nodes if node.health != "running"]
+        if down:
+            report.status(f"starting {', '.join(node.name for node in down)}")
+            await engine.start(down)
+            await _identity(place, _STARTING)
+            return
+        try:
+            await _identity(place, _ANSWERING)
+        except ProviderError:
+            planes = [node for node in nodes if node.role != "worker"]
+            report.status(f"restarting {', '.join(node.name for node in planes)}")
+            await engine.restart(planes)
+            await _identity(place, _RESTARTED)
+
+    def removed(self, directory: str) -> bool:
+        """See :meth:`Runtime.removed`."""
+        return KindPlace(Path(directory)).removed()
+
+    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+        """See :meth:`Runtime.delete`."""
+        place = KindPlace(Path(recorded.directory))
+        engine = place.engine(recorded.options)
+        owner = place.note().get("owner", recorded.owner)
+        if owner != recorded.owner:
+            report.warn(f"{place.directory} now belongs to {owner}; it is left alone")
+            return
+        try:
+            nodes = await engine.nodes(place.name)
+        except ProviderError as error:
+            raise ProviderError(
+                f"{error}\n  If its containers are gone for good, `pulumi state delete` forgets the cluster"
+            ) from None
+        if nodes and not await self._is(place, engine, nodes, recorded):
+            report.warn(f"the kind cluster named {place.name} is not the one this stack made; it is left alone")
+            nodes = []
+        if not nodes and not place.directory.exists():
+            return
+        directories.require_own(place)
+        async with exclusive(place):
+            left = self._remove(place, engine, nodes)
+        if left:
+            report.warn(directories.left_alone(place, left))
+        directories.remove_empty(place)
+
+    async def _is(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded) -> bool:
+        if place.note():
+            return place.owns(nodes)
+        return await _identity_by_kind(place, engine) == recorded.identity
+
+    def _remove(self, place: KindPlace, engine: Engine, nodes: Sequence[Node]) -> list[str]:
+        """Remove a cluster's containers and files; the names of what else is there are returned."""
+        place.mark_removed()
+        self._end_kind(place)
+        if nodes:
+            creating.discard(engine, place)
+        return directories.remove(place)
+
+    def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
+        """A creation was cancelled or has failed: nothing half-made may stay, and the record knows nothing of it."""
+        try:
+            creating.discard(engine, place)
+            # What kind was ended in the midst of may have been created since.
+            time.sleep(_SETTLED)
+            creating.discard(engine, place)
+        except ProviderError as left:
+            raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
+        directories.remove(place)
+
+    def _end_kind(self, place: KindPlace) -> None:
+        """End a run of kind for this cluster that outlived the plugin that began it."""
+        processes.end(processes.naming("kind", str(place.kubeconfig)))
+
+    def _observed(self, place: KindPlace, nodes: Sequence[Node], identity: str, api: str) -> Observed:
+        states = components(nodes, place.containers())
+        if "running" in states.values() or api == _LOST:
+            states[_API if api != _LOST else "kubeconfig"] = api
+        server = ""
+        with suppress(KubeconfigError):
+            server = load_kubeconfig(place.kubeconfig).server
+        return Observed(identity, str(place.kubeconfig), server, str(place.directory), states)
+
+
+async def _identity(place: KindPlace, patience: float) -> str:
+    """The identity of the cluster, once it answers.
+
+    Raises:
+        ProviderError: not within ``patience`` seconds.
+    """
+    try:
+        return await apiserver.identity(place.kubeconfig, patience)
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        raise ProviderError(
+            f"the API server of kind cluster {place.name} does not answer within {patience:.0f} s: {error}; "
+            f"`docker logs {place.name}-control-plane` says more, and `pulumi destroy` removes the cluster"
+        ) from None
+
+
+async def _identity_by_kind(place: KindPlace, engine: Engine) -> str | None:
+    """The identity of the cluster of that name, whoever made it, by the kubeconfig that kind has of it."""
+    with tempfile.TemporaryDirectory(prefix="kumulus-") as folder:
+        file = Path(folder) / "kubeconfig.yaml"
+        try:
+            await creating.kubeconfig(engine, place, file)
+            return await apiserver.identity(file, patience=_LOOKING)
+        except (ProviderError, ApiError, Unreachable, KubeconfigError):
+            return None

@@ -1,0 +1,121 @@
+"""What a stack asks of its cluster besides the control plane: stages as objects, usage, monitoring; all in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kumulus.host import ports, processes
+from kumulus.model.observability import Observability
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import configuration, metrics_server, monitoring, objects
+from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_PARTS = "parts"
+
+
+def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: ports.Claims) -> None:
+    """Write the settings of the components anew, and end those that would go on with others.
+
+    Args:
+        layout: the cluster.
+        wanted: the control plane the stack asks for.
+        undefined: the kinds that kwokctl is to create the definitions of.
+        claims: where further ports come from.
+
+    Raises:
+        toolchain.ToolMissing: a component is not built.
+        ports.NoFreePort: there is none for it.
+    """
+    asked = monitoring.asked_of(wanted.options)
+    settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
+    settings = _with_metrics_server(settings, layout, wanted, claims)
+    settings = _with_monitoring(settings, layout, asked, claims)
+    running = processes.running(layout.directory)
+    processes.end([pid for name in outdated(layout, wanted) for pid in running.get(name, [])])
+    layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
+    monitoring.write(layout, asked)
+
+
+def outdated(layout: Layout, wanted: Wanted) -> list[str]:
+    """The components that have to be restarted, or ended, for the cluster to be as wanted."""
+    try:
+        then: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
+    except ValueError:
+        then = {}
+    now = configuration.parts(wanted.options)
+    # What is not on record was made by an earlier version, or by a run that did not come to its end.
+    return [name for name in {*now, *then, *_ALL} if name not in then or then[name] != now.get(name)]
+
+
+_ALL = ("kwok-controller", metrics_server.NAME, *monitoring.NAMES)
+
+
+def note(wanted: Wanted) -> dict[str, str]:
+    """What is noted of a cluster that has everything as wanted."""
+    return {
+        "configuration": configuration.fingerprint(wanted.options),
+        _PARTS: json.dumps(configuration.parts(wanted.options)),
+    }
+
+
+def defined(layout: Layout) -> None:
+    """Note that KWOK's definitions are there: kwokctl would fail on creating them again."""
+    if objects.is_defining(settings := layout.settings()):
+        others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+        layout.write_documents([objects.defined(settings), *others])
+
+
+async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
+    """Put into the cluster what belongs to the additions, and take out what belongs to others.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    if wanted.options.get("stageObjects"):
+        await objects.apply_base(client, configuration.base_stages(wanted.options))
+    else:
+        await objects.remove_base(client)
+    listen = metrics_server.port(layout.settings())
+    if listen is not None:
+        await metrics_server.register(client, listen)
+    else:
+        await metrics_server.unregister(client)
+
+
+def port_problem(layout: Layout, wanted: Wanted) -> str | None:
+    """Why Prometheus cannot have the port that was asked for; None when it can, or has it."""
+    asked = monitoring.asked_of(wanted.options)
+    chosen = asked.prometheusPort if asked else None
+    if not chosen or layout.ports().get(monitoring.PROMETHEUS) == chosen or not ports.in_use(chosen):
+        return None
+    return (
+        f"port {chosen} (observability.prometheusPort) is in use by {processes.listener(chosen)}; "
+        "choose another port, or leave prometheusPort out to have a free one picked"
+    )
+
+
+def _with_metrics_server(
+    settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims
+) -> dict[str, Any]:
+    if not configuration.usage_kind(wanted.options):
+        return metrics_server.without_component(settings)
+    return metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
+
+
+def _with_monitoring(
+    settings: dict[str, Any], layout: Layout, asked: Observability | None, claims: ports.Claims
+) -> dict[str, Any]:
+    if asked is None:
+        return monitoring.without_components(settings)
+    known = layout.ports()
+    allotted = {}
+    for component, called in monitoring.PORTS:
+        chosen = asked.prometheusPort if component == monitoring.PROMETHEUS else None
+        there = known.get(component if called == "http" else f"{component} ({called})")
+        allotted[component, called] = chosen or there or claims.take()
+    return monitoring.with_components(settings, layout, asked, allotted)

@@ -1,0 +1,56 @@
+"""Components of ours among those that kwokctl starts: how they stand in its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kumulus.runtimes.kwok.layout import Layout
+
+NOWHERE = Path("/nowhere/clusters/any")
+"""Where a component's definition has to stand that is only compared."""
+
+
+def definition(
+    layout: Layout,
+    name: str,
+    arguments: Sequence[str],
+    ports: Mapping[str, int],
+    *,
+    links: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A component, as kwokctl's configuration has it.
+
+    Args:
+        layout: the cluster.
+        name: its name, and its executable's in the cluster's ``bin``.
+        arguments: its command line.
+        ports: the ports it listens on, by what they are called; ``http`` is the main one.
+        links: the components to start first.
+        environment: variables.
+    """
+    return {
+        "name": name,
+        "binary": str(layout.directory / "bin" / name),
+        "workDir": str(layout.directory),
+        "links": list(links),
+        "args": list(arguments),
+        "ports": [{"name": called, "port": port, "protocol": "TCP"} for called, port in ports.items()],
+        "envs": [{"name": key, "value": value} for key, value in (environment or {}).items()],
+    }
+
+
+def link(layout: Layout, name: str, executable: Path) -> None:
+    """Put an executable where the process table tells whose it is."""
+    target = layout.directory / "bin" / name
+    target.unlink(missing_ok=True)
+    target.symlink_to(executable)
+
+
+def replaced(settings: Mapping[str, Any], names: Iterable[str], *definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Kwokctl's configuration without the components of these names, and with these instead."""
+    gone = set(names)
+    others = [each for each in settings.get("components") or [] if each.get("name") not in gone]
+    return {**settings, "components": [*others, *map(dict, definitions)]}

@@ -1,0 +1,283 @@
+"""Turn a stack's ``kwok:`` section into the configuration of kwokctl and kwok-controller."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kumulus import toolchain
+from kumulus.host import memory
+from kumulus.kwok import node_metrics
+from kumulus.kwok.base_stages import stages
+from kumulus.model.errors import path_text
+from kumulus.model.observability import observability_problems
+from kumulus.model.quantity import QuantityError, parse
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import etcd, monitoring, usage
+from kumulus.runtimes.kwok.layout import Layout
+
+# Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
+# Ready tens of seconds late (design §8).
+_PARALLELISM = 32
+# Leases are not waited for: more at once would only take the API server from those who make the nodes.
+_LEASE_PARALLELISM = 8
+_CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
+_API_SERVER_FLAGS = {
+    # kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
+    "service-cluster-ip-range": "10.96.0.0/16",
+    # It taints each new node as not ready, for the controller manager to take away when it gets round to it. Our nodes
+    # are posted Ready: without it they take pods at once, and the cluster is spared two requests for each of them.
+    "disable-admission-plugins": "TaintNodesByCondition",
+}
+_CONTROLLER_MANAGER_FLAGS = {
+    # There is one of each controller. Electing a leader, they would end themselves when etcd or the API server is
+    # silent for ten seconds, and a restarted one would wait for its predecessor's lease to expire.
+    "leader-elect": "false",
+    # Tells kubelets, which we have none of, how long to cache secrets: a patch of every node each time a fleet passes
+    # 100, 500, 1,000 and 2,000 nodes.
+    "controllers": "*,-ttl-controller",
+}
+_SCHEDULER_FLAGS = {"leader-elect": "false"}
+# Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
+# it grow threefold instead costs memory and saves a fifth of the CPU time (docs/performance.md).
+_GARBAGE_COLLECTION = {"GOGC": "200"}
+# The API server's may grow fivefold, so long as all of it is a quarter of the machine: a small fleet comes sooner for
+# it, and a large one does not take the memory.
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
+_COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
+_PORT_KEYS = (
+    "etcdPort",
+    "etcdPeerPort",
+    "kubeApiserverPort",
+    "kubeControllerManagerPort",
+    "kubeSchedulerPort",
+    "kwokControllerPort",
+)
+
+
+def problems(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with a stack's options: the option → what to write instead."""
+    found: dict[str, str] = {}
+    for key, value in options.items():
+        if key == "observability" and value is not None:
+            # Its places are below the option: `observability.retention`.
+            found |= {each.path: f"{each.message}; {each.remedy}" for each in observability_problems((key,), value)}
+        elif key not in _CHECKS:
+            found[path_text((key,))] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
+        elif value is not None and (wrong := _CHECKS[key](value)):
+            found[path_text((key,))] = wrong
+    return found
+
+
+def _port_problem(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 1024 <= value <= 65535:
+        return None
+    return f"{value!r} is not a port; write a number from 1024 to 65535"
+
+
+def _switches_problem(value: Any) -> str | None:
+    if not isinstance(value, Mapping):
+        return f"is {value!r}; write a mapping of names to true or false"
+    for name, switch in value.items():
+        if not name or set(name) & set("=, \t\n") or (not isinstance(switch, bool) and switch not in ("true", "false")):
+            return f"{name!r} is {switch!r}; write a name and true or false"
+    return None
+
+
+def _quota_problem(value: Any) -> str | None:
+    try:
+        enough = parse(value).nanos > 0
+    except QuantityError:
+        enough = False
+    return None if enough else f"is {value!r}; write a quantity such as 8Gi"
+
+
+def _factor_problem(value: Any) -> str | None:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return None
+    return f"is {value!r}; write a number above 0"
+
+
+def _switch_problem(value: Any) -> str | None:
+    return None if isinstance(value, bool) else f"is {value!r}; write true or false"
+
+
+def _usage_problem(value: Any) -> str | None:
+    return None if value in node_metrics.KINDS else f"is {value!r}; write one of {', '.join(node_metrics.KINDS)}"
+
+
+_NEW_CLUSTER: Mapping[str, Callable[[Any], str | None]] = {
+    "apiServerPort": _port_problem,
+    "featureGates": _switches_problem,
+    "runtimeConfig": _switches_problem,
+    "etcdFsync": _switch_problem,
+    "etcdQuota": _quota_problem,
+    "heartbeatFactor": _factor_problem,
+}
+_IN_PLACE: Mapping[str, Callable[[Any], str | None]] = {
+    "stageObjects": _switch_problem,
+    "podUsage": _usage_problem,
+    "observability": lambda _: None,
+}
+_CHECKS = {**_NEW_CLUSTER, **_IN_PLACE}
+REPLACED_BY = frozenset(_NEW_CLUSTER)
+
+
+def port_keys(options: dict[str, Any]) -> list[str]:
+    """Names of the kwokctl options whose port has to be found: all but those the stack chose."""
+    return [key for key in _PORT_KEYS if not (key == "kubeApiserverPort" and options.get("apiServerPort"))]
+
+
+def usage_kind(options: Mapping[str, Any]) -> str | None:
+    """Which of :data:`node_metrics.KINDS` the nodes' endpoints serve; the most of them for observability alone."""
+    kind = options.get("podUsage")
+    return str(kind) if kind else None if options.get("observability") is None else "gpus"
+
+
+def custom_resources(options: Mapping[str, Any]) -> list[str]:
+    """The kinds that kwok-controller reads as objects of the cluster instead of from its file."""
+    kinds = ["Stage"] if options.get("stageObjects") else []
+    return [*kinds, "ClusterResourceUsage"] if usage_kind(options) else kinds
+
+
+def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The stages of every cluster with these options, whatever else the stack declares."""
+    return [*stages(), *usage.stages()] if usage_kind(options) else stages()
+
+
+def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects."""
+    found: list[dict[str, Any]] = [
+        {
+            "apiVersion": _CONFIG_API,
+            "kind": "KwokConfiguration",
+            "metadata": {"name": "kwok"},
+            "options": {
+                "podPlayStageParallelism": _PARALLELISM,
+                "nodePlayStageParallelism": _PARALLELISM,
+                "nodeLeaseParallelism": _LEASE_PARALLELISM,
+                # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
+                # theirs elsewhere in 10.0.0.0/8, see kumulus.model.nodes.
+                "cidr": "10.0.0.0/16",
+            },
+        }
+    ]
+    if not options.get("stageObjects"):
+        found += base_stages(options)
+    if kind := usage_kind(options):
+        found.append(node_metrics.metric(kind))
+    return found
+
+
+def fingerprint(options: Mapping[str, Any]) -> str:
+    """Identify the settings that are changed in place."""
+    wanted: Any = controller_documents(options)
+    # Only where they are asked for, so that clusters without any of it keep the fingerprint they were made with.
+    if kinds := custom_resources(options):
+        wanted = [wanted, kinds, base_stages(options)]
+    if asked := monitoring.asked_of(options):
+        wanted = [wanted, monitoring.fingerprints(asked)]
+    return _hash(wanted)
+
+
+def parts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Identify the settings of each component that is restarted to take them up, by its name."""
+    found = {"kwok-controller": _hash([controller_documents(options), custom_resources(options)])}
+    if kind := usage_kind(options):
+        found["metrics-server"] = _hash(kind)
+    if asked := monitoring.asked_of(options):
+        found |= monitoring.fingerprints(asked)
+    return found
+
+
+def _hash(wanted: Any) -> str:
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the documents given to ``kwokctl create cluster --config``.
+
+    Args:
+        wanted: the control plane the stack asks for.
+        ports: a port for each of :func:`port_keys`.
+
+    Raises:
+        toolchain.ToolMissing: a component's binary is not there; the message says how to get it.
+    """
+    options = wanted.options
+    version = wanted.kubernetes_version
+    kwokctl: dict[str, Any] = {
+        "runtime": "binary",
+        # kwokctl's own default is 0.0.0.0.
+        "bindAddress": "127.0.0.1",
+        "securePort": True,
+        "kubeAuthorization": True,
+        "kubeAdmission": True,
+        "disableQPSLimits": True,
+        "kubeVersion": version,
+        "etcdBinary": str(toolchain.find("etcd")),
+        "kwokControllerBinary": str(toolchain.find("kwok")),
+        "kubeApiserverBinary": str(toolchain.find("kube-apiserver", version)),
+        "kubeControllerManagerBinary": str(toolchain.find("kube-controller-manager", version)),
+        "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
+        **ports,
+    }
+    # kwokctl itself only hands it on, to `kwokctl kubectl`.
+    with contextlib.suppress(toolchain.ToolMissing):
+        kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
+    if options.get("apiServerPort"):
+        kwokctl["kubeApiserverPort"] = int(options["apiServerPort"])
+    if options.get("featureGates"):
+        kwokctl["kubeFeatureGates"] = _pairs(options["featureGates"])
+    if options.get("runtimeConfig"):
+        kwokctl["kubeRuntimeConfig"] = _pairs(options["runtimeConfig"])
+    if options.get("etcdQuota"):
+        kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
+    if options.get("heartbeatFactor"):
+        kwokctl["heartbeatFactor"] = float(options["heartbeatFactor"])
+    if kinds := custom_resources(options):
+        kwokctl["enableCRDs"] = kinds
+    # kwokctl's `override` only replaces a flag that it sets itself: these are added, but for some of etcd's.
+    patches = [
+        _flags("kube-apiserver", _API_SERVER_FLAGS),
+        _flags("kube-controller-manager", _CONTROLLER_MANAGER_FLAGS),
+        _flags("kube-scheduler", _SCHEDULER_FLAGS),
+        *etcd.patches(Layout.of(wanted.home, wanted.name).directory / "pki", ports["etcdPort"], ports["etcdPeerPort"]),
+        *(_environment(component, _garbage_collection(component)) for component in _COMPONENTS),
+    ]
+    if options.get("etcdFsync") is False:
+        patches.append(_flags("etcd", {"unsafe-no-fsync": "true"}))
+    head = {
+        "apiVersion": _CONFIG_API,
+        "kind": "KwokctlConfiguration",
+        "options": kwokctl,
+        "componentsPatches": patches,
+    }
+    return [head, *controller_documents(options)]
+
+
+def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
+    """A patch that gives a component more flags."""
+    return {"name": component, "extraArgs": [{"key": key, "value": value} for key, value in flags.items()]}
+
+
+def _garbage_collection(component: str) -> dict[str, str]:
+    return _API_SERVER_GARBAGE_COLLECTION if component == "kube-apiserver" else _GARBAGE_COLLECTION
+
+
+def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
+    """A patch that sets environment variables of a component."""
+    return {"name": component, "extraEnvs": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def _pairs(mapping: dict[str, Any]) -> str:
+    """Write ``a=true,b=1`` as Kubernetes' command lines take it."""
+
+    def text(value: Any) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return ",".join(f"{key}={text(value)}" for key, value in sorted(mapping.items()))

@@ -1,0 +1,142 @@
+"""etcd answers the API server alone: over TLS, to whoever has the key in the cluster's private folder.
+
+kwokctl (v0.8.0, pkg/kwokctl/components/etcd.go) starts it on plain HTTP without authentication, and etcd's own defaults
+let every web page ask its JSON gateway: whoever is on this machine would read and write past RBAC. The certificates are
+those that kwokctl makes for the API server and its administrator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.host import processes
+from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kumulus.kube import Connection
+
+ETCD, API_SERVER = "etcd", "kube-apiserver"
+# Those that kwokctl sets itself: the others are added.
+_OF_KWOKCTL = (
+    "advertise-client-urls",
+    "etcd-servers",
+    "initial-advertise-peer-urls",
+    "initial-cluster",
+    "listen-client-urls",
+    "listen-peer-urls",
+)
+
+
+def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
+    """The flags by which etcd and the API server know each other, by component.
+
+    Args:
+        pki: the directory of the cluster's certificates.
+        port: where the API server asks etcd.
+        peer_port: where other members would; there are none, and the port cannot be closed.
+    """
+    authority, certificate, key = (str(pki / name) for name in ("ca.crt", "admin.crt", "admin.key"))
+    here, peers = f"https://127.0.0.1:{port}", f"https://127.0.0.1:{peer_port}"
+    return {
+        ETCD: {
+            "listen-client-urls": here,
+            "advertise-client-urls": here,
+            "cert-file": certificate,
+            "key-file": key,
+            "trusted-ca-file": authority,
+            "client-cert-auth": "true",
+            "listen-peer-urls": peers,
+            "initial-advertise-peer-urls": peers,
+            "initial-cluster": f"node0={peers}",
+            "peer-cert-file": certificate,
+            "peer-key-file": key,
+            "peer-trusted-ca-file": authority,
+            "peer-client-cert-auth": "true",
+            # For pages in a browser that has the certificate, too. An empty list of origins would mean all.
+            "enable-grpc-gateway": "false",
+            "cors": here,
+            "host-whitelist": "127.0.0.1",
+        },
+        API_SERVER: {
+            "etcd-servers": here,
+            "etcd-cafile": authority,
+            "etcd-certfile": certificate,
+            "etcd-keyfile": key,
+        },
+    }
+
+
+def patches(pki: Path, port: int, peer_port: int) -> list[dict[str, Any]]:
+    """The flags as kwokctl takes them when it makes a cluster."""
+    return [
+        {
+            "name": component,
+            "extraArgs": [
+                {"key": key, "value": value, **({"override": True} if key in _OF_KWOKCTL else {})}
+                for key, value in wanted.items()
+            ],
+        }
+        for component, wanted in flags(pki, port, peer_port).items()
+    ]
+
+
+def is_secured(settings: Mapping[str, Any]) -> bool:
+    """Whether etcd asks for certificates, by what kwokctl saved; earlier versions had it made otherwise."""
+    return "--client-cert-auth=true" in _arguments(settings, ETCD)
+
+
+def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
+    """What kwokctl saved, with an etcd that asks for a certificate and an API server that shows one."""
+    options = settings.get("options") or {}
+    wanted = flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"]))
+    components = [
+        {**each, "args": _with(each.get("args") or [], wanted[each["name"]])} if each.get("name") in wanted else each
+        for each in settings.get("components") or []
+    ]
+    return {**settings, "components": components}
+
+
+def secure(layout: Layout) -> None:
+    """Secure the etcd of a cluster that an earlier version made; both have to be started anew, and are ended.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    settings = layout.settings()
+    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+    layout.write_documents([secured(settings, layout.directory / "pki"), *others])
+    alive = processes.running(layout.directory)
+    # The API server first: it would complain of an etcd that is gone.
+    for name in (API_SERVER, ETCD):
+        processes.end(alive.get(name, []))
+
+
+def connection(layout: Layout) -> Connection:
+    """How etcd is asked for its health.
+
+    Raises:
+        OSError: the certificates cannot be read.
+    """
+    # Imported here: a plugin that only compares properties needs no HTTP library.
+    from kumulus.kube import Connection
+    from kumulus.kube.tls import ResumingContext
+
+    port = layout.ports().get(ETCD)
+    if not is_secured(layout.settings()):
+        return Connection(f"http://127.0.0.1:{port}", layout.name)
+    pki = layout.directory / "pki"
+    tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
+    tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    return Connection(f"https://127.0.0.1:{port}", layout.name, tls=tls)
+
+
+def _arguments(settings: Mapping[str, Any], component: str) -> list[str]:
+    listed = settings.get("components") or []
+    return [str(argument) for each in listed if each.get("name") == component for argument in each.get("args") or []]
+
+
+def _with(arguments: Sequence[str], wanted: Mapping[str, str]) -> list[str]:
+    kept = [each for each in arguments if each.removeprefix("--").partition("=")[0] not in wanted]
+    return [*kept, *(f"--{key}={value}" for key, value in wanted.items())]

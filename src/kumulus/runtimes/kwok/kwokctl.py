@@ -1,0 +1,83 @@
+"""Run kwokctl for one cluster, without a shell and without the user's own KWOK settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes.kwok import pidfiles
+from kumulus.runtimes.kwok.layout import Layout
+
+_LOOK_EVERY = 0.25
+
+
+class ComponentEnded(ProviderError):
+    """A component ended while kwokctl waited for it.
+
+    Attributes:
+        component: its name.
+    """
+
+    def __init__(self, component: str, cluster: str) -> None:
+        super().__init__(f"{component} of cluster {cluster} ended")
+        self.component = component
+
+
+async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
+    """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
+
+    Args:
+        layout: the cluster.
+        arguments: what follows the global flags.
+        timeout: seconds after which it is killed.
+
+    Raises:
+        ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun is there.
+        ProviderError: kwokctl failed, with the last lines of what it said.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
+    environment["KWOK_WORKDIR"] = str(layout.home)
+    # A config of its own even where none is needed: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(toolchain.find("kwokctl")),
+            "--name",
+            layout.name,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment,
+            cwd=str(layout.home),
+            umask=0o077,
+        )
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
+    saying = asyncio.create_task(process.communicate())
+    try:
+        async with asyncio.timeout(timeout):
+            await _finished(saying, layout)
+        output, _ = saying.result()
+    except TimeoutError:
+        raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
+    finally:
+        # Also when the engine is gone and this call is cancelled: it would go on starting components.
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        tail = "\n".join("    " + line[:300] for line in output.decode(errors="replace").splitlines()[-6:])
+        raise ProviderError(f"kwokctl {' '.join(arguments[:2])} failed (exit code {process.returncode}):\n{tail}")
+
+
+async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
+    """Wait for kwokctl's end, but not for a component that has ended: it would wait for that until its timeout."""
+    suspect = None
+    while not (await asyncio.wait({saying}, timeout=_LOOK_EVERY))[0]:
+        ended = pidfiles.ended(layout.directory)
+        # Looked at twice: a process that is just being started does not bear its name yet.
+        if ended is not None and ended == suspect:
+            raise ComponentEnded(ended, layout.name)
+        suspect = ended

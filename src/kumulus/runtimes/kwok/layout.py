@@ -1,0 +1,155 @@
+"""Where the kwok runtime keeps a cluster's files, and the note that says whose it is.
+
+kwokctl lays a cluster out below ``$KWOK_WORKDIR/clusters/<name>``; beside its files stands ours, ``kumulus.json``:
+the owner and a fingerprint of the settings that can be changed in place (the spec beside the thing).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
+from kumulus.runtimes.place import Place, replace_file
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@dataclass(frozen=True)
+class Layout(Place):
+    """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
+
+    FILES: ClassVar[frozenset[str]] = Place.FILES | {
+        *("kwok.yaml", "kwok-kept.yaml", "create.yaml", "bin", "etcd", "logs", "pids", "pki", "prometheus"),
+    }
+    MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "create.yaml"})
+
+    @property
+    def kwok_file(self) -> Path:
+        """Kwokctl's and kwok-controller's configuration."""
+        return self.directory / "kwok.yaml"
+
+    @property
+    def kept_file(self) -> Path:
+        """Our copy of it, see :mod:`.kept`."""
+        return self.directory / "kwok-kept.yaml"
+
+    def of_copy(self) -> Layout:
+        """The same cluster as the copy of ``kwok.yaml`` has it."""
+        return _OfCopy(self.directory)
+
+    def text(self, file: Path) -> str:
+        """What a file says; empty when it cannot be read."""
+        try:
+            return file.read_text()
+        except (OSError, ValueError):
+            return ""
+
+    def private_files(self) -> list[Path]:
+        """What holds keys or credentials."""
+        return [
+            self.kubeconfig,
+            self.kwok_file,
+            *([self.kept_file] if self.kept_file.exists() else []),
+            *(self.directory / "pki").glob("*"),
+        ]
+
+    def removed(self) -> bool:
+        """Whether a removal was begun, or nothing of the cluster is left."""
+        return not self.kwok_file.exists() or super().removed()
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Return the documents of ``kwok.yaml``; [] when there is none that can be read."""
+        text = self.text(self.kwok_file)
+        try:
+            # Any folder beside ours may have a file of that name, whatever is in it.
+            check_limits(text)
+            loaded = list(yaml.load_all(text, Loader=FAST_LOADER))
+        except (ValueError, yaml.YAMLError):
+            return []
+        return [document for document in loaded if isinstance(document, dict)]
+
+    def write_documents(self, documents: list[dict[str, Any]]) -> None:
+        """Write ``kwok.yaml``, whole or not at all, and its copy: of the two, the longer would count as the whole."""
+        text = dump(documents)
+        for file in (self.kept_file, self.kwok_file):
+            replace_file(file, text, mode=0o600)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the ``KwokctlConfiguration`` that kwokctl saved, or {} when there is none of that form."""
+        for document in self.documents():
+            if document.get("kind") == "KwokctlConfiguration" and _is_well_formed(document):
+                return document
+        return {}
+
+    def components(self) -> list[str]:
+        """Names of the components the cluster is made of, in kwokctl's order; [] when it was never set up."""
+        return [str(component.get("name")) for component in self.settings().get("components") or []]
+
+    def ports(self) -> dict[str, int]:
+        """Ports the components listen on, by component; {} when the cluster was never set up."""
+        settings = self.settings()
+        options = settings.get("options") or {}
+        keys = {
+            "etcd": "etcdPort",
+            "etcd (peer)": "etcdPeerPort",
+            "kube-apiserver": "kubeApiserverPort",
+            "kube-controller-manager": "kubeControllerManagerPort",
+            "kube-scheduler": "kubeSchedulerPort",
+            "kwok-controller": "kwokControllerPort",
+            "metrics-server": "metricsServerPort",
+        }
+        found = {component: options[key] for component, key in keys.items() if isinstance(options.get(key), int)}
+        found = {component: port for component, port in found.items() if port}
+        others = [each for each in settings.get("components") or [] if each.get("name") not in keys]
+        return {**found, **_ports_of(others)}
+
+    def taken_ports(self) -> set[int]:
+        """Ports that this and other clusters beside it have, or will want back."""
+        return {port for other in self.directory.parent.glob("*") for port in Layout(other).ports().values()}
+
+    def log_tail(self, component: str, lines: int = 6) -> str:
+        """Return the last lines of a component's log, cut to a readable width, or ""."""
+        try:
+            with (self.directory / "logs" / f"{component}.log").open("rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(0, log.tell() - 16_384))
+                tail = log.read().decode(errors="replace").splitlines()[-lines:]
+        except OSError:
+            return ""
+        return "\n".join(f"    {line[:300]}" for line in tail)
+
+
+class _OfCopy(Layout):
+    @property
+    def kwok_file(self) -> Path:
+        return self.kept_file
+
+
+def _is_well_formed(document: Mapping[str, Any]) -> bool:
+    listed = document.get("components") or []
+    return (
+        isinstance(document.get("options") or {}, Mapping)
+        and isinstance(listed, list)
+        and all(isinstance(each, Mapping) and isinstance(each.get("ports") or [], list) for each in listed)
+    )
+
+
+def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
+    """Ports of components that kwokctl has no option for: ``<component>``, or ``<component> (<port's name>)``."""
+    return {
+        name if port.get("name") == "http" else f"{name} ({port.get('name')})": int(port["port"])
+        for name, ports in ((str(each.get("name")), each.get("ports") or []) for each in components)
+        for port in ports
+        if isinstance(port, Mapping) and isinstance(port.get("port"), int)
+    }
+
+
+def dump(documents: list[dict[str, Any]]) -> str:
+    """Write YAML documents."""
+    return yaml.dump_all(documents, Dumper=_DUMPER, sort_keys=False)

@@ -1,0 +1,140 @@
+"""metrics-server as one more process of a cluster: behind ``kubectl top`` and the resource metrics API."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from kumulus import toolchain
+from kumulus.kube import objects
+from kumulus.kube.bulk import for_each
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.usage import ADDRESS
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NAME = "metrics-server"
+_PORT = "metricsServerPort"
+_SERVICE = f"/api/v1/namespaces/kube-system/services/{NAME}"
+_API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+_API = "v1beta1.metrics.k8s.io"
+_PATIENCE = 30.0
+
+
+def port(settings: dict[str, Any]) -> int | None:
+    """The port it has in kwokctl's saved configuration, if any."""
+    found = (settings.get("options") or {}).get(_PORT)
+    return int(found) if found else None
+
+
+def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dict[str, Any]:
+    """Kwokctl's configuration with metrics-server among the components that it starts.
+
+    Args:
+        settings: the ``KwokctlConfiguration`` that kwokctl saved.
+        layout: the cluster.
+        listen: the port it is to listen on.
+
+    Raises:
+        toolchain.ToolMissing: it is not built; the message says how to get it.
+    """
+    binary = layout.directory / "bin" / NAME
+    binary.unlink(missing_ok=True)
+    binary.symlink_to(toolchain.find(NAME))
+    kubelet = settings["options"]["kwokControllerPort"]
+    pki = layout.directory / "pki"
+    component = {
+        "name": NAME,
+        "binary": str(binary),
+        "workDir": str(layout.directory),
+        "links": ["kwok-controller"],
+        "args": [
+            "--bind-address=127.0.0.1",
+            f"--secure-port={listen}",
+            *(f"--{flag}={layout.kubeconfig}" for flag in _KUBECONFIGS),
+            # The API server authenticates as the administrator, whose certificate is the cluster's own.
+            "--authentication-skip-lookup=true",
+            f"--client-ca-file={pki / 'ca.crt'}",
+            f"--tls-cert-file={pki / 'admin.crt'}",
+            f"--tls-private-key-file={pki / 'admin.key'}",
+            f"--kubelet-preferred-address-types={ADDRESS['type']}",
+            f"--kubelet-port={kubelet}",
+            # The certificate is kwok-controller's, made for no node.
+            "--kubelet-insecure-tls",
+            "--metric-resolution=15s",
+        ],
+    }
+    without = without_component(settings)
+    options = {**without["options"], _PORT: listen}
+    return {**without, "options": options, "components": [*without["components"], component]}
+
+
+_KUBECONFIGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
+
+
+def without_component(settings: dict[str, Any]) -> dict[str, Any]:
+    """Kwokctl's configuration without it."""
+    options = {key: value for key, value in (settings.get("options") or {}).items() if key != _PORT}
+    components = [each for each in settings.get("components") or [] if each.get("name") != NAME]
+    return {**settings, "options": options, "components": components}
+
+
+async def register(client: Client, listen: int) -> None:
+    """Make the API server pass the resource metrics API on to metrics-server, and wait for it a while.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    service: dict[str, Any] = {
+        "metadata": {"name": NAME, "namespace": "kube-system"},
+        "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": listen}]},
+    }
+    registration: dict[str, Any] = {
+        "metadata": {"name": _API},
+        "spec": {
+            "group": "metrics.k8s.io",
+            "version": "v1beta1",
+            "service": {"name": NAME, "namespace": "kube-system", "port": listen},
+            "insecureSkipTLSVerify": True,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+        },
+    }
+    for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
+        await objects.create_or_merge(client, collection, body)
+    give_up = time.monotonic() + _PATIENCE
+    while time.monotonic() < give_up:
+        if await _available(client):
+            return
+        await asyncio.sleep(0.2)
+
+
+async def unregister(client: Client) -> None:
+    """Take all of it back, the nodes' address included; without any, nothing happens.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    for path in (f"{_API_SERVICES}/{_API}", _SERVICE):
+        await objects.remove(client, path)
+    addressed = [
+        f"/api/v1/nodes/{node['metadata']['name']}/status"
+        async for page in client.pages("/api/v1/nodes")
+        for node in page
+        if ADDRESS in (node.get("status", {}).get("addresses") or [])
+    ]
+    change = {"status": {"addresses": [{"$patch": "delete", "type": ADDRESS["type"]}]}}
+    await for_each(
+        addressed,
+        lambda path: client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH),
+        workers=client.connections,
+    )
+
+
+async def _available(client: Client) -> bool:
+    found = await client.get(f"{_API_SERVICES}/{_API}")
+    conditions = found.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)

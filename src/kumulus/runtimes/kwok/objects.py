@@ -1,0 +1,123 @@
+"""KWOK's stages as objects of the cluster, beside which a stack declares its own.
+
+While a stack declares none, kwok-controller reads the stages from its file: a control plane is then ready sooner and
+needs no CustomResourceDefinitions (docs/decisions/pod-lifecycles.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kwok.stages import STAGES
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_GROUP = "kwok.x-k8s.io"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_TO_DEFINE = "enableCRDs"
+_BASE = {"kumulus.io/stages": "base"}
+_PATIENCE = 30.0
+
+
+def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequence[str]) -> dict[str, Any]:
+    """Kwokctl's configuration with a kwok-controller that reads these kinds, and no others, as objects.
+
+    Args:
+        settings: the ``KwokctlConfiguration`` that kwokctl saved.
+        kinds: such as ``Stage``.
+        undefined: those of them that kwokctl is to create the definitions of.
+    """
+    settings = defined(settings)
+    components = [_with_flag(component, kinds) for component in settings.get("components") or []]
+    options = {**settings["options"], **({_TO_DEFINE: list(undefined)} if undefined else {})}
+    return {**settings, "options": options, "components": components}
+
+
+def is_defining(settings: dict[str, Any]) -> bool:
+    """Whether kwokctl is yet to create definitions of KWOK's kinds."""
+    return bool((settings.get("options") or {}).get(_TO_DEFINE))
+
+
+def defined(settings: dict[str, Any]) -> dict[str, Any]:
+    """The configuration once kwokctl has created them."""
+    options = {key: value for key, value in (settings.get("options") or {}).items() if key != _TO_DEFINE}
+    return {**settings, "options": options}
+
+
+async def undefined(client: Client, kinds: Sequence[str]) -> list[str]:
+    """Those of KWOK's kinds that the cluster has no definition of.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    known = {
+        item["spec"]["names"]["kind"]
+        async for page in client.pages(_DEFINITIONS)
+        for item in page
+        if item["spec"]["group"] == _GROUP
+    }
+    return [kind for kind in kinds if kind not in known]
+
+
+def _with_flag(component: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
+    if component.get("name") != "kwok-controller":
+        return component
+    arguments = [argument for argument in component.get("args") or [] if not argument.startswith("--enable-crds=")]
+    return {**component, "args": [*arguments, *([f"--enable-crds={','.join(kinds)}"] if kinds else [])]}
+
+
+async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
+    """Make the cluster's base stages these and only these; the stack's own are left alone.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or the definition of stages did not come in time.
+    """
+    await _served(client)
+    wanted = {stage["metadata"]["name"]: stage for stage in stages}
+    for name in await _names(client) - set(wanted):
+        await objects.remove(client, f"{STAGES}/{name}")
+    for name, stage in wanted.items():
+        body = {**stage, "metadata": {"name": name, "labels": _BASE}}
+        await objects.replace(client, STAGES, body)
+
+
+async def remove_base(client: Client) -> None:
+    """Remove the base stages, which kwok-controller reads from its file again; without any, nothing happens.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    try:
+        names = await _names(client)
+    except ApiError as error:
+        if error.status == 404:
+            return
+        raise
+    for name in names:
+        await objects.remove(client, f"{STAGES}/{name}")
+
+
+async def _names(client: Client) -> set[str]:
+    selector = ",".join(f"{key}={value}" for key, value in _BASE.items())
+    return set(await objects.names(client, STAGES, {"labelSelector": selector}))
+
+
+async def _served(client: Client) -> None:
+    """Wait until the API server serves stages: a moment after their definition was created."""
+    give_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            definition = await client.get(f"{_DEFINITIONS}/stages.kwok.x-k8s.io")
+            await client.get(STAGES, {"limit": "1"})
+            conditions = definition.get("status", {}).get("conditions") or []
+            if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+                return
+        except ApiError as error:
+            if error.status != 404 or time.monotonic() > give_up:
+                raise
+        await asyncio.sleep(0.05)

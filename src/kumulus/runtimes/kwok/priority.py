@@ -1,0 +1,183 @@
+"""Let the API server, etcd and the scheduler go first when CPUs are short.
+
+The controllers catch up as well a moment later, and do less: kube-controller-manager's endpointslice-controller looks
+at every node whenever one is added, so that 10,000 new nodes cost it ten seconds of CPU; when it is slower, it looks
+less often (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.host import processes
+from kumulus.runtimes.kwok.layout import Layout
+
+_PATIENT = ("kube-controller-manager", "kwok-controller")
+_WAITING = (*_PATIENT, "kube-scheduler")
+_NICENESS = 5
+_LOWEST = 19
+# A node is taken for lost when its lease has run out, which is renewed each quarter of that time: 40 s as kubelets have
+# it, 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more still is in time.
+_BEARABLE = 3 / 8
+_LEASE_S = 40.0
+# Pods wait for their scheduler meanwhile.
+LONGEST_S = 45.0
+# It waits for the end of its input, which comes with the plugin's end, however that comes, and gives everybody the
+# priority back. Linux takes one such change in 100 ms from who is not root (man 7 sched), so it is tried again.
+_GUARD = """
+read -r _
+for group in "$@"; do
+  pid=${group%:*} niceness=${group#*:} tries=0
+  until ! [ -e "/proc/$pid" ] || echo "$niceness" >"/proc/$pid/autogroup" || [ $tries -ge 50 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+done
+"""
+
+
+def lower(directory: Path) -> None:
+    """Give a cluster's controllers a lower priority than everything else; where that is not allowed, nothing happens.
+
+    Args:
+        directory: the cluster's directory.
+    """
+    for name, pids in processes.running(directory).items():
+        if name in _PATIENT:
+            for pid in pids:
+                _lower(pid)
+
+
+def _lower(pid: int) -> None:
+    # kwokctl starts each component as a session of its own. Linux then shares CPUs out among the sessions, and
+    # niceness counts within one only: man 7 sched, "The autogroup feature".
+    _set(pid, _NICENESS)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
+
+
+def _set(pid: int, niceness: int) -> None:
+    with suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
+
+
+@dataclass
+class _Held:
+    """Controllers that stand back, and the process that ends this.
+
+    Attributes:
+        users: operations under way that want it.
+        guard: holds the way open; None where controllers cannot be asked, or no longer stand back.
+        limit: ends it when it has lasted long enough.
+        began: when the controllers began to stand back (``time.monotonic``).
+        behind: seconds that they were behind by then.
+        rested: since when they go on as before.
+    """
+
+    users: int = 0
+    guard: subprocess.Popen[bytes] | None = None
+    limit: asyncio.TimerHandle | None = None
+    began: float = 0.0
+    behind: float = 0.0
+    rested: float = 0.0
+
+    def behind_by_now(self) -> float:
+        """Seconds that the controllers may still be behind; a second of their usual priority makes up for one."""
+        return max(0.0, self.behind + (self.rested - self.began) - (time.monotonic() - self.rested))
+
+    def end(self) -> None:
+        """Let the controllers go on as before."""
+        if self.limit is not None:
+            self.limit.cancel()
+        if self.guard is not None:
+            self.rested = time.monotonic()
+            if self.guard.stdin is not None:
+                self.guard.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                self.guard.wait(0.5)
+        self.guard = None
+
+
+class Way:
+    """Clears the way for many requests: controllers of a cluster on this machine stand back while they last.
+
+    Its controllers have nothing to do that a few seconds matter to, and a third more requests are answered in that
+    time (docs/performance.md). They are as before when the last operation ends, or the plugin, or the time that their
+    nodes' leases bear, which operations that follow one another share.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[Path, _Held] = {}
+        self._latest: dict[Path, _Held] = {}
+
+    @contextmanager
+    def cleared(self, kubeconfig: str) -> Iterator[None]:
+        """Have the controllers stand back, of the cluster of this runtime that has the kubeconfig; others are left.
+
+        Args:
+            kubeconfig: path of the cluster's kubeconfig.
+        """
+        directory = Path(kubeconfig).parent
+        if not Layout(directory).kwok_file.exists():
+            yield
+            return
+        held = self._held.get(directory)
+        if held is None:
+            latest = self._latest.get(directory)
+            held = self._held[directory] = _stand_back(directory, latest.behind_by_now() if latest else 0.0)
+        held.users += 1
+        try:
+            yield
+        finally:
+            held.users -= 1
+            if not held.users:
+                self._latest[directory] = self._held.pop(directory)
+                held.end()
+
+
+def bearable(layout: Layout) -> float:
+    """Seconds for which a cluster's controllers may stand back without a node being lost.
+
+    Args:
+        layout: the cluster's.
+    """
+    lease = (layout.settings().get("options") or {}).get("nodeLeaseDurationSeconds") or _LEASE_S
+    return min(LONGEST_S, _BEARABLE * float(lease))
+
+
+def _stand_back(directory: Path, behind: float) -> _Held:
+    held = _Held(began=time.monotonic(), rested=time.monotonic(), behind=behind)
+    longest = bearable(Layout(directory)) - behind
+    running = processes.running(directory)
+    groups = {
+        pid: _NICENESS if name in _PATIENT else 0
+        for name, pids in running.items()
+        if name in _WAITING
+        for pid in pids
+        if Path(f"/proc/{pid}/autogroup").exists()
+    }
+    if not groups or longest <= 0:
+        return held
+    try:
+        # First, so that nobody stays behind: from here on a kill of the plugin is noticed. In a session of its own, a
+        # Ctrl-C does not reach it.
+        held.guard = subprocess.Popen(
+            ["sh", "-c", _GUARD, "sh", *(f"{pid}:{niceness}" for pid, niceness in groups.items())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return held
+    for pid in groups:
+        _set(pid, _LOWEST)
+    held.limit = asyncio.get_running_loop().call_later(longest, held.end)
+    return held

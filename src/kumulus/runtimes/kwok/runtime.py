@@ -1,0 +1,245 @@
+"""The kwok runtime: create, read, repair and delete a local control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import ports, processes
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.kwok import additions, api, configuration, hung, kept, monitoring, pidfiles, priority, starting
+from kumulus.runtimes.kwok.layout import Layout, dump
+
+
+class KwokRuntime(Runtime):
+    """Local processes by kwokctl's binary runtime: no Docker, no root."""
+
+    name: ClassVar[str] = "kwok"
+    replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
+
+    def problems(self, options: dict[str, Any]) -> dict[str, str]:
+        """See :meth:`Runtime.problems`."""
+        return configuration.problems(options)
+
+    def default_version(self) -> str:
+        """See :meth:`Runtime.default_version`."""
+        return f"v{toolchain.kubernetes_versions()[0]}"
+
+    def version_problem(self, version: str) -> str | None:
+        """See :meth:`Runtime.version_problem`."""
+        versions = [f"v{version}" for version in toolchain.kubernetes_versions()]
+        if version in versions:
+            return None
+        return f"Kubernetes {version} is not among the pinned versions; write one of {', '.join(versions)}"
+
+    def kubeconfig_path(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.kubeconfig_path`."""
+        return str(Layout.of(wanted.home, wanted.name).kubeconfig)
+
+    def configuration(self, wanted: Wanted) -> str:
+        """See :meth:`Runtime.configuration`."""
+        return configuration.fingerprint(wanted.options)
+
+    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """See :meth:`Runtime.consequences`."""
+        return monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
+
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+        """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
+        if identity is None:
+            directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner)
+
+    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+        """See :meth:`Runtime.create`."""
+        layout = Layout.of(wanted.home, wanted.name)
+        directories.require_free(layout, wanted.owner)
+        directories.prepare_home(layout)
+        async with exclusive(layout):
+            await self._clear_leftover(layout, wanted, report)
+            try:
+                return await self._create(layout, wanted, report)
+            except BaseException:
+                # Cancelled or failed: nothing half-made may stay, and the record knows nothing of it.
+                self._remove(layout)
+                raise
+
+    async def _create(self, layout: Layout, wanted: Wanted, report: Reporter) -> Observed:
+        started = time.monotonic()
+        chosen = wanted.options.get("apiServerPort")
+        if chosen and ports.in_use(int(chosen)):
+            raise ProviderError(
+                f"port {chosen} (kwok.apiServerPort) is in use by {processes.listener(int(chosen))}; "
+                "choose another port, or leave apiServerPort out to have a free one picked"
+            )
+        if problem := additions.port_problem(layout, wanted):
+            raise ProviderError(problem)
+        try:
+            with ports.Claims(avoid=layout.taken_ports()) as claims:
+                allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
+                documents = configuration.documents(wanted, allotted)
+                layout.directory.mkdir(mode=0o700)
+                layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
+                request = layout.directory / "create.yaml"
+                request.write_text(dump(documents))
+                report.status(f"starting Kubernetes {wanted.kubernetes_version}")
+                await starting.create_components(layout, request)
+                directories.keep_private(layout, layout.private_files())
+                priority.lower(layout.directory)
+                identity = await starting.all_running(layout, report)
+                if configuration.custom_resources(wanted.options):
+                    await starting.add(layout, wanted, claims, report)
+                layout.write_note({**layout.note(), **additions.note(wanted)})
+                kept.keep(layout)
+        except ports.NoFreePort as error:
+            raise ProviderError(str(error)) from None
+        except toolchain.ToolchainError as error:
+            raise ProviderError(str(error)) from None
+        except ProviderError as error:
+            raise ProviderError(api.explain(layout, str(error))) from None
+        except (ApiError, Unreachable) as error:
+            raise api.failing(layout, error) from None
+        except OSError as error:
+            raise ProviderError(directories.os_error(error, layout)) from None
+        report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
+        return self._observed(layout, identity)
+
+    async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
+        """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
+        if not layout.directory.exists():
+            # Where only the directory was removed, what ran from it would be taken for the new cluster's.
+            self._end(layout)
+            return
+        directories.require_free(layout, wanted.owner)
+        report.status("removing what an interrupted run left behind")
+        self._remove(layout)
+
+    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+        """See :meth:`Runtime.read`."""
+        layout, identity = Layout(Path(recorded.directory)), recorded.identity
+        if not layout.kwok_file.exists() or not layout.kubeconfig.exists():
+            return None
+        with suppress(OSError):
+            # Of one that an earlier version made.
+            kept.keep(layout)
+        found = self._observed(layout, identity)
+        if found.components.get("kube-apiserver") != "running":
+            return found
+        try:
+            actual = await apiserver.identity(layout.kubeconfig, patience=2.0)
+        except (ApiError, Unreachable, KubeconfigError):
+            components = dict(found.components)
+            if components.get("etcd") == "running":
+                components["kube-apiserver"] = "unhealthy"
+            return dataclasses.replace(found, components=components)
+        if identity and actual != identity:
+            return None
+        return found
+
+    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        """See :meth:`Runtime.repair`."""
+        layout = Layout.of(wanted.home, wanted.name)
+        if not layout.kwok_file.exists():
+            raise ProviderError(
+                f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
+            )
+        async with exclusive(layout):
+            self._mend(layout, wanted, report)
+            processes.end(pidfiles.setting_up(layout.home, layout.name))
+            await hung.end_hung(layout, report)
+            with ports.Claims(avoid=layout.taken_ports()) as claims:
+                changed = layout.note().get("configuration") != self.configuration(wanted)
+                starting.secure_etcd(layout, report, changed=changed)
+                if changed:
+                    await starting.reconfigure(layout, wanted, report, claims)
+                dead = starting.dead(layout)
+                if dead:
+                    report.status(f"starting {', '.join(dead)}")
+                await starting.start(layout, wanted, report, changed=changed, dead=dead)
+            actual = await starting.all_running(layout, report)
+            if changed:
+                # Last, so that a run that is killed before has it all done again.
+                layout.write_note({**layout.note(), **additions.note(wanted)})
+            with suppress(OSError):
+                kept.keep(layout)
+            return self._observed(layout, actual)
+
+    def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
+        """Bring back what a full disk or a loss of power has done to the files that say what the cluster is."""
+        try:
+            if kept.restore(layout):
+                report.info(f"{layout.kwok_file} was damaged and is restored from its copy")
+            if "owner" not in layout.note():
+                # The settings are not in it either: they count as changed, and are all applied anew.
+                layout.write_note({"owner": wanted.owner})
+        except OSError as error:
+            raise ProviderError(directories.os_error(error, layout)) from None
+        if kept.damaged(layout):
+            raise ProviderError(
+                f"{layout.kwok_file} is damaged and has no copy, so that cluster {layout.name} cannot be started; "
+                "`pulumi up --refresh` replaces it, without the objects in it"
+            )
+
+    def removed(self, directory: str) -> bool:
+        """See :meth:`Runtime.removed`."""
+        return Layout(Path(directory)).removed()
+
+    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+        """See :meth:`Runtime.delete`."""
+        layout = Layout(Path(recorded.directory))
+        if not layout.directory.exists():
+            self._end(layout)
+            return
+        directories.require_own(layout)
+        owner = layout.note().get("owner")
+        if owner is not None and owner != recorded.owner:
+            report.warn(f"{layout.directory} now belongs to {owner}; it is left alone")
+            return
+        if owner is None and not layout.kwok_file.exists() and layout.foreign():
+            raise ProviderError(
+                f"{layout.directory} does not look like a cluster of ours; it is left alone: remove it by hand"
+            )
+        async with exclusive(layout):
+            left = self._remove(layout)
+        if left:
+            report.warn(directories.left_alone(layout, left))
+        directories.remove_empty(layout)
+
+    def _remove(self, layout: Layout) -> list[str]:
+        """End every process of the cluster and remove its files; the names of what else is there are returned."""
+        layout.mark_removed()
+        self._end(layout)
+        return directories.remove(layout)
+
+    def _end(self, layout: Layout) -> None:
+        """End every process of the cluster."""
+        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
+
+    def _observed(self, layout: Layout, identity: str) -> Observed:
+        alive = processes.running(layout.directory)
+        damaged = kept.damaged(layout)
+        copy = layout.of_copy() if damaged else layout
+        states = {name: "running" if name in alive else "stopped" for name in copy.components()}
+        if damaged:
+            states[layout.kwok_file.name] = kept.DAMAGED if kept.can_be_restored(layout) else MISSING
+        layout = copy
+        port = layout.ports().get("kube-apiserver")
+        return Observed(
+            identity=identity,
+            kubeconfig=str(layout.kubeconfig),
+            server=f"https://127.0.0.1:{port}",
+            directory=str(layout.directory),
+            components=states,
+            configuration=layout.note().get("configuration", ""),
+            endpoints=monitoring.endpoints(layout),
+        )

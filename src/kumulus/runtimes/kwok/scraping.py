@@ -1,0 +1,92 @@
+"""What Prometheus is told to scrape: its configuration for one cluster, as plain data.
+
+Jobs are called as the chart kube-prometheus-stack calls them, so that the same dashboards and rules fit both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.kwok import node_metrics
+from kumulus.model.durations import seconds
+from kumulus.model.observability import Observability
+
+_LONGEST_TIMEOUT = 10.0
+# One process plays all of these endpoints, and metrics-server asks it for all of them at once.
+_LONGEST_NODE_TIMEOUT = 30.0
+# Histograms that nobody reads and that are nearly all of the API server's series.
+_UNREAD = (
+    "(apiserver_request_(slo|sli)_duration_seconds|apiserver_request_body_size_bytes|apiserver_response_sizes"
+    "|apiserver_watch_(events_sizes|list_duration_seconds|cache_read_wait_seconds)"
+    "|apiserver_admission_.*|etcd_request_duration_seconds|etcd_bookmark_.*|workqueue_.*|rest_client_.*_bytes"
+    "|metrics_server_kubelet_.*|apiserver_storage_.*|apiserver_flowcontrol_.*|field_validation_.*|node_collector_.*)_bucket"
+)
+
+
+def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rules: str, cluster: str) -> dict[str, Any]:
+    """Prometheus' configuration file.
+
+    Args:
+        asked: how often, and what it may take.
+        ports: the ports that the components listen on, by component.
+        pki: directory of the cluster's certificates.
+        rules: file with recording and alert rules.
+        cluster: the cluster's name, put on what leaves this Prometheus.
+    """
+    every = asked.scrapeInterval
+
+    def job(name: str, component: str, **more: Any) -> dict[str, Any]:
+        target = {"targets": [f"127.0.0.1:{ports[component]}"]}
+        return {"job_name": name, "static_configs": [target], "sample_limit": asked.most_series, **more}
+
+    admin = {"cert_file": f"{pki}/admin.crt", "key_file": f"{pki}/admin.key"}
+    # Some of these certificates are made by the component itself; what listens there is on this machine.
+    secured = {"scheme": "https", "tls_config": {**admin, "insecure_skip_verify": True}}
+    frugal = {"metric_relabel_configs": [{"source_labels": ["__name__"], "regex": _UNREAD, "action": "drop"}]}
+    return {
+        "global": {
+            "scrape_interval": every,
+            "scrape_timeout": _timeout(every),
+            "evaluation_interval": every,
+            "external_labels": {"cluster": cluster},
+        },
+        "rule_files": [rules],
+        "scrape_configs": [
+            job("kube-etcd", "etcd", **secured),
+            job("apiserver", "kube-apiserver", **secured, **frugal),
+            job("kube-controller-manager", "kube-controller-manager", **secured, **frugal),
+            job("kube-scheduler", "kube-scheduler", **secured, **frugal),
+            job("kwok-controller", "kwok-controller", **secured),
+            job("metrics-server", "metrics-server", **secured, **frugal),
+            job("kube-state-metrics", "kube-state-metrics"),
+            job("prometheus", "prometheus"),
+            _nodes(asked, ports["kwok-controller"]),
+        ],
+    }
+
+
+def _nodes(asked: Observability, port: int) -> dict[str, Any]:
+    """Each node's own endpoint: the kubelet's resource metrics and dcgm-exporter's, played by kwok-controller."""
+    every = asked.nodeScrapeInterval
+    anyone = {"insecure_skip_verify": True}
+    path = {"source_labels": ["__metrics_path__"], "regex": "/metrics/nodes/([^/]+)/.*"}
+    return {
+        "job_name": "kubelet",
+        "scrape_interval": every,
+        "scrape_timeout": _timeout(every, _LONGEST_NODE_TIMEOUT),
+        "target_limit": asked.most_nodes,
+        "tls_config": anyone,
+        "http_sd_configs": [
+            {"url": f"https://127.0.0.1:{port}/discovery/prometheus", "refresh_interval": every, "tls_config": anyone}
+        ],
+        "relabel_configs": [
+            *({**path, "target_label": name} for name in ("node", "instance")),
+            {"regex": "metrics_name", "action": "labeldrop"},
+        ],
+        "metric_relabel_configs": list(node_metrics.UNREAD),
+    }
+
+
+def _timeout(interval: str, longest: float = _LONGEST_TIMEOUT) -> str:
+    return f"{min(seconds(interval), longest):g}s"

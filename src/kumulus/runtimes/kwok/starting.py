@@ -1,0 +1,202 @@
+"""Start what a control plane consists of, and bring its settings up to date first where they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import ports, processes
+from kumulus.kube import ApiError, Unreachable
+from kumulus.runtimes import directories
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import (
+    additions,
+    api,
+    configuration,
+    etcd,
+    handover,
+    kwokctl,
+    monitoring,
+    objects,
+    pidfiles,
+    priority,
+)
+from kumulus.runtimes.kwok.layout import Layout
+
+# How often what ends by itself is started again.
+_STARTS = 3
+
+
+def dead(layout: Layout) -> list[str]:
+    """The components that do not run.
+
+    Raises:
+        ProviderError: one of them cannot be started, since somebody else has its port.
+    """
+    alive = processes.running(layout.directory)
+    found = [name for name in layout.components() if name not in alive]
+    for component, port in layout.ports().items():
+        if component.split(" ")[0] in found and ports.in_use(port):
+            raise ProviderError(
+                f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
+                f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
+            )
+    return found
+
+
+async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
+    """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
+    hand_over = "kwok-controller" in dead
+    try:
+        monitoring.require_space(layout, dead)
+        handed = hand_over and await _released(layout, patience=1.0)
+        await start_components(layout)
+        if hand_over and not handed:
+            await api.answering(layout, report)
+            processes.end(processes.running(layout.directory).get("kwok-controller", []))
+            await _released(layout, patience=30.0)
+            await start_components(layout)
+        if changed:
+            await api.answering(layout, report)
+            async with api.client(layout) as client:
+                await additions.apply(client, layout, wanted)
+        if hand_over:
+            report.status("handing nodes and pods over to the new kwok-controller")
+            async with api.client(layout) as client:
+                await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
+        await monitoring.answering(layout, dead, report)
+    except ProviderError as error:
+        raise ProviderError(api.explain(layout, str(error))) from None
+    except (ApiError, Unreachable) as error:
+        raise api.failing(layout, error) from None
+
+
+async def create_components(layout: Layout, request: Path) -> None:
+    """Have kwokctl make a control plane.
+
+    Args:
+        layout: the cluster.
+        request: the file that says what it is to be.
+
+    Raises:
+        ProviderError: it could not.
+    """
+    await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
+
+
+async def start_components(layout: Layout) -> None:
+    """Have kwokctl start what does not run.
+
+    Raises:
+        ProviderError: it could not.
+    """
+    pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
+    # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions. It does not
+    # look at what kind of cluster that is: where Docker answers, it would take it for one of containers.
+    defining = objects.is_defining(layout.settings())
+    create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
+    command = create if defining else ["start", "cluster"]
+    await _start(layout, *command)
+    priority.lower(layout.directory)
+    additions.defined(layout)
+
+
+async def _start(layout: Layout, *command: str) -> None:
+    """Run kwokctl; what gives up on a slow API server meanwhile is left to :func:`all_running`."""
+    try:
+        await kwokctl.run(layout, *command, "--timeout", "90s")
+    except kwokctl.ComponentEnded as ended:
+        if ended.component in api.SERVING:
+            raise
+
+
+async def all_running(layout: Layout, report: Reporter) -> str:
+    """Wait until the API server is ready and return the cluster's identity; what ended meanwhile is started again.
+
+    The controller manager ends itself when the API server is not healthy ten seconds after its own start (source:
+    k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a machine that has much else to do.
+
+    Raises:
+        ProviderError: the API server does not become ready, or a component ends each time.
+    """
+    identity, starts = await api.answering(layout, report), 0
+    while ended := dead(layout):
+        if starts == _STARTS:
+            raise ProviderError(api.explain(layout, f"{', '.join(ended)} of cluster {layout.name} ended"))
+        starts += 1
+        report.status(f"starting {', '.join(ended)} again")
+        await start_components(layout)
+        identity = await api.answering(layout, report)
+    return identity
+
+
+async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
+    """Complete a control plane that kwokctl has just made."""
+    additions.defined(layout)
+    started: list[str] = []
+    if configuration.usage_kind(wanted.options):
+        additions.configure(layout, wanted, [], claims)
+        started = dead(layout)
+        monitoring.require_space(layout, started)
+        await start_components(layout)
+    async with api.client(layout) as client:
+        await additions.apply(client, layout, wanted)
+    await monitoring.answering(layout, started, report)
+
+
+async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
+    """Write the components' settings anew and end those concerned; the start that follows makes them read them."""
+    if problem := additions.port_problem(layout, wanted):
+        raise ProviderError(problem)
+    report.status("applying changed settings")
+    undefined = await _undefined(layout, configuration.custom_resources(wanted.options), report)
+    try:
+        additions.configure(layout, wanted, undefined, claims)
+    except (toolchain.ToolchainError, ports.NoFreePort) as error:
+        raise ProviderError(str(error)) from None
+
+
+def secure_etcd(layout: Layout, report: Reporter, *, changed: bool) -> None:
+    """Have the etcd of a cluster that an earlier version made ask for certificates, when it has to start anyway.
+
+    Args:
+        layout: the cluster.
+        report: is told.
+        changed: whether the cluster's settings are about to be changed: what is restarted then is not all of it.
+
+    Raises:
+        ProviderError: it cannot be written.
+    """
+    settings = layout.settings()
+    dead = {etcd.ETCD, etcd.API_SERVER} - processes.running(layout.directory).keys()
+    if not settings or etcd.is_secured(settings) or not (changed or dead):
+        return
+    report.status("giving etcd certificates")
+    try:
+        etcd.secure(layout)
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, layout)) from None
+
+
+async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
+    """Which of KWOK's kinds the cluster has no definition of: kwokctl fails on one that is there."""
+    if not kinds:
+        return []
+    alive = processes.running(layout.directory)
+    try:
+        if "etcd" not in alive or "kube-apiserver" not in alive:
+            await start_components(layout)
+            await api.answering(layout, report)
+        async with api.client(layout) as client:
+            return await objects.undefined(client, kinds)
+    except (ApiError, Unreachable) as error:
+        raise api.failing(layout, error) from None
+
+
+async def _released(layout: Layout, patience: float) -> bool:
+    """Whether the leases of a kwok-controller that ended could be removed."""
+    async with api.client(layout, patience=patience) as client:
+        return await handover.release(client)

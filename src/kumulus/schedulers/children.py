@@ -1,0 +1,100 @@
+"""Child processes of one directory: each runs as `bin/<name>` there and writes to `logs/<name>.log`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from kumulus.host import processes
+from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.launch.plan import Program
+
+_LINES_OF_LOG = 8
+_LONGEST_LINE = 300
+# Go collects garbage each time the heap has doubled; the control plane's programs let it grow threefold, and so do
+# these, that a comparison with the cluster's own scheduler is fair.
+_ENVIRONMENT = {"GOGC": "200"}
+# What would make a program believe that it runs in a pod, or use a cluster of the user's.
+_NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECONFIG", "POD_NAMESPACE", "NAMESPACE")
+# A program of its own sets this, since doing so between fork and exec is not safe where there are threads: the kernel
+# ends the process when the thread that started it does (man 2 prctl, PR_SET_PDEATHSIG).
+_TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def start(directory: Path, program: Program) -> subprocess.Popen[bytes]:
+    """Start a program that ends when the thread that calls this does; returns at once.
+
+    Args:
+        directory: absolute path.
+        program: what to run.
+
+    Raises:
+        SchedulerError: it cannot be run.
+    """
+    executable, log = directory / "bin" / program.name, log_file(directory, program.name)
+    for folder in (executable.parent, log.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    executable.unlink(missing_ok=True)
+    executable.symlink_to(program.binary)
+    if not os.access(executable, os.X_OK) or program.binary.is_dir():
+        raise SchedulerError(f"{program.binary} is not an executable file\n  Check the scheduler's binary")
+    command = [str(executable), *program.arguments]
+    if sys.platform == "linux":
+        command = [sys.executable, "-I", "-S", "-c", _TIED, *command]
+    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    with log.open("ab") as output:
+        try:
+            # A session of its own: Ctrl-C in the terminal is for whoever started this, who ends it in good order.
+            return subprocess.Popen(
+                command,
+                cwd=directory,
+                env={**inherited, **_ENVIRONMENT, **program.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SchedulerError(f"{program.binary} cannot be run: {error.strerror}") from None
+
+
+def log_file(directory: Path, name: str) -> Path:
+    """Where a program's output goes."""
+    return directory / "logs" / f"{name}.log"
+
+
+def log_tail(directory: Path, name: str) -> str:
+    """The last lines of a program's output, indented; empty when it said nothing."""
+    try:
+        with log_file(directory, name).open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - 64 * 1024))
+            lines = log.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(f"    {line[:_LONGEST_LINE]}" for line in lines[-_LINES_OF_LOG:])
+
+
+def running(directory: Path) -> dict[str, int]:
+    """The pids of what runs from a directory, by program."""
+    return {name: pids[0] for name, pids in processes.running(directory).items()}
+
+
+def end(directory: Path, started: Iterable[subprocess.Popen[bytes]] = ()) -> None:
+    """End what runs from a directory, and wait until it is gone: nothing of it has a state of its own.
+
+    Args:
+        directory: absolute path.
+        started: those that this process has started; what they have started in turn ends with them.
+    """
+    for process in started:
+        # Until it is waited for, nobody else can have its number.
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    processes.end([pid for pids in processes.running(directory).values() for pid in pids])

@@ -1,0 +1,90 @@
+"""Workloads for Kueue: Jobs that wait in a LocalQueue until its ClusterQueue's quota has room for all of their pods.
+
+Kueue admits; the cluster's own scheduler then places each pod by itself. Quota is counted, nodes are not: where free
+resources lie scattered, an admitted Job may still run in part.
+Source: kueue.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/reference/kueue.v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.schedulers import templates
+from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.templates import Manifest
+
+SCHEDULER_NAME = "default-scheduler"
+DEFAULT_QUEUE = "default"
+_API_VERSION = "kueue.x-k8s.io/v1beta2"
+_QUEUE = "kueue.x-k8s.io/queue-name"
+_MANAGED = ("Job", "JobSet")
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See ``workloads.gang``: one Job or JobSet is a gang by itself, and there is no object for it."""
+    if len(workloads) != 1:
+        raise SchedulerError(f"gang {name!r}: kueue admits one Job or JobSet at a time\n  Write one of them per gang")
+    found = templates.size(templates.copied(workloads))
+    if minimum != found:
+        raise SchedulerError(
+            f"gang {name!r}: kueue admits all pods of a Job or none, and {minimum} of {found} are to suffice\n"
+            "  Leave the minimum out, or use volcano or coscheduling"
+        )
+    return single(workloads[0], queue)
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.schedulers.workloads.single`.
+
+    The Job is made suspended; Kueue would do so itself, but a Job made while Kueue is down would run without it.
+    """
+    (made,) = templates.copied([workload])
+    if made.get("kind") not in _MANAGED:
+        raise SchedulerError(
+            f"{templates.label(made)}: kueue is set up for {' and '.join(_MANAGED)}\n  Write a Job, or use volcano"
+        )
+    made["metadata"].setdefault("labels", {})[_QUEUE] = queue or DEFAULT_QUEUE
+    made["spec"]["suspend"] = True
+    return [made]
+
+
+def queue(
+    name: str,
+    namespace: str,
+    quota: Mapping[str, str],
+    *,
+    node_labels: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> list[Manifest]:
+    """See :func:`kumulus.schedulers.workloads.queue`: a ResourceFlavor, a ClusterQueue and a LocalQueue.
+
+    Args:
+        name: of all three.
+        namespace: of the LocalQueue.
+        quota: every resource that a Job may request: a Job that requests another one is never admitted.
+        node_labels: of the flavor: admitted Jobs get them as a node selector.
+        tolerations: of the flavor: admitted Jobs get them too.
+    """
+    if not quota:
+        raise SchedulerError(
+            f"queue {name!r}: a queue of kueue needs a quota\n  Write cpu, memory and what else counts"
+        )
+    flavor: dict[str, Any] = {}
+    if node_labels:
+        flavor["nodeLabels"] = dict(node_labels)
+    if tolerations:
+        flavor["tolerations"] = [dict(each) for each in tolerations]
+    resources = [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]
+    group = {"coveredResources": list(quota), "flavors": [{"name": name, "resources": resources}]}
+    spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "resourceGroups": [group]}
+    return [
+        {"apiVersion": _API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
+        {"apiVersion": _API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": _API_VERSION,
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"clusterQueue": name},
+        },
+    ]

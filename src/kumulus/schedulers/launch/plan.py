@@ -1,0 +1,83 @@
+"""What a start consists of, as data: programs to run, files beside them, objects in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Setting = str | int | float | bool
+Hook = Callable[["Client"], Awaitable[None]]
+
+CLIENT_QPS = 5000
+CLIENT_BURST = 10000
+"""What KWOK gives the cluster's own scheduler when limits are off: the same for all, so that comparisons are fair."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        name: the scheduler's, in the catalog.
+        kubeconfig: absolute path.
+        directory: absolute path, the scheduler's own.
+        config: the user's configuration, if any.
+        binary: the user's program in place of the one that schedules, if any.
+        port: gives a free port of 127.0.0.1 each time it is called.
+    """
+
+    name: str
+    kubeconfig: Path
+    directory: Path
+    config: Path | None
+    binary: Path | None
+    port: Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One process.
+
+    Attributes:
+        name: the file name it runs as.
+        binary: the executable.
+        arguments: its command line.
+        environment: variables besides the inherited ones.
+        ready: an address that answers with 200 once it works; https is not verified.
+    """
+
+    name: str
+    binary: Path
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    ready: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole start.
+
+    Attributes:
+        programs: the one that schedules first.
+        version: of that one; empty when it is the user's own.
+        scheduler_names: what pods have as `spec.schedulerName` to be placed by it.
+        settings: what has to be equal for a comparison with another run to be fair.
+        files: contents by name, written into the directory.
+        objects: manifests to create, in this order.
+        awaited: what a program waits for while it starts.
+        working: ends once the whole of it works, after the programs say they are ready.
+    """
+
+    programs: Sequence[Program]
+    version: str
+    scheduler_names: tuple[str, ...]
+    settings: Mapping[str, Setting]
+    files: Mapping[str, str] = field(default_factory=dict)
+    objects: Sequence[dict[str, Any]] = ()
+    awaited: Hook | None = None
+    working: Hook | None = None

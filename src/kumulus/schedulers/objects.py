@@ -1,0 +1,163 @@
+"""What a scheduler needs in the cluster, made with a label that says whose it is, and removed by that label alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError
+from kumulus.kube import objects as verbs
+from kumulus.kube.bulk import for_each
+from kumulus.schedulers.errors import SchedulerError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+LABEL = "kumulus.io/scheduler"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_NAMESPACES = "/api/v1/namespaces"
+# In this order: a webhook that nobody answers any more would refuse what comes after, and what is in a namespace, or of
+# a kind, goes with it.
+_REMOVED = (
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "/apis/scheduling.volcano.sh/v1beta1/queues",
+    _DEFINITIONS,
+    _NAMESPACES,
+)
+_KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
+"""What may have been there before, and is then used as it is."""
+
+
+def path(manifest: Mapping[str, Any]) -> str:
+    """The collection an object is created in: `/apis/batch/v1/namespaces/default/jobs`."""
+    version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"{root}{inside}/{manifest['kind'].lower()}s"
+
+
+async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]]) -> None:
+    """Make a scheduler's objects, and wait until the new kinds can be used.
+
+    What an interrupted run left is taken over.
+
+    Raises:
+        SchedulerError: the cluster has this scheduler from elsewhere.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    for is_definition in (True, False):
+        chosen = [each for each in manifests if (each["kind"] == "CustomResourceDefinition") == is_definition]
+        for manifest in chosen:
+            await _create(client, scheduler, manifest)
+        for manifest in chosen if is_definition else ():
+            await _established(client, f"{_DEFINITIONS}/{manifest['metadata']['name']}")
+
+
+async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
+    """Take back everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
+
+    The scheduler has to be ended before: it might make some of it anew.
+
+    Args:
+        client: of the cluster.
+        scheduler: its name in the catalog.
+        timeout: seconds to wait.
+
+    Raises:
+        SchedulerError: something is still there.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    deadline = time.monotonic() + timeout
+    for collection in _REMOVED:
+        for name in await _ours(client, collection, scheduler):
+            address = f"{collection}/{name}"
+            if collection == _DEFINITIONS:
+                await _free_instances(client, await client.get(address))
+            await _delete(client, address)
+    for collection in _REMOVED:
+        while left := await _ours(client, collection, scheduler):
+            if time.monotonic() > deadline:
+                raise SchedulerError(
+                    f"{scheduler}: {left[0]} is still there {timeout:.0f} s after it was deleted\n"
+                    f"  See why with: kubectl get --raw {collection}/{left[0]}"
+                )
+            await asyncio.sleep(0.1)
+
+
+async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any]) -> None:
+    metadata = manifest["metadata"]
+    body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), LABEL: scheduler}}}
+    collection = path(manifest)
+    try:
+        await client.create(collection, body)
+        return
+    except ApiError as error:
+        if error.status != 409 or error.reason != "AlreadyExists":
+            raise
+    address = f"{collection}/{metadata['name']}"
+    found = await client.get(address)
+    if (found["metadata"].get("labels") or {}).get(LABEL) == scheduler:
+        await client.merge_patch(address, body)
+    elif manifest["kind"] not in _KEPT_BY_OTHERS or "conversion" in manifest.get("spec", {}):
+        raise SchedulerError(
+            f"the cluster has a {scheduler} already: {manifest['kind']} {metadata['name']} is not ours\n"
+            "  Remove that one first, or use it as the cluster's own"
+        )
+
+
+async def _established(client: Client, address: str, timeout: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        conditions = (await client.get(address)).get("status", {}).get("conditions") or []
+        if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+            return
+        if time.monotonic() > deadline:
+            name = address.rpartition("/")[2]
+            raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")
+        await asyncio.sleep(0.05)
+
+
+async def _ours(client: Client, collection: str, scheduler: str) -> list[str]:
+    try:
+        return await verbs.names(client, collection, {"labelSelector": f"{LABEL}={scheduler}"})
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return []  # its kind is gone
+
+
+async def _free_instances(client: Client, definition: Mapping[str, Any]) -> None:
+    """Take the finalizers from all objects of a kind: who would act on them has ended."""
+    spec = definition["spec"]
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
+    held = [
+        f"{root}{_inside(item['metadata'])}/{plural}/{item['metadata']['name']}"
+        async for page in client.pages(f"{root}/{plural}")
+        for item in page
+        if item["metadata"].get("finalizers")
+    ]
+    await for_each(held, lambda address: _free(client, address), workers=client.connections)
+
+
+def _inside(metadata: Mapping[str, Any]) -> str:
+    return f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+
+
+async def _free(client: Client, address: str) -> None:
+    try:
+        await client.merge_patch(address, {"metadata": {"finalizers": None}})
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+async def _delete(client: Client, address: str) -> None:
+    try:
+        await verbs.remove(client, address)
+    except ApiError as error:
+        if error.status != 409:  # a namespace that is going already
+            raise

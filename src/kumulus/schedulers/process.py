@@ -1,0 +1,115 @@
+"""Start a scheduler against a cluster: see :func:`start`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from kumulus.host.ports import Claims, NoFreePort
+from kumulus.kube import Client
+from kumulus.schedulers import catalog, children, objects
+from kumulus.schedulers.cluster import connected
+from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
+from kumulus.schedulers.launch.plan import Plan, Request
+from kumulus.schedulers.running import Running
+
+__all__ = ["Running", "start"]
+
+_PLANS = {
+    "kube-scheduler": kube_scheduler.plan,
+    "coscheduling": kube_scheduler.plan,
+    "volcano": volcano.plan,
+    "kueue": kueue.plan,
+    "yunikorn": yunikorn.plan,
+}
+
+
+async def start(
+    name: str,
+    kubeconfig: Path,
+    directory: Path,
+    config: Path | None = None,
+    *,
+    binary: Path | None = None,
+    timeout: float = 60.0,
+) -> Running:
+    """Start a scheduler beside the cluster's own and wait until it works.
+
+        running = await start("volcano", kubeconfig, directory)
+        …
+        await running.stop()
+
+    It listens on 127.0.0.1 only, elects no leader, and ends with the thread that calls this, however that ends.
+    Whatever fails, nothing is left behind.
+
+    Args:
+        name: in the catalog.
+        kubeconfig: of the cluster.
+        directory: of its own, for configuration and logs; made if need be, kept private.
+        config: the scheduler's own configuration: a KubeSchedulerConfiguration, Volcano's scheduler.conf, Kueue's
+            Configuration, YuniKorn's queues.yaml or ConfigMap. Where it listens, and whom it talks to, is set anyway.
+        binary: the user's own build in place of the program that schedules.
+        timeout: seconds until it has to work.
+
+    Raises:
+        SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
+    """
+    try:
+        with Claims() as claims:
+            request = _request(name, kubeconfig, directory, config, binary, claims)
+            plan = _PLANS[request.name](request)
+            async with connected(request.kubeconfig) as client:
+                # Before anything is made: a scheduler would try to reach its API server without end.
+                await client.get("/readyz")
+                return await _start(request, plan, client, timeout)
+    except NoFreePort as error:
+        raise SchedulerError(str(error)) from None
+    except OSError as error:
+        raise SchedulerError(f"{error.filename or directory}: {error.strerror or error}") from None
+
+
+async def _start(request: Request, plan: Plan, client: Client, timeout: float) -> Running:
+    for name, content in plan.files.items():
+        file = request.directory / name
+        file.touch(mode=0o600)
+        file.write_text(content)
+    running = Running(
+        name=request.name,
+        version=plan.version,
+        scheduler_names=plan.scheduler_names,
+        settings={"version": plan.version or f"own: {request.binary}", **plan.settings},
+        kubeconfig=request.kubeconfig,
+        directory=request.directory,
+        programs=tuple(plan.programs),
+    )
+    running.remember()
+    try:
+        await objects.create(client, request.name, plan.objects)
+        running.launch()
+        await running.work(client, plan, timeout)
+    except BaseException:
+        with suppress(SchedulerError):
+            await running.stop()
+        raise
+    return running
+
+
+def _request(
+    name: str, kubeconfig: Path, directory: Path, config: Path | None, binary: Path | None, claims: Claims
+) -> Request:
+    scheduler, directory = catalog.get(name), directory.absolute()
+    if binary is not None and not binary.is_file():
+        raise SchedulerError(f"the scheduler's binary {binary} does not exist\n  Check its path")
+    if alive := children.running(directory):
+        programs = ", ".join(alive)
+        raise SchedulerError(f"{programs} runs in {directory} already\n  Stop it first, or choose another directory")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Request(
+        name=scheduler.name,
+        kubeconfig=kubeconfig.absolute(),
+        directory=directory,
+        config=config,
+        binary=binary.absolute() if binary is not None else None,
+        port=claims.take,
+    )

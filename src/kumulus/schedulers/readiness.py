@@ -1,0 +1,37 @@
+"""Ask programs of this machine whether they are ready."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from kumulus.kube import ApiError, Client, Connection, Unreachable
+from kumulus.schedulers.launch.plan import Program
+
+_LOOK_EVERY = 0.05
+
+
+async def answering(programs: Sequence[Program]) -> None:
+    """Wait until each program answers at its address with success."""
+    await asyncio.gather(*(_answers(program) for program in programs))
+
+
+async def _answers(program: Program) -> None:
+    parts = urlsplit(program.ready)
+    connection = Connection(f"{parts.scheme}://{parts.netloc}", program.name, tls=_anybody())
+    async with Client(connection, request_timeout=5.0) as client:
+        while True:
+            try:
+                await client.get(parts.path, patience=0.0)
+                return
+            except (ApiError, Unreachable):
+                await asyncio.sleep(_LOOK_EVERY)
+
+
+def _anybody() -> ssl.SSLContext:
+    # It is on 127.0.0.1, on a port claimed for it, with a certificate that it has just made for itself.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

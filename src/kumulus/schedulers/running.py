@@ -1,0 +1,176 @@
+"""A scheduler that was started: whether it still works, and how it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.schedulers import children, objects, readiness
+from kumulus.schedulers.cluster import connected
+from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.launch.plan import Plan, Program, Setting
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_STATE = "scheduler.json"
+_LOOK_EVERY = 0.1
+
+
+@dataclass
+class Running:
+    """A scheduler that was started, whether it still runs or not.
+
+    Attributes:
+        name: in the catalog.
+        version: of the program that schedules; empty when it is the user's own.
+        scheduler_names: what pods have as `spec.schedulerName` to be placed by it.
+        settings: what has to be equal for a comparison with another run to be fair.
+        kubeconfig: of its cluster.
+        directory: its own: configuration, logs.
+        programs: what runs, the one that schedules first.
+    """
+
+    name: str
+    version: str
+    scheduler_names: tuple[str, ...]
+    settings: Mapping[str, Setting]
+    kubeconfig: Path
+    directory: Path
+    programs: tuple[Program, ...]
+    _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The pids of its processes, by program; without those that have ended."""
+        if self._started:
+            return {name: process.pid for name, process in self._started.items() if process.poll() is None}
+        return children.running(self.directory)
+
+    @property
+    def alive(self) -> bool:
+        """Whether all of its processes run."""
+        return self.failure() is None
+
+    def failure(self) -> str | None:
+        """Which process has ended, how, and what it said last; None while all run."""
+        alive = self.pids
+        for program in self.programs:
+            if program.name not in alive:
+                said = children.log_tail(self.directory, program.name)
+                last = f"; its last words:\n{said}" if said else ""
+                return f"{program.name} has ended{_how(self._started.get(program.name))}{last}"
+        return None
+
+    def launch(self) -> None:
+        """Start its processes; :meth:`work` waits for them.
+
+        Raises:
+            SchedulerError: one cannot be run.
+        """
+        for program in self.programs:
+            self._started[program.name] = children.start(self.directory, program)
+
+    async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
+        """Wait until all of it works; the first process that ends is an error at once.
+
+        Args:
+            client: of the cluster.
+            plan: what else to do and to wait for; None when it worked before.
+            timeout: seconds.
+
+        Raises:
+            SchedulerError: it does not work, with what it said last.
+            ApiError, Unreachable: the API server refused what the plan does.
+        """
+        deadline = time.monotonic() + timeout
+        task = asyncio.ensure_future(self._working(client, plan))
+        try:
+            while not task.done():
+                if (failure := self.failure()) is not None:
+                    raise SchedulerError(failure)
+                if time.monotonic() > deadline:
+                    said = children.log_tail(self.directory, self.programs[0].name)
+                    raise SchedulerError(f"{self.name} does not work after {timeout:.0f} s; its last words:\n{said}")
+                await asyncio.wait([task], timeout=_LOOK_EVERY)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _working(self, client: Client, plan: Plan | None) -> None:
+        if plan is not None and plan.awaited is not None:
+            await plan.awaited(client)
+        await readiness.answering(self.programs)
+        if plan is not None and plan.working is not None:
+            await plan.working(client)
+
+    async def end(self) -> None:
+        """End its processes; what it has in the cluster stays, as when a scheduler is down."""
+        await asyncio.to_thread(children.end, self.directory, list(self._started.values()))
+
+    async def restart(self, timeout: float = 60.0) -> None:
+        """End its processes if they still run, start them again and wait until they work.
+
+        Args:
+            timeout: seconds.
+
+        Raises:
+            SchedulerError: they do not work.
+        """
+        await self.end()
+        self.launch()
+        async with connected(self.kubeconfig) as client:
+            await self.work(client, None, timeout)
+
+    async def stop(self, timeout: float = 60.0) -> None:
+        """End its processes and remove what it has in the cluster; doing so again is no error.
+
+        Args:
+            timeout: seconds to wait for the objects to be gone.
+
+        Raises:
+            SchedulerError: the processes are gone, but something stays in the cluster.
+        """
+        await self.end()
+        async with connected(self.kubeconfig) as client:
+            await objects.remove(client, self.name, timeout)
+        (self.directory / _STATE).unlink(missing_ok=True)
+
+    def remember(self) -> None:
+        """Write down what :func:`found` needs."""
+        state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        state["programs"] = [asdict(program) for program in self.programs]
+        file = self.directory / _STATE
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(state, default=str, indent=2))
+
+
+def found(directory: Path) -> Running | None:
+    """The scheduler that was started in a directory and not stopped, by whatever process; None without one.
+
+    One whose starter was killed has ended with it, but what it has in the cluster is there until somebody stops it.
+    """
+    try:
+        state = json.loads((directory.absolute() / _STATE).read_text())
+        programs = tuple(Program(**{**each, "binary": Path(each["binary"])}) for each in state.pop("programs"))
+        state["scheduler_names"] = tuple(state["scheduler_names"])
+        for key in ("kubeconfig", "directory"):
+            state[key] = Path(state[key])
+        return Running(**state, programs=programs)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _how(process: subprocess.Popen[bytes] | None) -> str:
+    code = process.returncode if process is not None else None
+    if code is None:
+        return ""
+    return f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"

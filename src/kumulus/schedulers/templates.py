@@ -1,0 +1,148 @@
+"""Workloads as manifests: their pods' templates, how many pods they make, and what these request."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from kumulus.model.pod_requests import spec_requests
+from kumulus.model.quantity import ZERO, Quantity, QuantityError, parse
+from kumulus.schedulers.errors import SchedulerError
+
+Manifest = dict[str, Any]
+_REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
+
+
+def copied(workloads: Iterable[Mapping[str, Any]]) -> list[Manifest]:
+    """Copies that can be changed without touching the caller's manifests."""
+    return [copy.deepcopy(dict(workload)) for workload in workloads]
+
+
+def templates(workload: Manifest) -> list[tuple[Manifest, int]]:
+    """The pod templates of a workload, each with the number of pods made from it.
+
+    Args:
+        workload: a Pod, Job, JobSet, Deployment, StatefulSet or ReplicaSet. A Pod is its own template.
+
+    Raises:
+        SchedulerError: it is of another kind.
+    """
+    kind, spec = workload.get("kind"), workload.get("spec", {})
+    if kind == "Pod":
+        return [(workload, 1)]
+    if kind == "Job":
+        return [(spec["template"], _at_once(spec))]
+    if kind in _REPLICATED:
+        return [(spec["template"], int(spec.get("replicas", 1)))]
+    if kind == "JobSet":
+        jobs = [(each["template"]["spec"], int(each.get("replicas", 1))) for each in spec["replicatedJobs"]]
+        return [(job["template"], replicas * _at_once(job)) for job, replicas in jobs]
+    known = ", ".join(("Pod", "Job", "JobSet", *_REPLICATED))
+    raise SchedulerError(f"{label(workload)}: a {kind} has no pod template that is known here\n  Write one of {known}")
+
+
+def size(workloads: Sequence[Manifest]) -> int:
+    """How many pods several workloads have at once."""
+    return sum(count for workload in workloads for _, count in templates(workload))
+
+
+def label(workload: Mapping[str, Any]) -> str:
+    """What to call a workload in a message: `Job default/train`."""
+    metadata = workload.get("metadata", {})
+    return f"{workload.get('kind')} {metadata.get('namespace', 'default')}/{metadata.get('name')}"
+
+
+def namespace(workload: Mapping[str, Any]) -> str:
+    """The namespace of a workload; `default` where it names none."""
+    return str(workload.get("metadata", {}).get("namespace") or "default")
+
+
+def annotate(
+    template: Manifest, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
+) -> None:
+    """Give a pod template more labels and annotations."""
+    metadata = template.setdefault("metadata", {})
+    for field, added in (("labels", labels), ("annotations", annotations)):
+        if added:
+            metadata.setdefault(field, {}).update(added)
+
+
+def assign(workloads: Sequence[Manifest], scheduler_name: str) -> None:
+    """Make a scheduler responsible for the pods of some workloads."""
+    for workload in workloads:
+        for template, _ in templates(workload):
+            template.setdefault("spec", {})["schedulerName"] = scheduler_name
+
+
+def requests(template: Manifest) -> dict[str, Quantity]:
+    """What one pod of a template requests, as the scheduler counts it once the API server has filled in its defaults.
+
+    Raises:
+        SchedulerError: a request is no quantity.
+    """
+    return spec_requests(_defaulted(template.get("spec", {})), _quantities)
+
+
+def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
+    """What the first of the workloads' pods request together, for a gang that needs no more than that.
+
+    Args:
+        workloads: in their order.
+        pods: how many pods to count.
+    """
+    total: dict[str, Quantity] = {}
+    for workload in workloads:
+        for template, count in templates(workload):
+            taken = min(count, pods)
+            _add(total, {resource: amount * taken for resource, amount in requests(template).items()})
+            pods -= taken
+    return written(total)
+
+
+def written(amounts: Mapping[str, Quantity]) -> dict[str, str]:
+    """Amounts as a manifest has them."""
+    return {resource: str(amount) for resource, amount in amounts.items()}
+
+
+def _at_once(job: Mapping[str, Any]) -> int:
+    parallelism = int(job.get("parallelism", 1))
+    completions = job.get("completions")
+    return parallelism if completions is None else min(parallelism, int(completions))
+
+
+def _defaulted(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec in which a limit without a request is one.
+
+    Of the pod as a whole it is one only for what no container requests. Source: k8s.io/kubernetes
+    pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
+    """
+    parts = {
+        kind: [_limits_are_requests(container) for container in spec.get(kind) or []]
+        for kind in ("containers", "initContainers")
+    }
+    named = {
+        name for part in (*parts["containers"], *parts["initContainers"]) for name in part["resources"]["requests"]
+    }
+    return {**_limits_are_requests(spec, named), **parts}
+
+
+def _limits_are_requests(part: Mapping[str, Any], but: Collection[str] = ()) -> dict[str, Any]:
+    resources = part.get("resources") or {}
+    limits = {name: amount for name, amount in (resources.get("limits") or {}).items() if name not in but}
+    return {**part, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}}
+
+
+def _quantities(amounts: Mapping[str, Any]) -> dict[str, Quantity]:
+    found = {}
+    for resource, text in amounts.items():
+        try:
+            found[resource] = parse(text)
+        except QuantityError as error:
+            raise SchedulerError(f"{resource}: {text!r} {error}; write a quantity such as 500m or 16Gi") from None
+    return found
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for resource, amount in more.items():
+        total[resource] = total.get(resource, ZERO) + amount

@@ -1,0 +1,114 @@
+"""Gangs and queues in the words of any of the schedulers: pure functions, which give manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kumulus.schedulers import catalog, coscheduling, kueue, templates, volcano, yunikorn
+from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.templates import Manifest
+
+_GANGS: Mapping[str, Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]] = {
+    "coscheduling": coscheduling.gang,
+    "volcano": volcano.gang,
+    "kueue": kueue.gang,
+    "yunikorn": yunikorn.gang,
+}
+_SINGLES: Mapping[str, Callable[[Mapping[str, Any], str], list[Manifest]]] = {
+    "coscheduling": coscheduling.single,
+    "volcano": volcano.single,
+    "kueue": kueue.single,
+    "yunikorn": yunikorn.single,
+}
+
+
+def gang(
+    scheduler: str,
+    workloads: Sequence[Mapping[str, Any]],
+    name: str,
+    *,
+    minimum: int | None = None,
+    queue: str = "",
+    scheduler_name: str = "",
+) -> list[Manifest]:
+    """Declare that the pods of some workloads get nodes together or not at all.
+
+    Args:
+        scheduler: its name in the catalog.
+        workloads: Pods, Jobs, JobSets or Deployments of one namespace, which stay as they are.
+        name: of the gang; unique in its namespace.
+        minimum: how many pods suffice to begin; all of them by default.
+        queue: in which they wait; the scheduler's default one by default.
+        scheduler_name: what its pods have as `spec.schedulerName` where the user's configuration names another one.
+
+    Returns:
+        What to create, in this order.
+
+    Raises:
+        SchedulerError: this scheduler knows no gangs, or not this one.
+    """
+    if catalog.get(scheduler).name not in _GANGS:
+        able = ", ".join(each for each in catalog.NAMES if catalog.get(each).gangs)
+        raise SchedulerError(f"gang {name!r}: {scheduler} knows no gangs\n  Use one of {able}")
+    copies = templates.copied(workloads)
+    if not copies:
+        raise SchedulerError(f"gang {name!r} has no workload\n  Write at least one")
+    if len({templates.namespace(each) for each in copies}) > 1:
+        raise SchedulerError(f"gang {name!r}: its workloads are in several namespaces\n  Put them in one")
+    pods = templates.size(copies)
+    if minimum is not None and not 1 <= minimum <= pods:
+        raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
+    made = _GANGS[scheduler](copies, name, pods if minimum is None else minimum, queue)
+    return _named(made, scheduler_name)
+
+
+def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", scheduler_name: str = "") -> list[Manifest]:
+    """Give a workload whose pods may run one by one to a scheduler.
+
+    Args:
+        scheduler: its name in the catalog.
+        workload: as for :func:`gang`.
+        queue: in which it waits; the scheduler's default one by default.
+        scheduler_name: as for :func:`gang`.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or does not take this kind.
+    """
+    if scheduler in _SINGLES:
+        return _named(_SINGLES[scheduler](workload, queue), scheduler_name)
+    (made,) = templates.copied([workload])
+    if queue:
+        raise SchedulerError(f"{templates.label(made)}: {scheduler} has no queues\n  Leave queue {queue!r} out")
+    templates.assign([made], scheduler_name or catalog.get(scheduler).scheduler_name)
+    return [made]
+
+
+def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+    """Declare a queue with a quota.
+
+    Args:
+        scheduler: its name in the catalog.
+        name: the queue's.
+        namespace: whose workloads are to use it.
+        quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or they are no objects of the cluster.
+    """
+    if scheduler == "volcano":
+        return volcano.queue(name, namespace, quota)
+    if scheduler == "kueue":
+        return kueue.queue(name, namespace, quota)
+    if catalog.get(scheduler).queues:
+        raise SchedulerError(
+            f"queue {name!r}: the queues of {scheduler} are in its configuration\n"
+            "  Start it with a queues.yaml; without one, queues are made as they are named"
+        )
+    raise SchedulerError(f"queue {name!r}: {scheduler} has no queues\n  Use volcano, kueue or yunikorn")
+
+
+def _named(manifests: list[Manifest], scheduler_name: str) -> list[Manifest]:
+    if scheduler_name:
+        templates.assign([each for each in manifests if each["kind"] != "PodGroup"], scheduler_name)
+    return manifests

@@ -1,0 +1,96 @@
+"""Workloads for YuniKorn: applications by label, gangs by task groups in annotations, hierarchical queues.
+
+YuniKorn holds a gang's place with placeholder pods of its own and replaces them by the real ones once all have a node.
+Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_annotations_in_yunikorn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from kumulus.schedulers import templates
+from kumulus.schedulers.templates import Manifest
+
+SCHEDULER_NAME = "yunikorn"
+DEFAULT_QUEUE = "root.default"
+_PREFIX = "yunikorn.apache.org"
+_PLACEHOLDER_TIMEOUT_SECONDS = 86400
+"""Until a gang that does not fit is given up: longer than any experiment, since others wait without end too."""
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See :func:`kumulus.schedulers.workloads.gang`: each pod template is a task group."""
+    members = templates.copied(workloads)
+    found = [pair for member in members for pair in templates.templates(member)]
+    groups, left = [], minimum
+    for number, (template, count) in enumerate(found):
+        taken, left = min(count, left), left - min(count, left)
+        groups.append(_task_group(f"{name}-{number}", taken, template))
+        templates.annotate(template, annotations={f"{_PREFIX}/task-group-name": f"{name}-{number}"})
+    parameters = f"placeholderTimeoutInSeconds={_PLACEHOLDER_TIMEOUT_SECONDS} gangSchedulingStyle=Hard"
+    wanted = [group for group in groups if group["minMember"]]
+    for template, _ in found:
+        annotations = {
+            f"{_PREFIX}/task-groups": json.dumps(wanted),
+            f"{_PREFIX}/schedulingPolicyParameters": parameters,
+        }
+        templates.annotate(template, annotations=annotations)
+        _belong(template, name, queue)
+    templates.assign(members, SCHEDULER_NAME)
+    return members
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.schedulers.workloads.single`: an application of its own."""
+    (made,) = templates.copied([workload])
+    for template, _ in templates.templates(made):
+        _belong(template, str(made["metadata"]["name"]), queue)
+    templates.assign([made], SCHEDULER_NAME)
+    return [made]
+
+
+def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
+    """The configuration `queues.yaml` with some queues, for `process.start(…, config=…)`.
+
+    Workloads may name other queues too: these are made when first used, without a quota.
+
+    Args:
+        quotas: for each queue below `root`, such as `research`, the most it may use; {} without a limit.
+    """
+    children = []
+    for name, quota in quotas.items():
+        entry: dict[str, Any] = {"name": name}
+        if quota:
+            entry["resources"] = {"max": dict(quota)}
+        children.append(entry)
+    root: dict[str, Any] = {"name": "root", "submitacl": "*"}
+    if children:
+        root["queues"] = children
+    rules = [{"name": "provided", "create": True}, {"name": "tag", "value": "namespace", "create": True}]
+    partition = {"name": "default", "placementrules": rules, "queues": [root]}
+    return str(yaml.safe_dump({"partitions": [partition]}, sort_keys=False))
+
+
+def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:
+    spec = template.get("spec", {})
+    group: dict[str, Any] = {
+        "name": name,
+        "minMember": members,
+        "minResource": templates.written(templates.requests(template)),
+    }
+    # A placeholder has to be able to stand where the real pod will.
+    for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
+        if spec.get(field):
+            group[field] = spec[field]
+    return group
+
+
+def _belong(template: Manifest, application: str, queue: str) -> None:
+    labels = {"applicationId": application}
+    if queue:
+        labels["queue"] = queue if queue.startswith("root.") else f"root.{queue}"
+    templates.annotate(template, labels=labels)

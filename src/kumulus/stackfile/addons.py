@@ -1,0 +1,225 @@
+"""Add-ons as the stack file has them: Helm releases, with charts from a repository, an OCI reference or a path."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, SpecError, Where, shown, shown_path
+from kumulus.model.names import Fault
+from kumulus.stackfile.fields import Section, checked, short_label, text, whole
+from kumulus.stackfile.yamltext import json_problem, read_yaml
+
+ChartKind = Literal["repository", "oci", "path"]
+Crds = Literal["CreateReplace", "Create", "Skip"]
+"""What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made and upgraded, made once, or neither."""
+
+_RELEASE_NAME_LENGTH = 53
+DAY = 86_400
+
+
+def chart_kind(chart: str) -> ChartKind:
+    """Where a chart comes from: `oci://…` from a registry, `./…`, `../…` and `/…` from a path, else a repository."""
+    if chart.startswith("oci://"):
+        return "oci"
+    return "path" if chart.startswith(("./", "../", "/")) or chart in (".", "..") else "repository"
+
+
+def chart_name(chart: str) -> str:
+    """A chart without its repository's name, as Helm takes it beside a repository URL; other forms as they are."""
+    return chart.rpartition("/")[2] if chart_kind(chart) == "repository" else chart
+
+
+def missing_chart(path: Path) -> tuple[str, str] | None:
+    """What keeps a path from being a chart's, and what to write instead; None when nothing does."""
+    if path.is_file() or (path / "Chart.yaml").is_file():
+        return None
+    what = "has no Chart.yaml" if path.is_dir() else "is not there"
+    return f"the chart {shown_path(path)} {what}", "write the path of a chart's directory or .tgz file"
+
+
+def mapping_of_yaml(raw: object) -> object:
+    """A mapping from itself or from a YAML text of one, of JSON values only; an empty text is an empty mapping.
+
+    Raises:
+        SpecError: the text does not parse or is no mapping; paths are relative.
+    """
+    value = read_yaml(raw) if isinstance(raw, str) else raw
+    if isinstance(raw, str) and value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        message = f"is a text of {shown(value)}, not of a mapping" if isinstance(raw, str) else f"is {shown(value)}"
+        raise SpecError([Problem("", message, "write a mapping, or a YAML text of one")])
+    if reason := json_problem(dict(value)):
+        raise SpecError([Problem("", reason, "write texts, numbers, true, false, lists and mappings")])
+    return value
+
+
+def mapping_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a mapping or a YAML text of one."""
+    try:
+        mapping_of_yaml(raw)
+    except SpecError as error:
+        return [problem(where, each.message, each.remedy) for each in error.problems]
+    return []
+
+
+def _as_mapping(raw: object) -> dict[str, Any]:
+    value = mapping_of_yaml(raw)
+    assert isinstance(value, Mapping)
+    return dict(value)
+
+
+def repository_fault(url: str) -> Fault | None:
+    """What is wrong with the URL of a chart repository."""
+    if url.startswith(("https://", "http://", "oci://")):
+        return None
+    return Fault("is not the URL of a chart repository", "write a URL that starts with https://")
+
+
+def not_empty_fault(value: str) -> Fault | None:
+    """What is wrong with a text that names something."""
+    if value and value == value.strip() and value.isprintable():
+        return None
+    return Fault("is not a name", "write it without blanks around it")
+
+
+MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, _as_mapping, form="mappingOrYaml")]
+
+
+def in_order(addons: Sequence[Addon]) -> list[Addon]:
+    """Add-ons, each after those it depends on; the names they depend on exist and form no circle."""
+    by_name = {addon.name: addon for addon in addons}
+    order = TopologicalSorter({addon.name: addon.dependsOn for addon in addons}).static_order()
+    return [by_name[name] for name in order]
+
+
+class RepositoryOpts(Section):
+    """How to be let into a private chart repository, as `helm.v3.Release` has it."""
+
+    username: str = Field(
+        default="", description="The user's name at the repository; goes with `password`.", examples=["reader"]
+    )
+    password: str = Field(
+        default="",
+        description="The user's password; better a secret, set by `pulumi config set --secret --path`.",
+        examples=['"…"'],
+    )
+    caFile: str = Field(
+        default="",
+        description="Path of the certificate authority that the server's certificate is of.",
+        examples=["./ca.pem"],
+    )
+    certFile: str = Field(
+        default="", description="Path of a client certificate; goes with `keyFile`.", examples=["./client.pem"]
+    )
+    keyFile: str = Field(default="", description="Path of the client certificate's key.", examples=["./client-key.pem"])
+
+
+class ReleaseOptions(Section):
+    """What `helm.v3.Release` knows besides, under its names; each does what Helm's option of that name does."""
+
+    cleanupOnFail: bool = Field(default=False, description="Delete what a failed upgrade has made.", examples=["true"])
+    dependencyUpdate: bool = Field(
+        default=False, description="Fetch the chart's dependencies first, for a chart from a path.", examples=["true"]
+    )
+    devel: bool = Field(default=False, description="Without a version, take one of development too.", examples=["true"])
+    disableOpenapiValidation: bool = Field(
+        default=False, description="Do not check the objects against the cluster's OpenAPI schema.", examples=["true"]
+    )
+    disableWebhooks: bool = Field(default=False, description="Run no hooks.", examples=["true"])
+    forceUpdate: bool = Field(
+        default=False, description="Delete and make anew what cannot be updated.", examples=["true"]
+    )
+    keyring: str = Field(default="", description="Path of the public keys for `verify`.", examples=["./pubring.gpg"])
+    lint: bool = Field(default=False, description="Lint the chart before an upgrade.", examples=["true"])
+    maxHistory: Annotated[int, whole(0, 1000)] = Field(
+        default=0, description="How many revisions are kept; 0 means all of them.", examples=["10"]
+    )
+    verify: bool = Field(default=False, description="The chart has to be signed.", examples=["true"])
+    waitForJobs: bool = Field(default=False, description="Wait for Jobs to complete, too.", examples=["true"])
+
+    def further(self) -> dict[str, Any]:
+        """Those of them that are set, by the file's names."""
+        return {
+            key: value for key in ReleaseOptions.model_fields if (value := getattr(self, key)) not in (False, "", 0)
+        }
+
+
+class Addon(ReleaseOptions):
+    """A Helm release to install."""
+
+    name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(
+        description="The release's name, unique in the stack.", examples=["prometheus"]
+    )
+    repoName: str = Field(
+        default="",
+        description="The repository's name, which may precede the chart's; it has no other meaning.",
+        examples=["prometheus-community"],
+    )
+    repoURL: Annotated[str, text(repository_fault, form="repository")] | None = Field(
+        default=None,
+        description="The chart repository; needed unless the chart is an OCI reference or a path.",
+        examples=["https://prometheus-community.github.io/helm-charts"],
+    )
+    namespace: Annotated[str, short_label(63)] = Field(
+        default="default",
+        description="The release's namespace, created when missing unless `createNamespace` is off.",
+        examples=["monitoring"],
+    )
+    chart: Annotated[str, text(not_empty_fault, form="name")] = Field(
+        description=(
+            "`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."
+        ),
+        examples=["prometheus-community/kube-prometheus-stack"],
+    )
+    version: str | None = Field(
+        default=None, description="The chart's version; the newest unless given.", examples=['"75.16.1"']
+    )
+    valuesObject: MappingOrYaml = Field(
+        default_factory=dict, description="The chart's values: a mapping, or a YAML text of one.", examples=["{}"]
+    )
+    createNamespace: bool = Field(default=True, description="Create the namespace.", examples=["true"])
+    timeout: Annotated[int, whole(1, DAY)] = Field(
+        default=300, description="Seconds to wait until everything is ready.", examples=["300"]
+    )
+    atomic: bool = Field(default=False, description="Take the release back when it fails.", examples=["true"])
+    skipAwait: bool = Field(default=False, description="Do not wait until everything is ready.", examples=["true"])
+    dependsOn: list[str] = Field(
+        default_factory=list,
+        description="Names of add-ons that are installed before this one.",
+        examples=["[cert-manager]"],
+    )
+    crds: Crds = Field(
+        default="CreateReplace",
+        description=(
+            "What becomes of the CRDs in the chart's `crds` directories: made and upgraded, made once, or neither."
+        ),
+        examples=["CreateReplace"],
+    )
+    repositoryOpts: RepositoryOpts | None = Field(
+        default=None,
+        description="How to be let into a private repository; registries are entered by `helm registry login`.",
+        examples=['{username: reader, password: "…"}'],
+    )
+
+    @property
+    def chart_kind(self) -> ChartKind:
+        """Where the chart comes from."""
+        return chart_kind(self.chart)
+
+    @property
+    def chart_name(self) -> str:
+        """The chart as Helm takes it beside `repoURL`: without the repository's name."""
+        return chart_name(self.chart)
+
+    def values(self) -> dict[str, Any]:
+        """The chart's values, JSON-able."""
+        return dict(self.valuesObject)

@@ -1,0 +1,120 @@
+"""Rules between a group's devices and the rest of the stack file, which no single field can keep.
+
+As in `rules`, they look at the plain file, so that all problems are told at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from kumulus.catalog.instances import gpu_products, instance_types
+from kumulus.model.checks import problem
+from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.gfd import GPU_PRODUCT_LABEL
+from kumulus.model.quantity import QuantityError, parse
+
+FIRST_VERSION = (1, 34)
+"""Where resource.k8s.io/v1 is served and allocated from by default (k8s.io/kubernetes pkg/features)."""
+
+_GATE = "DynamicResourceAllocation"
+_API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
+Found = Iterator[Problem]
+
+
+def device_problems(raw: Mapping[str, object]) -> Found:
+    """Every problem between the groups' `resourceSlices` and the rest of a cluster's mapping.
+
+    Args:
+        raw: the mapping as the file has it; parts of the wrong type are passed over, the models tell of them.
+    """
+    groups = raw.get("nodeGroups")
+    owners: dict[str, str] = {}
+    some = False
+    for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
+        slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
+        if not isinstance(slices, Mapping):
+            continue
+        some = True
+        where: Where = ("nodeGroups", index, "resourceSlices")
+        template = _mapping(group, "nodeTemplate")
+        yield from _count(where, slices, _mapping(template, "capacity"))
+        yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
+        yield from _class(where, slices, owners)
+    if some:
+        yield from _served(raw)
+
+
+def _mapping(raw: object, key: str) -> Mapping[str, object]:
+    value = raw.get(key) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _driver(slices: Mapping[str, object]) -> str:
+    driver = slices.get("driver")
+    return driver if isinstance(driver, str) else NVIDIA_DRIVER
+
+
+def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Found:
+    resource = extended_resource(_driver(slices))
+    if slices.get("extendedResource") is False and not resource:
+        message = f"says nothing, as no extended resource is known for the driver {_driver(slices)}"
+        yield problem((*where, "extendedResource"), message, "leave it out, and the resource out of the capacity")
+    if slices.get("count") is not None:
+        return
+    written = capacity.get(resource)
+    if written is None:
+        said = f", and the capacity has no {resource}" if resource else ""
+        yield problem((*where, "count"), f"is missing{said}", "write count: 8")
+        return
+    try:
+        amount = parse(written) if isinstance(written, str | int | float) else None
+    except QuantityError:
+        return
+    if amount is not None and amount.is_whole() and not 1 <= amount.nanos // 10**9 <= 128:
+        message = f"is missing, and the capacity's {resource} is {shown(written)}, not 1 to 128"
+        yield problem((*where, "count"), message, "write count: 8")
+
+
+def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Found:
+    slices = _mapping(group, "resourceSlices")
+    if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
+        return
+    # What is given and wrong is told where it stands.
+    given = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
+    label = labels.get(GPU_PRODUCT_LABEL)
+    if given or (isinstance(label, str) and label in gpu_products()):
+        return
+    said = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
+    remedy = "write gpuProduct: NVIDIA-H100-80GB-HBM3, or resourceSlices.attributes.productName for any other"
+    yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{said}", remedy)
+
+
+def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -> Found:
+    name, driver = slices.get("deviceClass"), _driver(slices)
+    name = driver if name is None else name
+    if not isinstance(name, str) or not name:
+        return
+    other = owners.setdefault(name, driver)
+    if other != driver:
+        message = f"{shown(name)} is already the class of the driver {other}"
+        yield problem((*where, "deviceClass"), message, "write another name, or leave it out")
+
+
+def _served(raw: Mapping[str, object]) -> Found:
+    version = raw.get("kubernetesVersion")
+    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", version) if isinstance(version, str) else None
+    if numbers and (int(numbers[1]), int(numbers[2])) < FIRST_VERSION:
+        message = f"is {shown(version)}, which does not serve resource.k8s.io/v1 for the groups' resourceSlices"
+        yield problem(("kubernetesVersion",), message, 'write "1.34.0" or later, or leave it out')
+    kwok = _mapping(raw, "kwok")
+    if _mapping(kwok, "featureGates").get(_GATE) is False:
+        message = "is off, but groups have resourceSlices"
+        yield problem(("kwok", "featureGates", _GATE), message, "leave it out: it is on by default")
+    for key in _API_SWITCHES:
+        if _mapping(kwok, "runtimeConfig").get(key) in (False, "false"):
+            if key != _API_SWITCHES[0] and _mapping(kwok, "runtimeConfig").get(_API_SWITCHES[0]) in (True, "true"):
+                continue
+            message = "switches resource.k8s.io/v1 off, but groups have resourceSlices"
+            yield problem(("kwok", "runtimeConfig", key), message, "leave it out")

@@ -1,0 +1,123 @@
+"""How long something takes: always the same, or drawn from a distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from kumulus.model import durations
+from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, unknown_key_remedy
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.stackfile.fields import checked
+
+Kind = Literal["fixed", "uniform", "normal", "lognormal", "exponential"]
+_DURATION, _NUMBER = "duration", "number"
+PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "fixed": {"value": _DURATION},
+    "uniform": {"from": _DURATION, "to": _DURATION},
+    "normal": {"mean": _DURATION, "sigma": _DURATION},
+    "lognormal": {"median": _DURATION, "sigma": _NUMBER},
+    "exponential": {"mean": _DURATION},
+}
+_EXAMPLES = {"value": "5m", "from": "1m", "to": "5m", "mean": "5m", "sigma": "30s", "median": "5m"}
+LARGEST_SIGMA = 10.0
+_REMEDY = "write a duration such as 5m, or a distribution such as {normal: {mean: 5m, sigma: 30s}}"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution of durations; what would be below 0 is 0.
+
+    Args:
+        kind: which one.
+        first: seconds: the value, the lower end, the mean, the median, or the mean.
+        second: seconds: the upper end or the standard deviation; for lognormal the standard deviation of the
+            logarithm, a plain number; else 0.
+    """
+
+    kind: Kind
+    first: float
+    second: float = 0.0
+
+    def __str__(self) -> str:
+        """In a few words, for people."""
+        names = list(PARAMETERS[self.kind])
+        units = list(PARAMETERS[self.kind].values())
+        values = [
+            f"{value:g}{'s' if unit == _DURATION else ''}" for value, unit in zip(self._values, units, strict=True)
+        ]
+        return (
+            values[0]
+            if self.kind == "fixed"
+            else f"{self.kind} " + ", ".join(map(" ".join, zip(names, values, strict=True)))
+        )
+
+    @property
+    def _values(self) -> tuple[float, ...]:
+        return (self.first, self.second)[: len(PARAMETERS[self.kind])]
+
+
+def distribution_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a duration, or of a mapping of one distribution's name to its parameters."""
+    if not isinstance(raw, Mapping):
+        wrong = durations.duration_problems(where, raw)
+        return (
+            [problem(where, f"is {shown(raw)}", _REMEDY)] if wrong and not isinstance(raw, str | int | float) else wrong
+        )
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    unknown = [key for key in raw if key not in PARAMETERS]
+    if unknown:
+        return [problem((*where, key), "is not a distribution", unknown_key_remedy(key, PARAMETERS)) for key in unknown]
+    if len(raw) != 1:
+        what = f"names {len(raw)} distributions" if raw else "is empty"
+        return [problem(where, what, f"write one of {', '.join(PARAMETERS)}")]
+    ((kind, parameters),) = raw.items()
+    return _parameter_problems((*where, kind), kind, parameters)
+
+
+def distribution_of(raw: object) -> Distribution:
+    """A distribution from a checked value."""
+    if not isinstance(raw, Mapping):
+        assert isinstance(raw, str | int | float)
+        return Distribution("fixed", durations.of(raw))
+    ((kind, parameters),) = raw.items()
+    values = [
+        durations.of(parameters[name]) if unit == _DURATION else float(parameters[name])
+        for name, unit in PARAMETERS[kind].items()
+    ]
+    return Distribution(kind, *values)
+
+
+def _parameter_problems(where: Where, kind: str, raw: object) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    wanted = PARAMETERS[kind]
+    wrong = unknown_key_problems(where, raw, wanted)
+    for name, unit in wanted.items():
+        here = (*where, name)
+        if raw.get(name) is None:
+            example = "0.5" if unit == _NUMBER else _EXAMPLES[name]
+            wrong.append(problem(here, "is missing", f"write {name}: {example}"))
+        else:
+            wrong += (
+                _number_problems(here, raw[name]) if unit == _NUMBER else durations.duration_problems(here, raw[name])
+            )
+    if not wrong and kind == "uniform" and durations.of(raw["from"]) > durations.of(raw["to"]):
+        wrong.append(problem(where, "begins after its end", f"write from: {raw['to']} and to: {raw['from']}"))
+    return wrong
+
+
+def _number_problems(where: Where, raw: object) -> list[Problem]:
+    remedy = f"write a number from 0 to {LARGEST_SIGMA:g}, such as 0.5: the spread of the logarithm"
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+        return [problem(where, f"is {shown(raw)}, not a number", remedy)]
+    if raw < 0:
+        return [problem(where, f"is {shown(raw)}, which is negative", remedy)]
+    return [problem(where, f"is {shown(raw)}, which is too large", remedy)] if raw > LARGEST_SIGMA else []
+
+
+DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]

@@ -1,0 +1,70 @@
+"""Which cluster a stack of the runtime existing uses, and what it needs to be allowed there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where
+from kumulus.model.needs import is_content
+from kumulus.stackfile.fields import Section, checked
+
+
+def _text_problems(where: Where, raw: object) -> list[Problem]:
+    # Never with the value itself: a kubeconfig's content holds keys.
+    if isinstance(raw, str) and raw.strip():
+        return []
+    return [problem(where, "is not a path or a kubeconfig's text", "write a path such as ~/.kube/config")]
+
+
+class Existing(Section):
+    """A cluster that is there already, of which nothing but what the stack puts into it is made or removed."""
+
+    kubeconfig: Annotated[str, checked(_text_problems, str, form="notBlank")] = Field(
+        default="",
+        description=(
+            "A path, from the project's directory or with `~`; or a kubeconfig's whole text, which belongs in an "
+            "encrypted value. `$KUBECONFIG` unless given, or else `~/.kube/config`."
+        ),
+        examples=["~/.kube/config"],
+    )
+    context: str = Field(
+        default="",
+        description="The context of that kubeconfig; may be left out where it has one alone.",
+        examples=["my-cluster"],
+    )
+
+    def options(self, base: Path, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+        """Where the cluster is, as options of the resource Cluster.
+
+        Args:
+            base: the project's directory.
+            environment: with the user's ``KUBECONFIG``.
+        """
+        context = {"context": self.context} if self.context else {}
+        if is_content(self.kubeconfig):
+            return {"kubeconfig": self.kubeconfig, **context}
+        # Several files, as kubectl merges them, are told of when the first is looked for.
+        path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
+        return {"kubeconfig": str(base / Path(path).expanduser()), **context}
+
+
+def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:
+    """Problems of a kubeconfig's content in the stack file: in clear, it would be so in the stack's state too.
+
+    Pulumi gives the whole configuration to the plugin's provider, and records it there.
+
+    Args:
+        existing: the section.
+        encrypted: whether the configuration keeps it secret.
+    """
+    if encrypted or not is_content(existing.kubeconfig):
+        return []
+    place = "existing.kubeconfig"
+    remedy = f"set it with: pulumi config set --secret --path kumulus:cluster.{place} < FILE, or write the file's path"
+    return [Problem(place, "is a kubeconfig in clear, with its keys", remedy)]

@@ -1,0 +1,276 @@
+"""From the faults of a stack file to the nodes they hold on, and what they do there. Pure functions.
+
+Which nodes are meant follows from the pools alone, every node's own labels included, so that nothing has to be asked
+of a cluster and a preview names the same nodes as the update. Of a count or a share, those nodes are taken that come
+first in an order drawn from the seed and the nodes' names: a pool that grows or shrinks changes as few as it can.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kumulus.catalog.faults import kinds
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fault_clashes import clashes
+from kumulus.model.fault_consequences import loss, offered
+from kumulus.model.names import nearest, node_name
+from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.node_sets import NodeSet, size
+from kumulus.model.nodes import owned_fields
+from kumulus.model.pod_effects import PodEffects
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.topology import place_name
+from kumulus.stackfile.faults import NODE_KEYS, POD_KEYS, Fault, Target, split_node_name
+from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
+
+_ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}
+
+
+@dataclass(frozen=True)
+class ResolvedFault:
+    """A fault with the nodes it holds on.
+
+    Args:
+        name: its name.
+        kind: the catalog's entry, or empty.
+        nodes: which nodes; empty for a fault of pods anywhere.
+        node: what it does to each of them.
+        pods: what it does to pods; None for a fault of nodes.
+        lost: what the fleet loses by it, quantities by resource.
+    """
+
+    name: str
+    kind: str
+    nodes: NodeSet
+    node: NodeEffects
+    pods: PodEffects | None
+    lost: Mapping[str, str]
+
+
+def resolve(
+    faults: Sequence[Fault], pools: Sequence[Pool], before: Sequence[ResolvedFault] = ()
+) -> tuple[list[ResolvedFault], list[Problem]]:
+    """Resolve faults on pools; with every problem there is, each at its place below `faults`.
+
+    Args:
+        faults: as the stack file has them.
+        pools: as the stack file means them.
+        before: faults that are declared already, which must not decide the same.
+    """
+    found: list[ResolvedFault] = []
+    problems: list[Problem] = []
+    names: dict[str, int] = {}
+    for index, fault in enumerate(faults):
+        here: Where = ("faults", index)
+        if fault.name in names:
+            message = f"{shown(fault.name)} is already faults[{names[fault.name]}].name"
+            problems.append(problem((*here, "name"), message, "write another name"))
+        names.setdefault(fault.name, index)
+        problems += list(_mixture_problems(here, fault))
+        nodes, wrong = chosen(fault.target, fault.name, pools, (*here, "target"))
+        problems += wrong
+        node, pods = effects_of(fault)
+        if not wrong:
+            problems += list(_capacity_problems(here, node, nodes, pools))
+            if other := _clash([*before, *found], node, nodes):
+                message = f"{other[1]} is decided by the fault {other[0]} too"
+                problems.append(problem((*here, "target"), message, "choose other nodes, or make one fault of the two"))
+        everywhere = pods is not None and fault.target == Target()
+        held = {} if everywhere else nodes
+        found.append(ResolvedFault(fault.name, fault.kind or "", held, node, pods, loss(node, held, pools)))
+    return found, problems
+
+
+def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
+    """What a fault does: the catalog's entry, with what is given beside it on top."""
+    kind = kinds()[fault.kind] if fault.kind else None
+    base = kind.node if kind else NodeEffects()
+    kubelet = fault.kubelet or base.kubelet
+    node = NodeEffects(
+        conditions={**base.conditions, **{name: _condition(name, raw) for name, raw in fault.conditions.items()}},
+        taints=(*(each for each in base.taints if each not in fault.taints), *fault.taints),
+        labels=dict(fault.labels),
+        annotations={**base.annotations, **fault.annotations},
+        capacity={**base.capacity, **fault.capacity},
+        kubelet=kubelet,
+        down=fault.downFor if fault.downFor is not None else base.down or (120.0 if kubelet == "reboot" else 0.0),
+    )
+    if kind is None or kind.pods is None:
+        return node, None
+    return node, _pod_effects(kind.pods, fault)
+
+
+def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tuple[NodeSet, list[Problem]]:
+    """The nodes that a target means, or what is wrong with it.
+
+    Args:
+        target: the target.
+        name: the fault's, which seeds count and percent unless the target has a seed.
+        pools: all there are.
+        where: the target's place.
+    """
+    pools = list(pools)
+    if wrong := list(_unknown(target, pools, where)):
+        return {}, wrong
+    fitting = [(pool, ordinal) for pool in _fitting(target, pools) for ordinal in _members(target, pool)]
+    if not fitting:
+        message = "matches no node: " + narrowed(target, pools, lambda part: _count(part, pools))
+        remedy = label_remedy(target, pools) or "leave out what is too narrow, or remove the fault"
+        return {}, [problem(where, message, remedy)]
+    wanted = len(fitting)
+    if target.percent is not None:
+        wanted = max(1, round(wanted * target.percent / 100))
+    if target.count is not None:
+        if target.count > len(fitting):
+            message = f"is {target.count}, more than the {len(fitting)} nodes there are"
+            return {}, [problem((*where, "count"), message, f"write {len(fitting)} or fewer")]
+        wanted = min(wanted, target.count)
+    if wanted < len(fitting):
+        seed = target.seed or name
+        fitting = sorted(fitting, key=lambda each: _draw(seed, node_name(each[0].name, each[1])))[:wanted]
+    found: dict[str, set[int]] = {}
+    for pool, ordinal in fitting:
+        found.setdefault(pool.name, set()).add(ordinal)
+    return {pool: frozenset(members) for pool, members in sorted(found.items())}, []
+
+
+def _count(target: Target, pools: Iterable[Pool]) -> int:
+    return sum(len(_members(target, pool)) for pool in _fitting(target, pools))
+
+
+def _draw(seed: str, node: str) -> bytes:
+    return hashlib.blake2b(f"{seed}/{node}".encode(), digest_size=8).digest()
+
+
+def _fitting(target: Target, pools: Iterable[Pool]) -> Iterator[Pool]:
+    for pool in pools:
+        if target.nodeGroup not in (None, pool.group) or target.zone not in (None, pool.zone):
+            continue
+        if target.region in (None, pool.region):
+            yield pool
+
+
+def _members(target: Target, pool: Pool) -> list[int]:
+    """The ordinals of a pool that a target means, without its count and percent."""
+    among: Iterable[int] = range(pool.replicas)
+    if target.names:
+        named = [ordinals for name, ordinals in map(split_node_name, target.names) if name == pool.name]
+        among = sorted(n for n in frozenset().union(*named) if n < pool.replicas)
+    for level_name, place in target.places().items():
+        level = pool.topology.level(level_name) if pool.topology else None
+        if level is None:
+            return []
+        among = [n for n in among if place in (level.place(n), place_name(pool.name, level.place(n)))]
+    if target.labels:
+        cluster = pool.labels.get(CLUSTER_LABEL, "")
+        # Those that all nodes of the pool share are not looked at again on each.
+        varying = pool.topology is not None or "kubernetes.io/hostname" in target.labels or POOL_LABEL in target.labels
+        if not varying and any(pool.labels.get(key) != value for key, value in target.labels.items()):
+            return []
+        if varying:
+            among = [n for n in among if target.labels.items() <= owned_fields(pool, n, cluster).labels.items()]
+    return list(among)
+
+
+def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Problem]:
+    """Parts of a target that nothing in the stack is called."""
+    known = {
+        "nodeGroup": {pool.group for pool in pools},
+        "zone": {pool.zone for pool in pools if target.nodeGroup in (None, pool.group)} - {""},
+        "region": {pool.region for pool in pools} - {""},
+    }
+    for key, names in known.items():
+        value = getattr(target, key)
+        if value is not None and names and value not in names:
+            near = nearest(value, names)
+            remedy = f"write {' or '.join(near)}" if near else f"write one of {', '.join(sorted(names))}"
+            yield problem((*where, key), f"{shown(value)} matches no node", remedy)
+    sizes = {pool.name: pool.replicas for pool in pools}
+    for index, written in enumerate(target.names):
+        pool, ordinals = split_node_name(written)
+        here = (*where, "names", index)
+        if pool not in sizes:
+            near = nearest(pool, sizes)
+            remedy = f"write {near[0]}-…" if near else f"its pool is one of {', '.join(sorted(sizes)) or 'none'}"
+            yield problem(here, f"{shown(written)} is no node of the stack", remedy)
+        elif max(ordinals) >= sizes[pool]:
+            yield problem(
+                here, f"{shown(written)} is beyond the {sizes[pool]} nodes of {pool}", f"write up to {sizes[pool] - 1}"
+            )
+    for level, place in target.places().items():
+        there = [pool for pool in _fitting(target, pools) if pool.topology and pool.topology.level(level)]
+        if not there:
+            yield problem(
+                (*where, level),
+                f"{shown(place)} matches no node: no such group has a topology with it",
+                f"give the group's topology a {level}, or write labels",
+            )
+        elif (instead := place_remedy(level, place, there)) is not None:
+            yield problem((*where, level), f"{shown(place)} matches no node", instead)
+
+
+def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
+    """What a fault says of pods while it is one of nodes, or the other way round; and one that does nothing."""
+    kind = kinds()[fault.kind] if fault.kind else None
+    given = fault.model_fields_set
+    if kind is not None and kind.pods is not None:
+        for key in NODE_KEYS:
+            if key in given:
+                remedy = "leave it out, or declare a second fault for the nodes"
+                yield problem((*here, key), f"is for nodes, and {fault.kind} is a fault of pods", remedy)
+        return
+    for key in POD_KEYS:
+        if key in given:
+            message = f"is for pods, and {fault.kind} is a fault of nodes" if kind else "needs a kind that hits pods"
+            yield problem((*here, key), message, "leave it out, or write a kind such as container-fails")
+    if kind is None and not any(getattr(fault, key) for key in NODE_KEYS):
+        remedy = "write a kind, or conditions, taints, labels, annotations, capacity or kubelet"
+        yield problem(here, "does nothing", remedy)
+    kubelet = fault.kubelet or (kind.node.kubelet if kind else "")
+    if fault.downFor is not None and kubelet != "reboot":
+        yield problem((*here, "downFor"), "has no effect without a reboot", "leave it out, or write kubelet: reboot")
+
+
+def _capacity_problems(here: Where, node: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> Iterator[Problem]:
+    has = {name for pool in pools if nodes.get(pool.name) for name in (*pool.capacity, *offered(pool))}
+    for resource in node.capacity:
+        if resource not in has:
+            message = f"no node of the target has {resource}"
+            yield problem((*here, "capacity", resource), message, "choose nodes that have it, or leave it out")
+
+
+def _clash(before: Iterable[ResolvedFault], node: NodeEffects, nodes: NodeSet) -> tuple[str, str] | None:
+    for other in before:
+        if what := clashes(node, nodes, other.node, other.nodes):
+            return other.name, what
+    return None
+
+
+def _condition(name: str, raw: Mapping[str, str]) -> Condition:
+    return Condition(raw.get("status", "True"), raw.get("reason", name), raw.get("message", ""))
+
+
+def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
+    given = {
+        "container": fault.container or None,
+        "exit_code": fault.exitCode,
+        "reason": fault.reason or base.reason or _ACTION_REASONS[base.action],
+        "message": fault.message or None,
+        "delay": fault.delay,
+        "jitter": fault.jitter,
+        "repeat": fault.repeat,
+        "percent": fault.share,
+        "labels": fault.pods.labels if fault.pods else None,
+        "namespaces": fault.pods.namespaces if fault.pods else None,
+        "owner_kinds": fault.pods.ownerKinds if fault.pods else None,
+    }
+    return replace(base, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+def nodes_text(nodes: NodeSet) -> str:
+    """How many nodes, and of which pools: `18 nodes of a100-use1, a100-use2`."""
+    count = size(nodes)
+    return f"{count:,} node{'' if count == 1 else 's'} of {', '.join(nodes)}"

@@ -1,0 +1,143 @@
+"""What the models have in common: their base class, and field types whose checks are the shared ones of `checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from kumulus.model import checks
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import LABEL_LENGTH, Fault, dns_label_fault, dns_subdomain_fault, label_value_fault
+from kumulus.model.pools import Taint, canonical_resources, taints_from
+
+Check = Callable[[Where, object], list[Problem]]
+Form = str | Mapping[str, object]
+FORM = "$form"
+"""The key that stands for a named form of `schema.forms` until a schema is made."""
+COMPLETED = "$completed"
+"""Marks a field that is needed in the model, and in the file only where the catalog does not complete it."""
+
+
+class Section(BaseModel):
+    """A mapping of the stack file: known keys only, types as written, and a key without a value means its default."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, data: object) -> object:
+        if not isinstance(data, Mapping):
+            return data
+        # Unknown keys stay, to be told of: a misspelt one has often no value yet.
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {key: value for key, value in data.items() if value is not None or key not in optional}
+
+
+def found(problems: list[Problem]) -> PydanticCustomError:
+    """The error that carries problems, their paths relative to the field, through pydantic to `validation`."""
+    return PydanticCustomError("problems", "malformed", {"problems": problems})
+
+
+# The validator's own comparison and hash are kept: a form may be a mapping, which has none.
+@dataclass(frozen=True, eq=False)
+class Checked(BeforeValidator):
+    """A check, and the form that a JSON schema gives for what passes it.
+
+    Args:
+        form: the name of one of `schema.forms`, or the schema itself, which may build on a named one.
+    """
+
+    form: Form = ""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {FORM: self.form} if isinstance(self.form, str) else dict(self.form)
+
+
+def checked(check: Check, convert: Callable[[Any], object] = lambda value: value, *, form: Form) -> Checked:
+    """A validator from one of the shared checks.
+
+    Args:
+        check: takes a place and a value, returns every problem.
+        convert: what to keep of a value without problems.
+        form: what passes, as a JSON schema says it; see `Checked`.
+    """
+
+    def validate(value: object) -> object:
+        if problems := check((), value):
+            raise found(problems)
+        return convert(value)
+
+    return Checked(validate, form=form)
+
+
+def text(fault: Callable[[str], Fault | None], *, form: Form) -> Checked:
+    """A validator for a text, from a function that tells what is wrong with it; the form is as in `Checked`."""
+
+    def check(where: Where, value: object) -> list[Problem]:
+        # Anything but a text is left to pydantic, whose strict str refuses it.
+        wrong = fault(value) if isinstance(value, str) else None
+        return [problem(where, f"{shown(value)} {wrong.message}", wrong.remedy)] if wrong else []
+
+    return checked(check, form=form)
+
+
+def whole(least: int, most: int) -> Checked:
+    """A validator for a whole number within bounds."""
+    form = whole_form(least, most)
+    return checked(lambda where, value: checks.whole_problems(where, value, least, most), int, form=form)
+
+
+def whole_form(least: int, most: int) -> dict[str, object]:
+    """A whole number within bounds, as a JSON schema says it."""
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def capacity_problems(where: Where, raw: object) -> list[Problem]:
+    """Problems of a template's capacity: those of any resources, misspelt names, and `pods` left out."""
+    if wrong := checks.mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    wrong = checks.resource_problems(where, raw)
+    wrong += checks.resource_name_problems(where, raw)
+    if "pods" not in raw:
+        message = "is missing, so that pods would be 0 and nothing would schedule"
+        wrong.append(problem((*where, "pods"), message, 'write pods: "110"'))
+    return wrong
+
+
+def _quantity(where: Where, raw: object) -> list[Problem]:
+    return checks.quantity_problems(where, raw)
+
+
+def _labels(where: Where, raw: object) -> list[Problem]:
+    return checks.label_problems(where, raw)
+
+
+def _annotations(where: Where, raw: object) -> list[Problem]:
+    return checks.annotation_problems(where, raw)
+
+
+def _node_info(raw: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+def short_label(longest: int) -> Checked:
+    """A validator for a DNS-1123 label of at most `longest` characters."""
+    return text(lambda value: dns_label_fault(value, longest), form={FORM: "label", "maxLength": longest})
+
+
+GroupName = Annotated[str, text(lambda value: dns_subdomain_fault(value, LABEL_LENGTH), form="groupName")]
+LabelValue = Annotated[str, text(label_value_fault, form="labelValue")]
+Labels = Annotated[dict[str, str], checked(_labels, dict, form="labels")]
+Annotations = Annotated[dict[str, str], checked(_annotations, dict, form="annotations")]
+Taints = Annotated[tuple[Taint, ...], checked(checks.taint_problems, taints_from, form="taints")]
+Capacity = Annotated[dict[str, str], checked(capacity_problems, canonical_resources, form="capacity")]
+Allocatable = Annotated[dict[str, str], checked(checks.resource_problems, canonical_resources, form="resources")]
+NodeInfoFields = Annotated[dict[str, str], checked(checks.node_info_problems, _node_info, form="nodeInfo")]
+Replicas = Annotated[int, checked(checks.replicas_problems, int, form=whole_form(0, checks.MOST_REPLICAS))]
+QuantityText = Annotated[str, checked(_quantity, str, form="quantity")]

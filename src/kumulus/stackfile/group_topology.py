@@ -1,0 +1,244 @@
+"""A node group's `topology`: how many nodes, racks and switches belong together, and which labels say so."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import LABEL_LENGTH, is_own, label_key_fault
+from kumulus.model.nodes import HOSTNAME_LABEL
+from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
+from kumulus.model.topology import LEVELS, MOST_NODES, Level, Topology, place_name
+from kumulus.stackfile.fields import FORM, Section, checked, found, whole
+
+Preset = Literal["kumulus", "kueue", "kai", "volcano"]
+VOLCANO: Preset = "volcano"
+
+_OWN = {
+    "nvlinkDomain": "topology.kumulus.io/nvlink-domain",
+    "rack": "topology.kumulus.io/rack",
+    "leaf": "topology.kumulus.io/leaf",
+    "block": "topology.kumulus.io/block",
+    "spine": "topology.kumulus.io/spine",
+}
+# Topograph's keys for what the schedulers' own documents have no key for: docs.nvidia.com/topograph, "Node Labels".
+_NVIDIA = {
+    "nvlinkDomain": "network.topology.nvidia.com/accelerator",
+    "leaf": "network.topology.nvidia.com/leaf",
+    "spine": "network.topology.nvidia.com/spine",
+}
+_CLOUD = {"rack": "cloud.provider.com/topology-rack", "block": "cloud.provider.com/topology-block"}
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "kumulus": _OWN,
+    # kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling
+    "kueue": {**_NVIDIA, **_CLOUD},
+    # KAI-Scheduler, docs/topology/README.md; its NVLink domains are GPU Feature Discovery's cliques:
+    # docs.nvidia.com/nvcf/topology-aware-scheduling
+    "kai": {**_NVIDIA, **_CLOUD, "nvlinkDomain": "nvidia.com/gpu.clique"},
+    # volcano, docs/user-guide/how_to_use_hypernode_auto_discovery.md
+    "volcano": {
+        **_NVIDIA,
+        "rack": "volcano.sh/hypernode",
+        "block": "volcano.sh/hypercluster",
+        "leaf": "volcano.sh/tor",
+    },
+}
+"""The label keys of each preset, by level."""
+
+_TAKEN = (
+    HOSTNAME_LABEL,
+    ZONE_LABEL,
+    REGION_LABEL,
+    INSTANCE_TYPE_LABEL,
+    ARCH_LABEL,
+    OS_LABEL,
+    "kubernetes.io/role",
+    "type",
+)
+# Which key of the section makes a level exist, and what its domains are called in messages.
+_SIZED_BY = {
+    "nvlinkDomain": ("nodesPerNvlinkDomain", "NVLink domains"),
+    "rack": ("nodesPerRack", "racks"),
+    "leaf": ("racksPerLeaf", "leaf switches"),
+    "block": ("racksPerBlock", "blocks"),
+    "spine": ("leavesPerSpine", "spine switches"),
+}
+
+Count = Annotated[int, whole(1, MOST_NODES)]
+
+
+def _label_keys_problems(where: Where, raw: object) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    wrong = unknown_key_problems(where, raw, LEVELS)
+    for level, key in raw.items():
+        here = (*where, level)
+        if not isinstance(key, str):
+            wrong.append(problem(here, f"is {shown(key)}, not a text", "write a label's key such as example.com/rack"))
+        elif fault := label_key_fault(key):
+            wrong.append(problem(here, f"{shown(key)} {fault.message}", fault.remedy))
+        elif key in _TAKEN or (is_own(key) and key != _OWN.get(level)):
+            message = f"{shown(key)} is a label that Kumulus sets itself"
+            wrong.append(problem(here, message, "write a key of your own domain, such as example.com/rack"))
+    return wrong
+
+
+LabelKeys = Annotated[dict[str, str], checked(_label_keys_problems, dict, form="topologyLabels")]
+
+
+class GroupTopology(Section):
+    """How the nodes of a group stand in each of its zones; places are filled in the order of the ordinals."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "topologyRules"})
+
+    nodesPerRack: Count = Field(description="Nodes in a rack.", examples=["16"])
+    racksPerBlock: Count | None = Field(
+        default=None, description="Racks in a block; there are no blocks unless given.", examples=["8"]
+    )
+    blocks: Count | None = Field(
+        default=None, description="How many blocks a zone has; as many as its nodes need unless given.", examples=["4"]
+    )
+    nodesPerNvlinkDomain: Count | None = Field(
+        default=None, description="Nodes that share an NVLink domain; none do unless given.", examples=["4"]
+    )
+    racksPerLeaf: Count | None = Field(
+        default=None,
+        description="Racks behind one leaf switch; there are no leaf switches unless given.",
+        examples=["1"],
+    )
+    leavesPerSpine: Count | None = Field(
+        default=None,
+        description="Leaf switches behind one spine switch; there are no spine switches unless given.",
+        examples=["4"],
+    )
+    preset: Preset = Field(
+        default="kumulus",
+        description="Whose label keys are used: those of Kueue, KAI, Volcano or Kumulus' own.",
+        examples=["kueue"],
+    )
+    labels: LabelKeys = Field(
+        default_factory=dict,
+        description="Label keys by level, instead of the preset's.",
+        examples=["{rack: example.com/rack}"],
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _fits(cls, data: object, handler: ModelWrapValidatorHandler[GroupTopology]) -> GroupTopology:
+        made = handler(data)
+        if problems := [*_needs(made), *_labels_problems(made), *_nesting_problems(made)]:
+            raise found(problems)
+        return made
+
+    def topology(self) -> Topology:
+        """The levels with their label keys and their sizes in nodes."""
+        keys = {**PRESETS[self.preset], **self.labels}
+        return Topology.of(Level(name, keys[name], nodes) for name, nodes in self.sizes().items())
+
+    def sizes(self) -> dict[str, int]:
+        """Nodes in one domain of each level there is."""
+        rack = self.nodesPerRack
+        leaf = rack * self.racksPerLeaf if self.racksPerLeaf else None
+        sizes = {
+            "nvlinkDomain": self.nodesPerNvlinkDomain,
+            "rack": rack,
+            "leaf": leaf,
+            "block": rack * self.racksPerBlock if self.racksPerBlock else None,
+            "spine": leaf * self.leavesPerSpine if leaf and self.leavesPerSpine else None,
+        }
+        return {name: nodes for name, nodes in sizes.items() if nodes}
+
+    def places(self) -> int | None:
+        """How many nodes a zone has room for; None when blocks are added as nodes need them."""
+        return self.nodesPerRack * self.racksPerBlock * self.blocks if self.blocks and self.racksPerBlock else None
+
+
+def well_formed(raw: object) -> GroupTopology | None:
+    """A topology as the file has it, for rules between it and other parts; None when there is none that is right."""
+    try:
+        return GroupTopology.model_validate(raw) if isinstance(raw, Mapping) else None
+    except ValidationError:
+        return None
+
+
+def placement_problems(where: Where, topology: GroupTopology, pool: str, replicas: int) -> Iterator[Problem]:
+    """Whether a zone's nodes have places, and whether the names of their places fit into labels.
+
+    Args:
+        where: the place of the zone in the stack file.
+        topology: its group's.
+        pool: the pool's name.
+        replicas: how many nodes the zone has.
+    """
+    places = topology.places()
+    if places is not None and replicas > places:
+        assert topology.blocks
+        needed = -(-replicas * topology.blocks // places)
+        sizes = f"{topology.blocks} × {topology.racksPerBlock} × {topology.nodesPerRack}"
+        message = f"is {replicas:,}, but blocks × racksPerBlock × nodesPerRack = {sizes} are {places:,} places"
+        remedy = f"write {places:,} or fewer, or topology.blocks: {needed}"
+        yield problem((*where, "replicas"), message, remedy)
+    longest = max(
+        (place_name(pool, level.place(max(replicas - 1, 0))) for level in topology.topology().levels), key=len
+    )
+    if len(longest) > LABEL_LENGTH:
+        message = f"makes the topology label {longest} of {len(longest)} characters, at most {LABEL_LENGTH} are allowed"
+        yield problem(where, message, "write a shorter group or zone name")
+
+
+def template_problems(where: Where, topology: GroupTopology, labels: object) -> Iterator[Problem]:
+    """Labels that a group's template and its topology both set.
+
+    Args:
+        where: the group's place.
+        topology: the group's.
+        labels: the template's, anything.
+    """
+    for level in topology.topology().levels:
+        if isinstance(labels, Mapping) and level.label in labels:
+            message = f"is the label of the topology's {_SIZED_BY[level.name][1]} too"
+            here = (*where, "nodeTemplate", "metadata", "labels", level.label)
+            yield problem(here, message, f"leave it out, or write another key as topology.labels.{level.name}")
+
+
+def _needs(made: GroupTopology) -> Iterator[Problem]:
+    if made.blocks and not made.racksPerBlock:
+        yield problem(("racksPerBlock",), "is missing, so the size of a block is not known", "write racksPerBlock: 8")
+    if made.leavesPerSpine and not made.racksPerLeaf:
+        message = "is missing, so the size of a leaf switch is not known"
+        yield problem(("racksPerLeaf",), message, "write racksPerLeaf: 1")
+
+
+def _labels_problems(made: GroupTopology) -> Iterator[Problem]:
+    sizes = made.sizes()
+    for name in made.labels:
+        if name not in sizes:
+            key, what = _SIZED_BY[name]
+            message = f"has no effect, as the topology has no {what}"
+            yield problem(("labels", name), message, f"leave it out, or write {key}")
+    first: dict[str, str] = {}
+    for level in sorted(made.topology().levels, key=lambda level: level.name in made.labels):
+        if level.label in first:
+            message = f"{shown(level.label)} is the label of {_SIZED_BY[first[level.label]][1]} too"
+            yield problem(("labels", level.name), message, "write another key")
+        first.setdefault(level.label, level.name)
+
+
+def _nesting_problems(made: GroupTopology) -> Iterator[Problem]:
+    """A domain must not stand in two domains of a larger level, or there would be no tree of them."""
+    for inner, outer in pairwise(made.topology().levels):
+        if outer.nodes % inner.nodes == 0:
+            continue
+        # Racks are what the other levels are made of, so the other of the two is told.
+        key = _SIZED_BY[inner.name if outer.name == "rack" else outer.name][0]
+        (_, small), (_, large) = _SIZED_BY[inner.name], _SIZED_BY[outer.name]
+        message = f"gives {small} of {inner.nodes} nodes and {large} of {outer.nodes}, so that one would stand in two"
+        yield problem((key,), message, "write sizes of which one divides the other")

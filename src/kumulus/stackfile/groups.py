@@ -1,0 +1,145 @@
+"""Node groups as the stack file has them: where nodes stand, how many, and what each of them is like."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from kumulus.model.pools import Taint
+from kumulus.stackfile.fields import (
+    COMPLETED,
+    FORM,
+    Allocatable,
+    Annotations,
+    Capacity,
+    GroupName,
+    Labels,
+    LabelValue,
+    NodeInfoFields,
+    Replicas,
+    Section,
+    Taints,
+    checked,
+)
+from kumulus.stackfile.group_topology import GroupTopology
+from kumulus.stackfile.resource_slices import ResourceSlices
+from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems
+
+KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
+"""Keeps pods off emulated nodes unless they ask for them; a template without `taints` has it."""
+
+
+class Metadata(Section):
+    """Labels and annotations of every node of a group; labels win over those Kumulus gives."""
+
+    labels: Labels = Field(
+        default_factory=dict,
+        description="Labels of every node of the group; they win over those Kumulus gives.",
+        examples=["{example.com/team: search}"],
+    )
+    annotations: Annotations = Field(
+        default_factory=dict,
+        description="Annotations of every node of the group.",
+        examples=["{example.com/note: text}"],
+    )
+
+
+class NodeTemplate(Section):
+    """What every node of a group is like."""
+
+    metadata: Metadata = Field(
+        default_factory=Metadata,
+        description="Labels and annotations of every node of the group.",
+        examples=["{labels: {example.com/team: search}}"],
+    )
+    taints: Taints = Field(
+        default=(KWOK_TAINT,), description="Taints of every node; an empty list means none.", examples=["[]"]
+    )
+    capacity: Capacity = Field(
+        json_schema_extra={COMPLETED: True},
+        description="Resource names to quantities; `pods` is needed unless an instance type gives it.",
+        examples=['{cpu: "96", memory: 1360Gi, pods: "110"}'],
+    )
+    allocatable: Allocatable = Field(
+        default_factory=dict,
+        description="What pods can have of the capacity; resources left out are allocatable in full.",
+        examples=['{cpu: "95"}'],
+    )
+    nodeInfo: NodeInfoFields = Field(
+        default_factory=dict,
+        description="Architecture, operating system and kubelet version, where they are not to follow the labels.",
+        examples=["{architecture: arm64}"],
+    )
+
+
+class Placement(Section):
+    """How many nodes of a group stand in one zone."""
+
+    availabilityZone: GroupName = Field(
+        description="The zone's name, part of the nodes' names and their zone label.", examples=["us-east1-b"]
+    )
+    replicas: Replicas = Field(description="How many nodes stand in the zone.", examples=["5"])
+    region: LabelValue = Field(
+        default="",
+        description="The zone's region; the one that the zone's name tells, if it does, unless given.",
+        examples=["us-east1"],
+    )
+
+
+class GpuOperator(Section):
+    """What a GPU operator is to find on the nodes of a group."""
+
+    simulatedPool: LabelValue = Field(
+        default="",
+        description=(
+            "The fake GPU operator's pool that the nodes belong to, the value of the label "
+            "run.ai/simulated-gpu-node-pool; the group's name unless given."
+        ),
+        examples=["a100"],
+    )
+
+
+class NodeGroup(Section):
+    """Nodes that are alike, in one or more zones."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "nodeGroupRules"})
+
+    name: GroupName = Field(
+        description="Part of the nodes' names, and their instance type where none is given.",
+        examples=["a2-ultragpu-8g"],
+    )
+    placement: list[Placement] = Field(
+        description="Where the nodes stand: an item for each availability zone.",
+        examples=["[{availabilityZone: us-east1-b, replicas: 5}]"],
+    )
+    instanceType: Annotated[str, checked(instance_type_problems, form="instanceType")] = Field(
+        default="",
+        description="A machine of the catalog (docs/fleets.md), which completes the template.",
+        examples=["a3-highgpu-8g"],
+    )
+    gpuProduct: Annotated[str, checked(gpu_product_problems, form="gpuProduct")] = Field(
+        default="", description="The GPUs' product, where it is not the instance type's.", examples=["NVIDIA-L40S"]
+    )
+    gpuOperator: GpuOperator | None = Field(
+        default=None,
+        description="Given when the fake GPU operator is to know the nodes.",
+        examples=["{simulatedPool: a100}"],
+    )
+    topology: GroupTopology | None = Field(
+        default=None,
+        description="Where the nodes stand in the network; nowhere in particular unless given.",
+        examples=["{nodesPerRack: 16, racksPerBlock: 8}"],
+    )
+    nodeTemplate: NodeTemplate = Field(
+        json_schema_extra={COMPLETED: True},
+        description="What every node of the group is like; needed unless an instance type gives it.",
+        examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}'],
+    )
+    resourceSlices: ResourceSlices | None = Field(
+        default=None,
+        description="The devices that each node publishes for Dynamic Resource Allocation.",
+        examples=["{driver: gpu.nvidia.com, count: 8}"],
+    )

@@ -1,0 +1,111 @@
+"""What a stack runs on the user's machine, `hostCommands`, and the images it loads into its nodes, `loadImages`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown, shown_path
+from kumulus.model.names import Fault
+from kumulus.stackfile.fields import Section, checked, short_label, text
+
+When = Literal["beforeAddons", "beforeNodes", "last"]
+IMAGE = re.compile(
+    r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::[0-9]+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _command_fault(value: str) -> Fault | None:
+    return None if value.strip() else Fault("is empty", "write a command, or leave the key out")
+
+
+def _environment_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, dict):
+        return [problem(where, f"is {shown(raw)}", "write a mapping of variables, such as {TAG: dev}")]
+    found = []
+    for key, value in raw.items():
+        here = (*where, str(key))
+        if not _VARIABLE.fullmatch(str(key)):
+            found.append(problem(here, "is not the name of a variable", "write letters, digits and _"))
+        elif not isinstance(value, str):
+            found.append(problem(here, f"is {shown(value)}, not a text", f'write it in quotes: "{shown(value)}"'))
+    return found
+
+
+def is_archive(image: str) -> bool:
+    """Whether an image is the path of an archive, as `docker save` writes it, and not a name that Docker knows."""
+    return image.startswith(("./", "../", "/")) or image.endswith((".tar", ".tar.gz", ".tgz"))
+
+
+def _image_fault(value: str) -> Fault | None:
+    if is_archive(value) or IMAGE.fullmatch(value):
+        return None
+    lower = value.lower()
+    remedy = f"write {lower}" if IMAGE.fullmatch(lower) else "write a name with a tag, my-app:dev, or ./my-app.tar"
+    return Fault("is neither an image's name nor the path of an archive", remedy)
+
+
+Command = Annotated[str, text(_command_fault, form="notBlank")]
+Image = Annotated[str, text(_image_fault, form="loadedImage")]
+
+
+class HostCommand(Section):
+    """A command of the user's own on the user's machine: pulumi-command's `local.Command`, run by /bin/sh.
+
+    It finds `KUBECONFIG` and `KUMULUS_CLUSTER` in its environment, and runs again for another cluster.
+    """
+
+    name: Annotated[str, short_label(63)] = Field(
+        description="The command's name, unique in the stack.", examples=["build-image"]
+    )
+    create: Command = Field(description="What is run first.", examples=["docker build -t my-app:dev ."])
+    update: Command | None = Field(
+        default=None,
+        description="What is run when anything here changes; `create` again unless given.",
+        examples=["docker build -t my-app:dev ."],
+    )
+    delete: Command | None = Field(
+        default=None,
+        description="What is run when the command is taken out of the stack, or the stack is destroyed.",
+        examples=["docker image rm my-app:dev"],
+    )
+    triggers: list[Any] = Field(
+        default_factory=list,
+        description="Whatever they are, a change of one runs `delete` and `create`.",
+        examples=["[v1]"],
+    )
+    environment: Annotated[dict[str, str], checked(_environment_problems, form="environment")] = Field(
+        default_factory=dict, description="Further environment variables.", examples=["{TAG: dev}"]
+    )
+    dir: Command = Field(default=".", description="The directory to run in, from the project's.", examples=["./app"])
+    when: When = Field(
+        default="beforeAddons",
+        description="Before add-ons and images, before the emulated nodes, or after everything.",
+        examples=["beforeAddons"],
+    )
+
+
+def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:
+    """What is wrong with a command's directory, and the remedy; None for nothing."""
+    place = base / command.dir
+    return None if place.is_dir() else (f"the directory {shown_path(place)} is not there", "write that of the command")
+
+
+def missing_archive(image: str, base: Path) -> tuple[str, str] | None:
+    """What is wrong with an archive of `loadImages`, and the remedy; None for nothing."""
+    if not is_archive(image) or (base / image).is_file():
+        return None
+    return f"the archive {shown_path(base / image)} is not there", "write the path of what `docker save` has written"
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,230 @@
+"""KEMU's `ClusterConfig`, read unmodified: by path or URL, into the same model as our own format.
+
+KEMU checks nothing: it ignores unknown keys, and two mistakes of its own documentation make nodes on which nothing
+schedules. Such things are corrected or passed over here, each with a notice; what no cluster could be made of is a
+problem, as in our own format. Its scalars are texts: KEMU declares them so, and go-yaml keeps `1.10` as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kumulus.model.checks import is_requestable, meant_resource
+from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
+from kumulus.stackfile.location import read_text
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.validation import in_file_order
+from kumulus.stackfile.yamltext import read_yaml_texts
+
+KIND = "ClusterConfig"
+PODS = "110"
+# What KWOK's stage node-initialize gives a node that has no resources at all.
+_KWOK_CAPACITY = {"cpu": "1k", "memory": "1Ti", "pods": "1M"}
+
+_SPEC_KEYS = ("kindConfig", "clusterAddons", "nodeGroups")
+_ADDON_KEYS = ("name", "repoName", "repoURL", "namespace", "chart", "version", "valuesObject")
+_GROUP_KEYS = ("name", "placement", "nodeTemplate")
+_PLACEMENT_KEYS = ("availabilityZone", "replicas")
+_TEMPLATE_KEYS = ("metadata", "capacity")
+_METADATA_KEYS = ("labels", "annotations")
+
+Plain = dict[str, object]
+
+
+@dataclass(frozen=True)
+class KemuFile:
+    """A KEMU file as read.
+
+    Args:
+        spec: the cluster; its pools are expanded with the flavour `kemu`.
+        notices: what was corrected or passed over.
+        source: the path or URL.
+        plain: the same cluster as a mapping of our format, without KEMU's labels; texts of YAML are as they were.
+    """
+
+    spec: ClusterSpec
+    notices: tuple[Notice, ...]
+    source: str
+    plain: Mapping[str, object]
+
+
+def read_kemu(
+    location: str, base: Path, runtime: str = "kwok", skip_addons: bool = False, asked_in: str = ""
+) -> KemuFile:
+    """Read a KEMU file.
+
+    Args:
+        location: a path, relative to `base` or absolute, or an http(s) URL.
+        base: the project's directory.
+        runtime: kwok, kind or existing; KEMU itself knows kind only.
+        skip_addons: leave the file's add-ons out.
+        asked_in: the stack file that names the location, for errors about reaching it.
+
+    Raises:
+        SpecError: it cannot be reached, does not parse, is no ClusterConfig, or has problems; all of them at once.
+    """
+    source, text = read_text(location, base, "clusterConfig", asked_in)
+    return convert(text, source, runtime, skip_addons)
+
+
+def meant_runtime(text: str, source: str) -> str:
+    """The runtime that a KEMU file speaks of: kind where it says how kind is to run, else kwok, which needs nothing.
+
+    Raises:
+        SpecError: it does not parse, or is no ClusterConfig.
+    """
+    return "kind" if _spec_of(read_yaml_texts(text, source), source).get("kindConfig") else "kwok"
+
+
+def convert(text: str, source: str, runtime: str = "kwok", skip_addons: bool = False) -> KemuFile:
+    """The cluster in the text of a KEMU file; arguments and errors as of `read_kemu`."""
+    conversion = _Conversion()
+    raw = conversion.spec(_spec_of(read_yaml_texts(text, source), source))
+    if skip_addons:
+        raw.pop("clusterAddons", None)
+    if runtime != "kind" and raw.pop("kindConfig", None) is not None:
+        conversion.notice(("spec", "kindConfig"), f"is for the runtime kind, so it is not used with {runtime}")
+    plain = {"runtime": runtime, **raw}
+    try:
+        spec = ClusterSpec.checked(plain)
+    except SpecError as error:
+        problems = [*conversion.problems, *map(conversion.as_in_file, error.problems)]
+        raise SpecError(in_file_order(problems), source) from None
+    if conversion.problems:
+        raise SpecError(conversion.problems, source)
+    return KemuFile(spec, tuple(conversion.notices), source, plain)
+
+
+def _spec_of(raw: object, source: str) -> Mapping[str, object]:
+    if not isinstance(raw, Mapping):
+        problem = Problem("", f"is {shown(raw)}, not a KEMU {KIND}", f"write kind: {KIND} and a spec")
+        raise SpecError([problem], source)
+    kind = raw.get("kind")
+    # KEMU never looks at the kind; a file without one is taken for what it looks like.
+    if kind != KIND and (kind is not None or "spec" not in raw):
+        message = f"is {shown(kind)}, not KEMU's {KIND}" if kind is not None else "is missing"
+        raise SpecError([Problem("kind", message, f"write kind: {KIND}, or name another file")], source)
+    spec = raw.get("spec")
+    if spec is None:
+        return {}
+    if not isinstance(spec, Mapping):
+        raise SpecError([Problem("spec", f"is {shown(spec)}", "write a mapping with nodeGroups")], source)
+    return spec
+
+
+@dataclass
+class _Conversion:
+    """One file on its way into our format. Values of a wrong type pass unchanged: the model tells of them."""
+
+    notices: list[Notice] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def notice(self, where: Where, message: str) -> None:
+        self.notices.append(Notice(path_text(where), message))
+
+    def as_in_file(self, problem: Problem) -> Problem:
+        """A problem of our format with the paths the KEMU file has."""
+        path = under("spec", problem.path)
+        message = re.sub(r"(?<![\w.])(nodeGroups|clusterAddons)\[(?=[0-9])", r"spec.\1[", problem.message)
+        return Problem(self.renamed.get(path, path), message, problem.remedy)
+
+    def spec(self, raw: Mapping[str, object]) -> Plain:
+        where: Where = ("spec",)
+        result = self._known(where, raw, _SPEC_KEYS)
+        self._text_only(where, result, "kindConfig")
+        self._each(where, result, "clusterAddons", self._addon)
+        self._each(where, result, "nodeGroups", self._group)
+        return result
+
+    def _addon(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        result = self._known(where, raw, _ADDON_KEYS)
+        self._text_only(where, result, "valuesObject")
+        return {key: value for key, value in result.items() if value != ""}
+
+    def _group(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        result = {"placement": [], **self._known(where, raw, _GROUP_KEYS)}
+        self._each(where, result, "placement", self._placement)
+        template = result.get("nodeTemplate", {})
+        if isinstance(template, Mapping):
+            result["nodeTemplate"] = self._template((*where, "nodeTemplate"), template)
+        return result
+
+    def _placement(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        result = self._known(where, raw, _PLACEMENT_KEYS)
+        replicas = result.get("replicas")
+        if replicas is None:
+            self.notice((*where, "replicas"), "is missing; taken as 0, as KEMU does")
+            result["replicas"] = 0
+        elif isinstance(replicas, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", replicas):
+            result["replicas"] = int(replicas)
+        return result
+
+    def _template(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        result = self._known(where, raw, _TEMPLATE_KEYS)
+        metadata = result.get("metadata")
+        if isinstance(metadata, Mapping):
+            result["metadata"] = self._metadata((*where, "metadata"), metadata)
+        capacity = result.get("capacity")
+        if not capacity and (capacity is None or isinstance(capacity, Mapping)):
+            given = ", ".join(f"{name} {amount}" for name, amount in _KWOK_CAPACITY.items())
+            self.notice((*where, "capacity"), f"is missing; taken as KWOK's default: {given}")
+            result["capacity"] = dict(_KWOK_CAPACITY)
+        elif isinstance(capacity, Mapping):
+            result["capacity"] = self._capacity((*where, "capacity"), capacity)
+        return result
+
+    def _metadata(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        result = self._known(where, raw, _METADATA_KEYS)
+        for key, texts in result.items():
+            if isinstance(texts, Mapping):
+                result[key] = {name: "" if text is None else text for name, text in texts.items()}
+        return result
+
+    def _capacity(self, where: Where, raw: Mapping[str, object]) -> Plain:
+        if not all(isinstance(name, str) for name in raw):
+            # A key without a text, which the model refuses.
+            return dict(raw)
+        result: Plain = {}
+        for name, amount in raw.items():
+            here = (*where, name)
+            meant = name if is_requestable(name) else meant_resource(name)
+            if meant is None:
+                self.notice(here, "is a resource no pod can request, as its name has no domain; left out")
+            elif meant != name and meant in raw:
+                self.notice(here, f"is not a resource of Kubernetes; left out, as {meant} is there too")
+            else:
+                result[meant] = amount
+                if meant != name:
+                    self.notice(here, f"is not a resource of Kubernetes; taken as {meant}")
+                    self.renamed[path_text((*where, meant))] = path_text(here)
+        if "pods" not in result:
+            self.notice((*where, "pods"), f"is missing, so that nothing would schedule; taken as {PODS}")
+            result["pods"] = PODS
+        return result
+
+    def _known(self, where: Where, raw: Mapping[str, object], keys: tuple[str, ...]) -> Plain:
+        for key in raw:
+            if key not in keys:
+                self.notice((*where, str(key)), "is not a key of KEMU's format; ignored, as KEMU does")
+        return {key: raw[key] for key in keys if raw.get(key) is not None}
+
+    def _text_only(self, where: Where, result: Plain, key: str) -> None:
+        # Every scalar inside would have been read as a text: not what a chart's values or kind's settings need.
+        if isinstance(result.get(key), Mapping | list):
+            message = "is not a text, which KEMU's format needs here"
+            self.problems.append(Problem(path_text((*where, key)), message, f"write {key}: | and indent what follows"))
+            del result[key]
+        elif result.get(key) == "":
+            del result[key]
+
+    def _each(self, where: Where, result: Plain, key: str, convert_one: Callable[[Where, Plain], Plain]) -> None:
+        values = result.get(key)
+        if isinstance(values, list):
+            result[key] = [
+                convert_one((*where, key, index), value) if isinstance(value, dict) else value
+                for index, value in enumerate(values)
+            ]

@@ -1,0 +1,128 @@
+"""KWOK inside a cluster, as the runtimes kind and existing have it: by its Helm charts."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import Fault
+from kumulus.model.shards import MOST_SHARDS
+from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.fields import Section, checked, text, whole
+
+IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
+# The smallest part a shard may get of the range: 4,094 addresses.
+LONGEST_PREFIX = 20
+
+
+def _image_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, str) and IMAGE.fullmatch(raw):
+        return []
+    return [problem(where, f"is {shown(raw)}, not an image with a tag", "write it like example.com/kwok:v0.8.0")]
+
+
+def _network_problems(where: Where, raw: object) -> list[Problem]:
+    try:
+        network = ipaddress.IPv4Network(str(raw))
+    except ValueError as error:
+        return [problem(where, f"is {shown(raw)}: {error}", "write a range such as 198.18.0.0/15")]
+    if network.prefixlen > LONGEST_PREFIX:
+        return [problem(where, f"is {shown(raw)}, too small", f"write a range of /{LONGEST_PREFIX} or larger")]
+    return []
+
+
+def _repository_fault(url: str) -> Fault | None:
+    if url.startswith(("https://", "http://", "oci://")):
+        return None
+    return Fault("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
+
+
+class KwokCharts(Section):
+    """How KWOK is installed in a cluster whose nodes run containers."""
+
+    install: bool | None = Field(
+        default=None,
+        description=(
+            "Whether KWOK is installed. Unless given, it is where it is not there already; one that is there is "
+            "used and left as it is."
+        ),
+        examples=["false"],
+    )
+    repoURL: Annotated[str, text(_repository_fault, form="repository")] = Field(
+        default="https://kwok.sigs.k8s.io/charts/",
+        description="The chart repository.",
+        examples=["https://charts.example.com"],
+    )
+    chart: str = Field(
+        default="kwok",
+        description=(
+            "The chart kwok: its name in the repository, an `oci://` reference, or a path, for where no "
+            "repository is reached."
+        ),
+        examples=["./charts/kwok"],
+    )
+    stageFastChart: str = Field(
+        default="stage-fast",
+        description="The chart stage-fast: its name in the repository, an `oci://` reference, or a path.",
+        examples=["./charts/stage-fast"],
+    )
+    version: str = Field(
+        default="0.3.0", description="The version of both charts in a repository.", examples=['"0.3.0"']
+    )
+    image: Annotated[str, checked(_image_problems, str, form="kwokImage")] = Field(
+        default="registry.k8s.io/kwok/kwok:v0.8.0",
+        description="kwok-controller's image, with its tag.",
+        examples=["example.com/kwok:v0.8.0"],
+    )
+    imagePullSecrets: list[str] = Field(
+        default_factory=list,
+        description="Names of secrets in the namespace kube-system.",
+        examples=["[registry-login]"],
+    )
+    shards: Annotated[int, whole(1, MOST_SHARDS)] | None = Field(
+        default=None,
+        description="How many kwok-controllers share the nodes; one for each 10,000 nodes begun unless given.",
+        examples=["4"],
+    )
+    parallelism: Annotated[int, whole(1, 1000)] = Field(
+        default=32,
+        description="How many stages of nodes, of pods, and leases each kwok-controller plays at once.",
+        examples=["32"],
+    )
+    leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(
+        default=None,
+        description=(
+            "How long a node's lease holds, renewed at each quarter of it; 40 unless given, or 100 from 2,500 nodes on."
+        ),
+        examples=["40"],
+    )
+    podCIDR: Annotated[str, checked(_network_problems, str, form="network")] = Field(
+        default="198.18.0.0/15",
+        description=(
+            "Where emulated pods have their addresses, shared out among the shards. The default is kept for benchmarks "
+            "(RFC 2544), so that no traffic for a real pod gets lost there."
+        ),
+        examples=["10.128.0.0/9"],
+    )
+    cpu: str = Field(default="100m", description="CPU that each kwok-controller requests.", examples=['"1"'])
+    memory: str = Field(default="128Mi", description="Memory that each kwok-controller requests.", examples=["1Gi"])
+
+    def addon(self, chart: str) -> dict[str, str | None]:
+        """Where a chart is, as an add-on has it."""
+        if chart_kind(chart) != "repository":
+            return {"chart": chart, "version": self.version if chart_kind(chart) == "oci" else None}
+        return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
+
+    @property
+    def repository_and_tag(self) -> tuple[str, str]:
+        """The image in two, as the chart's values have it."""
+        found = IMAGE.fullmatch(self.image)
+        assert found
+        return found["repository"], found["tag"]

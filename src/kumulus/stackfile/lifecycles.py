@@ -1,0 +1,111 @@
+"""Pod lifecycles as the stack file has them: how long pods pull, initialise, start and run, and how they end."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.stackfile.distributions import DurationField
+from kumulus.stackfile.fields import FORM, Section, checked, found, short_label, whole
+from kumulus.stackfile.pod_selection import PodSelector, order_problems
+
+LIFECYCLE_NAME_LENGTH = 40
+_LARGEST_SEED = 2**31 - 1
+
+
+def share_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a share of pods: a number from 0 to 1."""
+    remedy = "write a number from 0 to 1, such as 0.05 for one pod in twenty"
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+        return [problem(where, f"is {shown(raw)}, not a share", remedy)]
+    return [] if 0 <= raw <= 1 else [problem(where, f"is {shown(raw)}, not between 0 and 1", remedy)]
+
+
+class Failure(Section):
+    """One way in which a container ends with an error."""
+
+    share: Annotated[float, checked(share_problems, float, form="share")] = Field(
+        description="How many of the container's runs end so, from 0 to 1.", examples=["0.05"]
+    )
+    exitCode: Annotated[int, whole(1, 255)] = Field(default=1, description="The container's exit code.", examples=["1"])
+    reason: str = Field(
+        default="Error", description="The reason as a kubelet gives it, such as Error or OOMKilled.", examples=["Error"]
+    )
+    message: str = Field(default="", description="What the container's status says of it.", examples=["out of memory"])
+    container: str = Field(
+        default="", description="The container that fails; the pod's first unless given.", examples=["main"]
+    )
+    after: DurationField | None = Field(
+        default=None,
+        description="How long it runs until then; as long as it would have run unless given.",
+        examples=["{exponential: {mean: 1h}}"],
+    )
+
+
+class PodLifecycle(Section):
+    """How the pods of a selection live. What is not given is as in a cluster without lifecycles."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "lifecycleRules"})
+
+    name: Annotated[str, short_label(LIFECYCLE_NAME_LENGTH)] = Field(
+        description="The lifecycle's name, part of the names of its stages.", examples=["training"]
+    )
+    selector: PodSelector = Field(
+        default_factory=PodSelector,
+        description="Which pods live so; those of an earlier lifecycle are not this one's.",
+        examples=["{labels: {app: training}}"],
+    )
+    seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
+        default=0, description="The same seed draws the same durations for the same pods.", examples=["1"]
+    )
+    imagePull: DurationField | None = Field(
+        default=None, description="From the pod's start until its images are there.", examples=["20s"]
+    )
+    init: DurationField | None = Field(
+        default=None, description="How long each init container runs, one after the other.", examples=["5s"]
+    )
+    startUp: DurationField | None = Field(
+        default=None, description="How long the containers run until they are ready.", examples=["10s"]
+    )
+    run: DurationField | None = Field(
+        default=None,
+        description="How long the containers run from then on; without end unless given.",
+        examples=["{lognormal: {median: 10m, sigma: 0.5}}"],
+    )
+    failures: list[Failure] = Field(
+        default_factory=list,
+        description="How the containers fail instead; what the shares leave of 1 succeeds.",
+        examples=["[{share: 0.05, exitCode: 1}]"],
+    )
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        wrong: list[Problem] = []
+        total = sum(failure.share for failure in self.failures)
+        if total > 1 + 1e-9:
+            remedy = "make the shares come to 1 or less; what is left of 1 succeeds"
+            wrong.append(problem(("failures",), f"has shares that come to {total:g}, more than 1", remedy))
+        for index, failure in enumerate(self.failures):
+            if failure.after is None and self.run is None:
+                remedy = f"write after: 10m there, or run: 10m in {self.name}"
+                wrong.append(problem(("failures", index), "has no time: its pods run without end", remedy))
+        if not self.failures and not any((self.imagePull, self.init, self.startUp, self.run)):
+            wrong.append(problem((), "says nothing of how its pods live", "write run: 10m, or leave it out"))
+        if wrong:
+            raise found(wrong)
+        return self
+
+
+def _ruled(lifecycles: list[PodLifecycle]) -> list[PodLifecycle]:
+    if wrong := order_problems("podLifecycles", [(each.name, each.selector) for each in lifecycles]):
+        raise found(wrong)
+    return lifecycles
+
+
+PodLifecycles = Annotated[list[PodLifecycle], AfterValidator(_ruled)]

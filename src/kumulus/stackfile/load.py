@@ -1,0 +1,247 @@
+"""From a stack's configuration to its cluster and node pools, everything checked before anything is made."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from kumulus.model.checks import unknown_key_problems
+from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
+from kumulus.model.names import dns_safe, suggest
+from kumulus.model.pools import Pool
+from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
+from kumulus.stackfile import host_commands
+from kumulus.stackfile.addons import Addon, in_order, missing_chart
+from kumulus.stackfile.existing import content_problems
+from kumulus.stackfile.expand import Flavour, pools, system_pool
+from kumulus.stackfile.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
+from kumulus.stackfile.secrets import Secrets, hidden
+
+if TYPE_CHECKING:
+    from kumulus.stackfile.fault_targets import ResolvedFault
+
+CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
+_ONLY_WITH: Mapping[str, Runtime] = {
+    "kindConfig": "kind",
+    "kind": "kind",
+    "loadImages": "kind",
+    "kwok": "kwok",
+    "existing": "existing",
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a stack is to become.
+
+    Args:
+        spec: the cluster.
+        cluster_name: the spec's name, or else one made from the stack's.
+        flavour: whose labels the nodes carry; `kemu` when the spec was read from a KEMU file.
+        pools: one per group and zone, in the order of the file.
+        faults: with the nodes they hold on, in the order of the file.
+        notices: what was corrected or has no effect.
+        source: the file or URL the spec was read from.
+        secrets: what of the spec the stack's configuration keeps secret.
+    """
+
+    spec: ClusterSpec
+    cluster_name: str
+    flavour: Flavour
+    pools: tuple[Pool, ...]
+    faults: tuple[ResolvedFault, ...]
+    notices: tuple[Notice, ...]
+    source: str
+    secrets: Secrets = field(default_factory=Secrets)
+
+    def addons_in_order(self) -> list[Addon]:
+        """The add-ons, each after those it depends on."""
+        return in_order(self.spec.clusterAddons)
+
+    @property
+    def system_pool(self) -> Pool | None:
+        """The pool for the emulated pods of add-ons; None where there are none or real nodes run them."""
+        emulated = self.spec.runtime == "kwok" and bool(self.spec.clusterAddons)
+        return system_pool(self.cluster_name) if emulated else None
+
+
+def load(
+    config: Mapping[str, object],
+    stack: str,
+    base: Path,
+    *,
+    source: str = "",
+    runtime: str | None = None,
+    skip_addons: bool | None = None,
+    secrets: Secrets | None = None,
+) -> Loaded:
+    """Read and check a stack.
+
+    Args:
+        config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
+            mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`.
+        stack: the stack's name.
+        base: the project's directory; paths in the configuration start there.
+        source: what to call the stack's file in messages; the one of that name in stacks/ when not given.
+        runtime: used instead of the configuration's.
+        skip_addons: likewise.
+        secrets: the places in `cluster` that the configuration keeps secret.
+
+    Keys without a value count as absent.
+
+    Raises:
+        SpecError: with every problem there is.
+    """
+    source = source or f"stacks/Pulumi.{stack}.yaml"
+    settings = _Settings.read(config, runtime, skip_addons)
+    if "clusterConfig" in settings.values:
+        if settings.problems:
+            raise SpecError(settings.problems, source)
+        location = cast(str, settings.values["clusterConfig"])
+        # Its models take 40 ms to build, which stacks of our own format need not wait for.
+        from kumulus.stackfile.kemu import read_kemu
+
+        file = read_kemu(location, base, settings.runtime or "kwok", settings.skip_addons, source)
+        return _loaded(file.spec, stack, base, "kemu", file.notices, file.source)
+    kept = secrets or Secrets()
+    notices: list[Notice] = []
+    problems = list(settings.problems)
+    spec = ClusterSpec()
+    if "cluster" in settings.values:
+        try:
+            spec = ClusterSpec.checked(_overridden(settings, notices))
+        except SpecError as error:
+            found = hidden(error.problems, kept)
+            problems += [replace(each, path=each.path or "cluster") for each in found]
+    problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
+    if problems:
+        raise SpecError(problems, source)
+    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept)
+
+
+def default_cluster_name(stack: str) -> str:
+    """A cluster's name from a stack's: the part after its organisation and project, DNS-1123 safe, ≤ 40 characters."""
+    return dns_safe(stack.rpartition("/")[2], CLUSTER_NAME_LENGTH) or "kumulus"
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The configuration's keys, each of the right type or told as a problem."""
+
+    values: Mapping[str, object]
+    runtime: Runtime | None
+    skip_addons: bool
+    problems: tuple[Problem, ...]
+
+    @classmethod
+    def read(cls, config: Mapping[str, object], runtime: str | None, skip_addons: bool | None) -> _Settings:
+        values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
+        problems = unknown_key_problems((), values, CONFIG_KEYS)
+        problems += _sources(values)
+        wanted = runtime if runtime is not None else values.get("runtime")
+        if wanted is not None and wanted not in RUNTIMES:
+            near = suggest(wanted, RUNTIMES) if isinstance(wanted, str) else None
+            remedy = f"write {near}" if near else f"write one of {', '.join(RUNTIMES)}"
+            problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
+            wanted = None
+        skip = values.get("skipAddons") if skip_addons is None else skip_addons
+        if not (skip is None or isinstance(skip, bool) or skip in ("true", "false")):
+            problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
+        return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+
+
+def _sources(values: dict[str, object]) -> list[Problem]:
+    """Problems of where the cluster is described; a JSON text of it is replaced by what it says."""
+    location = values.get("clusterConfig")
+    if "cluster" in values and location is not None:
+        return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
+    if location is not None and (not isinstance(location, str) or not location.strip()):
+        return [Problem("clusterConfig", f"is {shown(location)}", "write the path or URL of a KEMU ClusterConfig")]
+    if location is None and "cluster" not in values:
+        remedy = "write kumulus:cluster with nodeGroups, or kumulus:clusterConfig with the path of a KEMU file"
+        return [Problem("cluster", "is missing", remedy)]
+    if isinstance(values.get("cluster"), str):
+        # Otherwise the model says that a text is no mapping.
+        with contextlib.suppress(ValueError, RecursionError):
+            values["cluster"] = json.loads(cast(str, values["cluster"]))
+    return []
+
+
+def _overridden(settings: _Settings, notices: list[Notice]) -> object:
+    """The cluster's mapping with the settings that override it; what then has no effect is dropped with a notice."""
+    raw = settings.values["cluster"]
+    if not isinstance(raw, Mapping):
+        return raw
+    raw = dict(raw)
+    if settings.skip_addons:
+        raw.pop("clusterAddons", None)
+    if settings.runtime and settings.runtime != (raw.get("runtime") or "kwok"):
+        for key, owner in _ONLY_WITH.items():
+            if raw.get("runtime", "kwok") == owner and raw.pop(key, None) is not None:
+                notices.append(Notice(key, f"is for the runtime {owner}, so it is not used with {settings.runtime}"))
+        raw["runtime"] = settings.runtime
+    return raw
+
+
+def _loaded(
+    spec: ClusterSpec, stack: str, base: Path, flavour: Flavour, notices: tuple[Notice, ...], source: str
+) -> Loaded:
+    prefix: Where = ("spec",) if flavour == "kemu" else ()
+    if problems := _missing_files(spec, base, prefix):
+        raise SpecError(problems, source)
+    name = spec.name or default_cluster_name(stack)
+    expanded = tuple(pools(spec, name, flavour))
+    faults, problems = resolved(spec, expanded)
+    if problems:
+        raise SpecError(problems, source)
+    if notice := _without_range(spec, expanded, prefix):
+        notices = (*notices, notice)
+    return Loaded(spec, name, flavour, expanded, faults, notices, source)
+
+
+def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
+    """Nodes for which a kind cluster's pod subnet has no room, as far as the stack says how large that is."""
+    if spec.runtime != "kind" or not spec.kindConfig:
+        return None
+    room = node_ranges(with_room(spec.kindConfig))
+    nodes = sum(pool.replicas for pool in expanded) + real_nodes(spec.kindConfig)
+    if room is None or nodes <= room:
+        return None
+    message = (
+        f"has address ranges for {room:,} nodes, and the stack has {nodes:,}: the others stay without one, and "
+        "kube-controller-manager keeps trying; leave podSubnet out, or write a larger one"
+    )
+    return Notice(path_text((*prefix, "kindConfig", "networking", "podSubnet")), message)
+
+
+def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
+    """The faults of a spec on its pools, and every problem of theirs."""
+    if not spec.faults:
+        return (), []
+    # Imported here: most stacks have none.
+    from kumulus.stackfile.fault_targets import resolve
+
+    found, problems = resolve(spec.faults, expanded)
+    return tuple(found), problems
+
+
+def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem]:
+    """What the spec names on this machine and is not there."""
+    charts = [
+        ((*prefix, "clusterAddons", index, "chart"), missing_chart(base / addon.chart))
+        for index, addon in enumerate(spec.clusterAddons)
+        if addon.chart_kind == "path"
+    ]
+    directories = [
+        (("hostCommands", index, "dir"), host_commands.missing(command, base))
+        for index, command in enumerate(spec.hostCommands)
+    ]
+    archives = [
+        (("loadImages", index), host_commands.missing_archive(image, base))
+        for index, image in enumerate(spec.loadImages)
+    ]
+    return [Problem(path_text(where), *wrong) for where, wrong in (*charts, *directories, *archives) if wrong]

@@ -1,0 +1,166 @@
+"""Reading a text by path or http(s) URL, with errors a user can act on."""
+
+from __future__ import annotations
+
+import http.client
+import queue
+import stat
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit, urlunsplit
+
+from kumulus.kube.yaml_limits import MOST_BYTES
+from kumulus.model.errors import Problem, SpecError, shown, shown_path
+from kumulus.model.names import suggest
+
+TIMEOUT_SECONDS = 2.0
+"""For all of it: the name's resolution, every redirect, and the last byte."""
+
+
+def read_text(location: str, base: Path, path: str, source: str = "") -> tuple[str, str]:
+    """The text at a location.
+
+    Args:
+        location: a file's path, relative to `base` or absolute, or an http(s) URL.
+        base: the directory that relative paths start from.
+        path: the setting that holds the location, for errors.
+        source: the file that holds the setting, for errors.
+
+    Returns:
+        How to call the location in messages, without credentials, and its text.
+
+    Raises:
+        SpecError: it cannot be reached or read within two seconds, is larger than 4 MiB, or is not UTF-8.
+    """
+    try:
+        if "://" in location:
+            return _public(location), _decoded(_fetch(location))
+        return location, _decoded(_read(location, base))
+    except _Unreadable as reason:
+        raise SpecError([Problem(path, *reason.told)], source) from None
+
+
+class _Unreadable(Exception):
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.told = (message, remedy)
+
+
+def _public(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _fetch(url: str) -> bytes:
+    name = shown(_public(url))
+    if not url.lower().startswith(("http://", "https://")):
+        raise _Unreadable(f"{name} is neither http nor https", "write a path, or a URL that starts with https://")
+    answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+    # A thread, because no timeout of a socket's ends a server that sends a byte now and then. It ends by itself, at the
+    # latest with the program.
+    threading.Thread(target=_answer, args=(url, name, answers), daemon=True).start()
+    try:
+        answer = answers.get(timeout=TIMEOUT_SECONDS)
+    except queue.Empty:
+        answer = TimeoutError()
+    if isinstance(answer, TimeoutError):
+        raise _Unreadable(f"{name} does not answer in whole within {TIMEOUT_SECONDS:g} s", _REMEDY)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+_REMEDY = "check the address and the network, or write the path of a copy"
+
+
+def _answer(url: str, name: str, answers: queue.SimpleQueue[bytes | Exception]) -> None:
+    try:
+        answers.put(_asked(url, name))
+    except Exception as reason:  # raised again where the answer is waited for
+        answers.put(reason)
+
+
+class _WebOnly(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to http and https alone; urllib's own goes to ftp as well."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if not newurl.lower().startswith(("http://", "https://")):
+            raise urllib.error.URLError(f"it redirects to {shown(_public(newurl))}, neither http nor https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _asked(url: str, name: str) -> bytes:
+    try:
+        request = urllib.request.Request(url, headers={"User-Agent": "kumulus"})  # noqa: S310 - checked by the caller
+        with urllib.request.build_opener(_WebOnly).open(request, timeout=TIMEOUT_SECONDS) as answer:
+            body: bytes = answer.read(MOST_BYTES + 1)
+            status: int = answer.status
+    except urllib.error.HTTPError as reason:
+        if "infinite loop" in str(reason.reason):
+            raise _Unreadable(f"{name} redirects again and again", _REMEDY) from None
+        raise _Unreadable(f"{name} answers {reason.code} {_one_line(reason.reason)}", _REMEDY) from None
+    except TimeoutError:
+        raise
+    except urllib.error.URLError as reason:
+        if isinstance(reason.reason, TimeoutError):
+            raise reason.reason from None
+        raise _Unreadable(f"{name} cannot be reached: {_one_line(reason.reason)}", _REMEDY) from None
+    except (OSError, http.client.HTTPException, ValueError) as reason:
+        raise _Unreadable(f"{name} cannot be read: {_one_line(reason)}", _REMEDY) from None
+    if status != http.client.OK:
+        raise _Unreadable(f"{name} answers {status}", _REMEDY)
+    return body
+
+
+def _read(location: str, base: Path) -> bytes:
+    path = base / location
+    try:
+        path = base / Path(location).expanduser()
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            # A pipe would be waited for, a device has no end.
+            raise _Unreadable(f"{shown_path(path)} is not a regular file", "write the path of a file")
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise _Unreadable(f"there is no file {shown_path(path)}", _other_file(path)) from None
+    except IsADirectoryError:
+        raise _Unreadable(f"{shown_path(path)} is a directory", "write the path of a file in it") from None
+    except (OSError, ValueError, RuntimeError) as reason:
+        remedy = "write the path of a file that can be read"
+        raise _Unreadable(f"{shown(location)} cannot be read: {_one_line(reason)}", remedy) from None
+
+
+def _other_file(path: Path) -> str:
+    try:
+        near = suggest(path.name, [each.name for each in path.parent.iterdir() if each.is_file()], 0.8)
+    except OSError:
+        near = None
+    return f"write {path.parent / near}" if near else "write a path from the project's directory"
+
+
+def _decoded(body: bytes) -> str:
+    if len(body) > MOST_BYTES:
+        raise _Unreadable("is larger than 4 MiB", "write the address of a cluster configuration")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _Unreadable("is not a text in UTF-8", "write the address of a cluster configuration") from None
+
+
+def _one_line(reason: object) -> str:
+    said = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
+    return " ".join(str(said).split()) or type(reason).__name__

@@ -1,0 +1,78 @@
+"""What is said of a fault's target that matches no node: what there is instead. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kumulus.model.names import nearest
+from kumulus.model.pools import Pool
+from kumulus.model.topology import place_name
+from kumulus.stackfile.faults import Target
+
+# Of more, the first and the last say as much.
+_LISTED = 6
+
+
+def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | None:
+    """What to write instead of a place that no node stands at; None when some node does.
+
+    Args:
+        level_name: one of `LEVELS`.
+        place: as the target has it: `r3`, or with the pool, `a100-use1-r3`.
+        pools: those with that level that the rest of the target leaves.
+    """
+    short: list[str] = []
+    full: list[str] = []
+    for pool in pools:
+        level = pool.topology.level(level_name) if pool.topology else None
+        if level is not None:
+            there = [level.place(index * level.nodes) for index in range(level.count(pool.replicas))]
+            short += [each for each in there if each not in short]
+            full += [place_name(pool.name, each) for each in there]
+    if place in short or place in full:
+        return None
+    # Whoever names the pool means one of that pool's.
+    of_pool = [each for each in full if place.rpartition("-")[0] == each.rpartition("-")[0]]
+    return f"write {_alternatives(of_pool or short)}" if short else "there are none, as the groups have no nodes"
+
+
+def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], int]) -> str:
+    """How many nodes each part of a target matches by itself, where no node fulfils all of it.
+
+    Args:
+        target: the target.
+        pools: all there are.
+        matched: how many nodes a target matches.
+    """
+    if not any(pool.replicas for pool in pools):
+        return "there are none"
+    parts: list[tuple[str, Target]] = []
+    for key in ("nodeGroup", "zone", "region", *target.places()):
+        value = getattr(target, key)
+        if value is not None:
+            parts.append((f"{key} {value}", Target.model_construct(**{key: value})))
+    parts += [
+        (f"the label {key}={value}", Target.model_construct(labels={key: value}))
+        for key, value in target.labels.items()
+    ]
+    if target.names:
+        parts.append(("names", Target.model_construct(names=target.names)))
+    found = [f"{text} matches {matched(part)}" for text, part in parts]
+    return "no node fulfils all of it" + (f" ({', '.join(found)})" if len(found) > 1 else "")
+
+
+def label_remedy(target: Target, pools: Iterable[Pool]) -> str | None:
+    """Which values a label has, where a target names one that no node has; None when that is not what is wrong."""
+    there = list(pools)
+    for key, value in target.labels.items():
+        values = sorted({pool.labels[key] for pool in there if key in pool.labels})
+        if values and value not in values:
+            near = nearest(value, values)
+            return f"{key} is {_alternatives(near or values)}"
+    return None
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    if len(names) > _LISTED:
+        return f"{names[0]} to {names[-1]}"
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,222 @@
+"""The stack file's `kumulus:cluster` as a model, and the one way from a plain mapping to it."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from kumulus.model.checks import mapping_problems, problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.observability import Observability, observability_from, observability_problems
+from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.existing import Existing
+from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.fields import QuantityText, Section, checked, found, short_label, whole
+from kumulus.stackfile.groups import NodeGroup
+from kumulus.stackfile.host_commands import HostCommand, Image
+from kumulus.stackfile.kind import Kind, KindConfig
+from kumulus.stackfile.kwok_charts import KwokCharts
+from kumulus.stackfile.lifecycles import PodLifecycles
+from kumulus.stackfile.prometheus_stack import PrometheusStack
+from kumulus.stackfile.rules import rule_problems
+from kumulus.stackfile.shapes import with_shapes
+from kumulus.stackfile.tenants import Tenant
+from kumulus.stackfile.usage import PodUsages
+from kumulus.stackfile.validation import in_file_order, problems_of, validated
+
+Runtime = Literal["kwok", "kind", "existing"]
+RUNTIMES: tuple[Runtime, ...] = ("kwok", "kind", "existing")
+CLUSTER_NAME_LENGTH = 40
+VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
+
+
+def _version_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, str) and VERSION.fullmatch(raw):
+        return []
+    return [problem(where, f"is {shown(raw)}, not a whole Kubernetes version", 'write all of it in quotes: "1.35.4"')]
+
+
+def _switches_problems(where: Where, raw: object) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    return [
+        problem((*where, key), f"is {shown(value)}", 'write true, false or a text in quotes, such as "true"')
+        for key, value in raw.items()
+        if not isinstance(value, bool | str)
+    ]
+
+
+def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else str(value).lower() for key, value in raw.items()}
+
+
+Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removeprefix('v')}", form="kubernetesVersion")]
+Measured = Annotated[Observability, checked(observability_problems, observability_from, form="observability")]
+Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
+
+
+class Kwok(Section):
+    """Settings of the kwok runtime."""
+
+    apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(
+        default=None,
+        description="The API server's port on 127.0.0.1; a free one is taken unless given.",
+        examples=["6443"],
+    )
+    featureGates: dict[str, bool] = Field(
+        default_factory=dict, description="Kubernetes feature gates.", examples=["{DynamicResourceAllocation: true}"]
+    )
+    runtimeConfig: Switches = Field(
+        default_factory=dict,
+        description="API groups and versions that the API server serves, as `api/all: true`.",
+        examples=["{api/all: true}"],
+    )
+    etcdFsync: bool | None = Field(
+        default=None,
+        description=(
+            "Whether etcd waits for the disk with every write; without, an end of the machine (not of a process) can "
+            "lose the cluster, and writes are faster."
+        ),
+        examples=["false"],
+    )
+    etcdQuota: QuantityText = Field(
+        default="", description="How large etcd's data may grow; KWOK's default unless given.", examples=["8Gi"]
+    )
+    heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
+        default=None,
+        description="Multiplies the nodes' heartbeat intervals; KWOK's default unless given.",
+        examples=["5"],
+    )
+
+    def options(self) -> dict[str, Any]:
+        """What is set, under the names of the file, JSON-able: the options of the resource Cluster."""
+        return {key: value for key, value in self.model_dump().items() if value not in (None, "", {})}
+
+
+class ClusterSpec(Section):
+    """An emulated cluster, as its stack file describes it. Empty, it is a control plane without nodes."""
+
+    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
+        default="", description="The cluster's name; one made from the stack's unless given.", examples=["my-cluster"]
+    )
+    runtime: Runtime = Field(
+        default="kwok",
+        description=(
+            "Where the control plane runs: as processes on this machine, in Docker by kind, or in a cluster "
+            "that is there already."
+        ),
+        examples=["kwok"],
+    )
+    kubernetesVersion: Version | None = Field(
+        default=None,
+        description="The version of Kubernetes, whole; the runtime's own unless given.",
+        examples=['"1.35.4"'],
+    )
+    kindConfig: KindConfig | None = Field(
+        default=None,
+        description="kind's own configuration, a mapping or a YAML text of one; only with the runtime kind.",
+        examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"],
+    )
+    clusterAddons: list[Addon] = Field(
+        default_factory=list,
+        description="Helm releases to install (docs/addons.md).",
+        examples=["[{name: prometheus, chart: …, repoURL: …}]"],
+    )
+    hostCommands: list[HostCommand] = Field(
+        default_factory=list,
+        description="Commands of the user's own that are run on this machine.",
+        examples=["[{name: build, create: docker build -t my-app:dev .}]"],
+    )
+    loadImages: list[Image] = Field(
+        default_factory=list,
+        description=(
+            "Images that are loaded into the nodes: names that Docker knows, or paths of archives; only "
+            "with the runtime kind."
+        ),
+        examples=["[my-app:dev]"],
+    )
+    nodeGroups: list[NodeGroup] = Field(
+        default_factory=list,
+        description="The emulated nodes (docs/fleets.md).",
+        examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"],
+    )
+    faults: list[Fault] = Field(
+        default_factory=list,
+        description="What goes wrong, on which nodes, while it stands here (docs/faults.md).",
+        examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"],
+    )
+    podLifecycles: PodLifecycles = Field(
+        default_factory=list,
+        description="How pods live; for each pod the first that selects it holds (docs/pods.md).",
+        examples=["[{name: training, selector: {labels: {app: training}}, run: 10m}]"],
+    )
+    podUsage: PodUsages = Field(
+        default_factory=list,
+        description="What pods use while they run; for each pod the first that selects it holds (docs/pods.md).",
+        examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"],
+    )
+    observability: Measured | None = Field(
+        default=None,
+        description="What is measured (docs/observability.md): `{}` for all defaults; nothing unless given.",
+        examples=["{}"],
+    )
+    tenants: list[Tenant] = Field(
+        default_factory=list,
+        description="Who shares the cluster, each in a namespace of its own (docs/teams.md).",
+        examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]'],
+    )
+    kwok: Kwok = Field(
+        default_factory=Kwok, description="Settings of the runtime kwok.", examples=["{heartbeatFactor: 5}"]
+    )
+    kind: Kind = Field(
+        default_factory=Kind,
+        description="Settings of the runtime kind.",
+        examples=["{nodeImage: kindest/node:v1.35.4}"],
+    )
+    existing: Existing = Field(
+        default_factory=Existing,
+        description="Which cluster the runtime existing uses (docs/existing.md).",
+        examples=["{context: my-cluster}"],
+    )
+    kwokCharts: KwokCharts = Field(
+        default_factory=KwokCharts,
+        description="How KWOK is installed where nodes run containers: with the runtimes kind and existing.",
+        examples=["{shards: 4}"],
+    )
+    prometheusStack: PrometheusStack = Field(
+        default_factory=PrometheusStack,
+        description="How the chart that `observability` installs with the runtimes kind and existing is installed.",
+        examples=["{chart: ./charts/kube-prometheus-stack}"],
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        data = with_shapes(data)
+        rules = rule_problems(data)
+        try:
+            spec = handler(data)
+        except ValidationError as error:
+            raise found(in_file_order([*problems_of(error, cls), *rules])) from None
+        if rules:
+            raise found(in_file_order(rules))
+        return spec
+
+    @classmethod
+    def checked(cls, raw: object, source: str = "") -> ClusterSpec:
+        """A cluster from a plain mapping, as JSON or YAML gives it.
+
+        Args:
+            raw: the mapping; None is an empty one.
+            source: the file or stack it is from, for the error's first line.
+
+        Raises:
+            SpecError: with every problem there is.
+        """
+        return validated(cls, {} if raw is None else raw, source)

@@ -1,0 +1,116 @@
+"""Which pods a lifecycle or a usage is for: by labels, namespaces, and what they belong to."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import dns_label_fault
+from kumulus.model.owner_kinds import OWNER_KINDS
+from kumulus.stackfile.fields import Labels, Section, checked
+
+
+def _text_list_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, list | tuple):
+        return [problem(where, f"is {shown(raw)}", "write a list, such as [Job]")]
+    return [
+        problem((*where, index), f"is {shown(item)}, not a name", "write a name")
+        for index, item in enumerate(raw)
+        if not isinstance(item, str) or not item
+    ]
+
+
+def _namespace_problems(where: Where, raw: object) -> list[Problem]:
+    found = _text_list_problems(where, raw)
+    if found:
+        return found
+    assert isinstance(raw, list | tuple)
+    for index, name in enumerate(raw):
+        if fault := dns_label_fault(name):
+            found.append(problem((*where, index), f"{shown(name)} {fault.message}", fault.remedy))
+    return found
+
+
+def _owner_kind_problems(where: Where, raw: object) -> list[Problem]:
+    """Any kind may own pods; one that differs from a known kind in its case alone is a slip."""
+    found = _text_list_problems(where, raw)
+    if found:
+        return found
+    assert isinstance(raw, list | tuple)
+    known = {kind.lower(): kind for kind in (*OWNER_KINDS, "ReplicaSet", "StatefulSet", "DaemonSet", "RayCluster")}
+    for index, kind in enumerate(raw):
+        meant = known.get(kind.lower().replace("-", "").replace("_", "").removesuffix("s"))
+        if meant and meant != kind:
+            found.append(problem((*where, index), f"{shown(kind)} is not a kind", f"write {meant}"))
+        elif not kind.isalnum() or not kind[0].isupper():
+            remedy = "write a kind such as Job or StatefulSet"
+            found.append(problem((*where, index), f"{shown(kind)} is not a kind", remedy))
+    return found
+
+
+class PodSelector(Section):
+    """Pods that fulfil everything that is given; all pods when nothing is."""
+
+    labels: Labels = Field(
+        default_factory=dict,
+        description="Labels that a pod has to have, with these values.",
+        examples=["{app: training}"],
+    )
+    namespaces: Annotated[tuple[str, ...], checked(_namespace_problems, tuple, form="namespaces")] = Field(
+        default=(), description="The pod is in one of these namespaces.", examples=["[default]"]
+    )
+    ownerKinds: Annotated[tuple[str, ...], checked(_owner_kind_problems, tuple, form="ownerKinds")] = Field(
+        default=(), description="The pod belongs to a workload of one of these kinds.", examples=["[Job, JobSet]"]
+    )
+
+    def covers(self, other: PodSelector) -> bool:
+        """Whether every pod that the other selects is certainly selected by this one too."""
+        return (
+            _within(self.labels, other.labels)
+            and _narrower(other.namespaces, self.namespaces)
+            and _narrower(other.ownerKinds, self.ownerKinds)
+        )
+
+    def apart_from(self, other: PodSelector) -> bool:
+        """Whether certainly no pod is selected by both."""
+        return any(other.labels.get(key, value) != value for key, value in self.labels.items()) or bool(
+            self.namespaces and other.namespaces and not set(self.namespaces) & set(other.namespaces)
+        )
+
+
+def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:
+    return all(more.get(key) == value for key, value in some.items())
+
+
+def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+    return not outer or (bool(inner) and set(inner) <= set(outer))
+
+
+def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[Problem]:
+    """Names that are there twice, and selectors whose every pod is an earlier item's: the first in the file wins.
+
+    Args:
+        key: the list's, such as podLifecycles; places in the problems are relative to it.
+        items: name and selector of each.
+    """
+    wrong: list[Problem] = []
+    for index, (name, selector) in enumerate(items):
+        before = items[:index]
+        same = next((other for other, (known, _) in enumerate(before) if known == name), None)
+        if same is not None:
+            wrong.append(problem((index, "name"), f"{shown(name)} is already {key}[{same}].name", "write another name"))
+        first = next((other for other, (_, earlier) in enumerate(before) if earlier.covers(selector)), None)
+        if first is None:
+            continue
+        alike = selector.covers(before[first][1])
+        what = "the same pods" if alike else "all of these pods"
+        message = f"never holds: {key}[{first}] selects {what}, and the first in the file wins"
+        remedy = "leave it out, or select other pods" if alike else f"move it before {key}[{first}]"
+        wrong.append(problem((index, "selector"), message, remedy))
+    return wrong

@@ -1,0 +1,54 @@
+"""How the chart kube-prometheus-stack is installed, as the runtimes kind and existing have it for `observability`."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_fault, repository_fault
+from kumulus.stackfile.fields import Section, short_label, text, whole
+
+NAME = "kube-prometheus-stack"
+"""The release's, by which its parts' names begin."""
+
+
+class PrometheusStack(Section):
+    """How kube-prometheus-stack is installed in a cluster whose nodes run containers."""
+
+    repoURL: Annotated[str, text(repository_fault, form="repository")] = Field(
+        default="https://prometheus-community.github.io/helm-charts",
+        description="The chart repository.",
+        examples=["https://charts.example.com"],
+    )
+    chart: Annotated[str, text(not_empty_fault, form="name")] = Field(
+        default="kube-prometheus-stack",
+        description=(
+            "The chart's name in the repository, an `oci://` reference, or a path, for where no repository is reached."
+        ),
+        examples=["./charts/kube-prometheus-stack"],
+    )
+    version: str = Field(
+        default="75.16.1", description="The chart's version in a repository or registry.", examples=['"75.16.1"']
+    )
+    namespace: Annotated[str, short_label(63)] = Field(
+        default="monitoring", description="The namespace it runs in.", examples=["monitoring"]
+    )
+    valuesObject: MappingOrYaml = Field(
+        default_factory=dict,
+        description=(
+            "The chart's values, a mapping or a YAML text of one; they win over those that `observability` makes."
+        ),
+        examples=["{grafana: {enabled: false}}"],
+    )
+    # Eight images, on a machine that may have none of them.
+    timeout: Annotated[int, whole(1, DAY)] = Field(
+        default=600, description="Seconds to wait until all of it is ready.", examples=["600"]
+    )
+    repositoryOpts: RepositoryOpts | None = Field(
+        default=None,
+        description="How to be let into a private repository.",
+        examples=['{username: reader, password: "…"}'],
+    )

@@ -1,0 +1,145 @@
+"""Devices as the stack file has them: `nodeGroups[].resourceSlices`, and what a group's nodes publish by it."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kumulus.catalog.instances import gpu_products
+from kumulus.model import device_checks as checks
+from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
+from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
+from kumulus.model.names import Fault, dns_subdomain_fault
+from kumulus.model.pools import canonical_resources
+from kumulus.model.quantity import NANO, parse
+from kumulus.stackfile.fields import Section, checked, text, whole, whole_form
+
+
+def _attributes(raw: Mapping[str, object]) -> dict[str, Attribute]:
+    return {name: attribute(value) for name, value in raw.items()}
+
+
+def _class_fault(name: str) -> Fault | None:
+    return dns_subdomain_fault(name) if name else None
+
+
+DriverName = Annotated[str, checked(checks.driver_problems, str, form="driver")]
+DeviceCount = Annotated[int, checked(checks.count_problems, int, form=whole_form(1, checks.MOST_DEVICES))]
+DeviceAttributes = Annotated[
+    dict[str, dict[str, Any]], checked(checks.attribute_problems, _attributes, form="deviceAttributes")
+]
+DeviceCapacity = Annotated[
+    dict[str, str], checked(checks.device_capacity_problems, canonical_resources, form="deviceCapacity")
+]
+ClassName = Annotated[str, text(_class_fault, form="subdomainOrEmpty")]
+
+
+class ResourceSlices(Section):
+    """The devices each node of a group publishes for Dynamic Resource Allocation."""
+
+    driver: DriverName = Field(
+        default=NVIDIA_DRIVER, description="The DRA driver that publishes the devices.", examples=[NVIDIA_DRIVER]
+    )
+    count: DeviceCount | None = Field(
+        default=None,
+        description=(
+            "Devices of a node; as many as the capacity's extended resource of the driver's vendor unless given."
+        ),
+        examples=["8"],
+    )
+    attributes: DeviceAttributes = Field(
+        default_factory=dict,
+        description="More attributes of every device, or other values than those of its product in the catalog.",
+        examples=["{example.com/tier: gold}"],
+    )
+    capacity: DeviceCapacity = Field(
+        default_factory=dict,
+        description="More capacities of every device, or another memory than the product's.",
+        examples=['{multiprocessors: "132"}'],
+    )
+    pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
+        default=None,
+        description="Over how many PCIe roots a node's devices are spread; each has its own unless given.",
+        examples=["4"],
+    )
+    numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
+        default=None,
+        description="Over how many NUMA nodes a node's devices are spread; not said unless given.",
+        examples=["2"],
+    )
+    extendedResource: bool = Field(
+        default=True,
+        description="Whether nodes also offer the devices the old way, as nvidia.com/gpu.",
+        examples=["false"],
+    )
+    deviceClass: ClassName | None = Field(
+        default=None,
+        description="The DeviceClass to declare; one named after the driver unless given, none where it is empty.",
+        examples=[NVIDIA_DRIVER],
+    )
+
+    @property
+    def device_class(self) -> str:
+        """The name of the DeviceClass to declare; empty for none."""
+        return self.driver if self.deviceClass is None else self.deviceClass
+
+
+def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
+    """The DeviceClasses that groups declare, each with its driver, in the order of the file."""
+    return {each.device_class: each.driver for each in sections if each and each.device_class}
+
+
+def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:
+    """A node's resources, less the extended one when the group offers its devices by slices only."""
+    dropped = extended_resource(slices.driver) if slices and not slices.extendedResource else ""
+    return {name: amount for name, amount in resources.items() if name != dropped}
+
+
+def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], labels: Mapping[str, str]) -> Devices | None:
+    """The devices that each node of a group publishes; None when it publishes none.
+
+    Args:
+        slices: the group's section, whose rules (`kumulus.stackfile.device_rules`) hold.
+        capacity: its nodes' capacity as written, extended resources included.
+        labels: its nodes' labels, which name the product of its GPUs.
+    """
+    if slices is None:
+        return None
+    attributes: dict[str, Attribute] = {"type": {"string": "gpu"}}
+    memory = {}
+    product = gpu_products().get(labels.get(GPU_PRODUCT_LABEL, ""))
+    if slices.driver == NVIDIA_DRIVER and product:
+        attributes |= _nvidia(product)
+        memory = {"memory": f"{product.memory}Mi"}
+    return Devices(
+        driver=slices.driver,
+        count=slices.count or parse(capacity[extended_resource(slices.driver)]).nanos // NANO,
+        attributes={**attributes, **slices.attributes},
+        capacity=canonical_resources({**memory, **slices.capacity}),
+        pcie_roots=slices.pcieRoots or 0,
+        numa_nodes=slices.numaNodes or 0,
+    )
+
+
+def _nvidia(product: GpuProduct) -> dict[str, Attribute]:
+    """What NVIDIA's driver says of a GPU by its product."""
+    major, minor = product.compute
+    return {
+        "productName": {"string": product.model},
+        "brand": {"string": "Nvidia"},
+        "architecture": {"string": family(major, minor).replace("-", " ").title()},
+        "cudaComputeCapability": {"version": f"{major}.{minor}.0"},
+        "driverVersion": {"version": _version(product.driver)},
+        "cudaDriverVersion": {"version": _version(product.cuda)},
+        "addressingMode": {"string": "None"},
+    }
+
+
+def _version(written: str) -> str:
+    """A driver's version as a version of three numbers: 580.95.05 is 580.95.5, 13.0 is 13.0.0."""
+    numbers = [str(int(number)) for number in written.split(".")]
+    return ".".join([*numbers, "0", "0"][:3])

@@ -1,0 +1,253 @@
+"""Rules between the parts of a stack file, which no single field can keep: duplicates, collisions, dependencies.
+
+They look at the plain file rather than at the models, because a model exists only once every field is right, and the
+user is to see all problems at once. Whatever has the wrong type is passed over here: the models tell of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from urllib.parse import urlsplit
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.model.names import (
+    NODE_NAME_LENGTH,
+    SYSTEM_GROUP,
+    collisions,
+    is_dns_subdomain,
+    longest_node_name,
+    node_name,
+    pool_name,
+)
+from kumulus.model.observability import room_problems
+from kumulus.model.pools import allocatable_problems
+from kumulus.stackfile.addons import chart_kind, chart_name
+from kumulus.stackfile.device_rules import device_problems
+from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
+from kumulus.stackfile.shapes import shape_problems
+from kumulus.stackfile.tenants import tenant_problems
+
+_ONLY_WITH = (
+    ("kindConfig", "kind"),
+    ("kind", "kind"),
+    ("loadImages", "kind"),
+    ("kwok", "kwok"),
+    ("existing", "existing"),
+)
+Found = Iterator[Problem]
+Item = tuple[int, Mapping[str, object]]
+
+
+def rule_problems(raw: object) -> list[Problem]:
+    """Every problem between the parts of a cluster's mapping.
+
+    Args:
+        raw: the mapping as the file has it; anything else has no such problems.
+    """
+    if not isinstance(raw, Mapping):
+        return []
+    return [
+        *_runtime(raw),
+        *_ports(raw),
+        *_room(raw),
+        *_addons(raw),
+        *_duplicates(_items(raw, "hostCommands"), ("hostCommands",), "name", "name"),
+        *_groups(raw),
+        *_pools(raw),
+        *_tenants(raw),
+        *device_problems(raw),
+    ]
+
+
+def _items(raw: object, key: str) -> list[Item]:
+    values = raw.get(key) if isinstance(raw, Mapping) else None
+    if not isinstance(values, list | tuple):
+        return []
+    return [(index, value) for index, value in enumerate(values) if isinstance(value, Mapping)]
+
+
+def _text(raw: Mapping[str, object], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _runtime(raw: Mapping[str, object]) -> Found:
+    runtime = raw.get("runtime") or "kwok"
+    for key, owner in _ONLY_WITH:
+        if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
+            message = f"has no effect with the runtime {shown(runtime)}"
+            yield problem((key,), message, f"leave it out or write runtime: {owner}")
+    measured = raw.get("observability")
+    if runtime in ("kind", "existing") and isinstance(measured, Mapping) and measured.get("prometheusPort"):
+        message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
+        yield problem(("observability", "prometheusPort"), message, "leave it out")
+    kind = raw.get("kind")
+    if runtime == "kind" and isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
+        message = "has no effect beside kind.nodeImage, which is of one version"
+        yield problem(("kubernetesVersion",), message, "leave one of the two out")
+    if runtime == "kwok" and raw.get("kwokCharts") is not None:
+        message = "has no effect with the runtime kwok, where KWOK runs beside the cluster"
+        yield problem(("kwokCharts",), message, "leave it out, or write runtime: kind or existing")
+    if raw.get("prometheusStack") is not None:
+        yield from _prometheus_stack(runtime, measured)
+    if runtime == "existing" and raw.get("kubernetesVersion") is not None:
+        yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
+
+
+def _prometheus_stack(runtime: object, measured: object) -> Found:
+    if runtime == "kwok":
+        message = "has no effect with the runtime kwok, where Prometheus runs beside the cluster"
+        yield problem(("prometheusStack",), message, "leave it out, or write runtime: kind or existing")
+    elif measured is None:
+        yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
+
+
+def _ports(raw: Mapping[str, object]) -> Found:
+    sections = [raw.get(key) for key in ("kwok", "observability")]
+    kwok, asked = (section if isinstance(section, Mapping) else {} for section in sections)
+    port = asked.get("prometheusPort")
+    if port is not None and port == kwok.get("apiServerPort"):
+        yield problem(("observability", "prometheusPort"), "is also kwok.apiServerPort", "write another port")
+
+
+def _room(raw: Mapping[str, object]) -> Found:
+    groups = [group for _, group in _items(raw, "nodeGroups")]
+    nodes = sum(_count(each.get("replicas")) for group in groups for _, each in _items(group, "placement"))
+    yield from room_problems(("observability",), raw.get("observability"), nodes)
+
+
+def _duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:
+    first: dict[str, int] = {}
+    for index, item in items:
+        name = _text(item, key)
+        if name in first and name:
+            place = path_text((*where, first[name], key))
+            yield problem((*where, index, key), f"{shown(name)} is already {place}", f"write another {what}")
+        first.setdefault(name, index)
+
+
+def _addons(raw: Mapping[str, object]) -> Found:
+    where: Where = ("clusterAddons",)
+    addons = _items(raw, "clusterAddons")
+    yield from _duplicates(addons, where, "name", "name")
+    for index, addon in addons:
+        yield from _chart((*where, index), addon)
+    yield from _dependencies(where, addons)
+
+
+def _chart(where: Where, addon: Mapping[str, object]) -> Found:
+    chart, url, repository = _text(addon, "chart"), _text(addon, "repoURL"), _text(addon, "repoName")
+    if not chart or not chart.isprintable():
+        # What is wrong with it is told at its field, and no remedy can be made of it.
+        return
+    kind = chart_kind(chart)
+    if addon.get("repositoryOpts") is not None and (kind != "repository" or url.startswith("oci://")):
+        # Of a registry, helm.v3.Release takes neither a password nor a certificate authority.
+        host = "" if kind == "path" else urlsplit(chart if kind == "oci" else url).netloc
+        remedy = f"leave it out, and run: helm registry login {host}" if host else "leave it out"
+        yield problem((*where, "repositoryOpts"), "is for chart repositories only", remedy)
+    if kind != "repository":
+        if url:
+            name = "an OCI reference" if kind == "oci" else "a path"
+            yield problem((*where, "repoURL"), f"is not used, as the chart is {name}", "leave it out")
+        return
+    prefix, slash, _ = chart.rpartition("/")
+    if "/" in prefix:
+        remedy = f"write repoName/chart, ./{chart} for a path, or oci://{chart}"
+        yield problem((*where, "chart"), f"{shown(chart)} names no repository", remedy)
+    elif slash and repository and prefix != repository:
+        message = f"{shown(chart)} is of another repository than repoName, {shown(repository)}"
+        yield problem((*where, "chart"), message, f"write {shown(f'{repository}/{chart_name(chart)}')}")
+    elif not url:
+        remedy = f"write repoURL: https://…, or chart: ./{chart} for a path"
+        yield problem((*where, "repoURL"), "is missing, so the chart cannot be found", remedy)
+
+
+def _dependencies(where: Where, addons: list[Item]) -> Found:
+    names = {_text(addon, "name") for _, addon in addons}
+    graph: dict[str, list[str]] = {}
+    for index, addon in addons:
+        wanted = addon.get("dependsOn")
+        for place, name in enumerate(wanted if isinstance(wanted, list | tuple) else ()):
+            if not isinstance(name, str):
+                continue
+            if name in names:
+                graph.setdefault(_text(addon, "name"), []).append(name)
+                continue
+            others = ", ".join(sorted(names - {_text(addon, "name"), ""}))
+            remedy = f"write one of {others}" if others else "leave it out"
+            yield problem((*where, index, "dependsOn", place), f"{shown(name)} is not an add-on", remedy)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        index = next(index for index, addon in addons if _text(addon, "name") == circle[0])
+        message = f"goes round in a circle: {' → '.join(reversed(circle))}"
+        yield problem((*where, index, "dependsOn"), message, "leave one of them out")
+
+
+def _groups(raw: Mapping[str, object]) -> Found:
+    where: Where = ("nodeGroups",)
+    groups = _items(raw, "nodeGroups")
+    yield from _duplicates(groups, where, "name", "name")
+    for index, group in groups:
+        here = (*where, index)
+        if group.get("name") == SYSTEM_GROUP:
+            message = f"{shown(SYSTEM_GROUP)} is the group Kumulus adds for emulated add-ons"
+            yield problem((*here, "name"), message, "write another name")
+        yield from _duplicates(_items(group, "placement"), (*here, "placement"), "availabilityZone", "zone")
+        yield from shape_problems(here, group)
+        template = group.get("nodeTemplate")
+        if isinstance(template, Mapping):
+            inner = path_text((*here, "nodeTemplate"))
+            for each in allocatable_problems(template.get("allocatable"), template.get("capacity")):
+                yield Problem(f"{inner}.{each.path}", each.message, each.remedy)
+        if topology := well_formed(group.get("topology")):
+            yield from template_problems(here, topology, _labels_of(template))
+
+
+def _tenants(raw: Mapping[str, object]) -> Found:
+    tenants = _items(raw, "tenants")
+    yield from _duplicates(tenants, ("tenants",), "name", "name")
+    yield from tenant_problems(tenants)
+
+
+def _pools(raw: Mapping[str, object]) -> Found:
+    names, places, seen = [], [], set()
+    for index, group in _items(raw, "nodeGroups"):
+        topology = well_formed(group.get("topology"))
+        for number, placement in _items(group, "placement"):
+            parts = _text(group, "name"), _text(placement, "availabilityZone")
+            where: Where = ("nodeGroups", index, "placement", number)
+            # Malformed names are told by the models, and repeated ones as duplicates.
+            if not all(map(is_dns_subdomain, parts)) or parts in seen:
+                continue
+            seen.add(parts)
+            names.append(pool_name(*parts))
+            places.append(where)
+            yield from _length(where, names[-1], placement.get("replicas"))
+            if topology:
+                yield from placement_problems(where, topology, names[-1], _count(placement.get("replicas")))
+    for one, other in collisions(names):
+        node, place = node_name(names[other], 0), path_text(places[one])
+        message = f"makes the same node names as {place}, such as {node}"
+        yield problem(places[other], message, "rename one of the two groups or zones")
+
+
+def _length(where: Where, pool: str, replicas: object) -> Found:
+    longest = longest_node_name(pool, _count(replicas))
+    if len(longest) > NODE_NAME_LENGTH:
+        name = longest if len(longest) <= 100 else f"{longest[:97]}..."
+        message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
+        yield problem(where, message, "write a shorter group or zone name")
+
+
+def _count(replicas: object) -> int:
+    return int(replicas) if isinstance(replicas, int | float) and 0 <= replicas < 10**9 else 0
+
+
+def _labels_of(template: object) -> object:
+    metadata = template.get("metadata") if isinstance(template, Mapping) else None
+    return metadata.get("labels") if isinstance(metadata, Mapping) else None

@@ -1,0 +1,210 @@
+"""What a JSON schema says of each type that the models check themselves: by the names that the fields' checks give.
+
+Forms of mappings and lists become definitions of a schema under their names; those of single values stand where they
+are used. Wherever a form has `FORM: name`, that form is meant, with what stands beside it on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+from kumulus.catalog.faults import kinds
+from kumulus.catalog.instances import gpu_products, instance_types
+from kumulus.model import quotas
+from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
+from kumulus.model.device_checks import DRIVER_LENGTH
+from kumulus.model.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
+from kumulus.model.node_effects import KUBELETS
+from kumulus.runtimes.kind import options as kind_options
+from kumulus.stackfile import host_commands, kwok_charts
+from kumulus.stackfile import model as stackfile
+from kumulus.stackfile.fields import FORM
+from kumulus.stackfile.schema import patterns, sections
+from kumulus.stackfile.usage import OWNER_LABELS
+
+Schema = dict[str, Any]
+NULL: Schema = {"type": "null"}
+
+
+@lru_cache(maxsize=1)
+def forms() -> Mapping[str, Schema]:
+    """Every form by its name."""
+    return {**_scalars(), **_mappings(), **_lists(), **_resources(), **_rules(), **sections.forms()}
+
+
+def text(pattern: str, longest: int | None = None) -> Schema:
+    """A text of a pattern."""
+    return {"type": "string", "pattern": pattern, **({"maxLength": longest} if longest else {})}
+
+
+def mapping(values: Schema, keys: str = "") -> Schema:
+    """A mapping from keys of a pattern to values of one form."""
+    return {"type": "object", **({"propertyNames": {"pattern": keys}} if keys else {}), "additionalProperties": values}
+
+
+def closed(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
+    """A mapping of known keys."""
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": dict(properties), **needed, "additionalProperties": False}
+
+
+def _scalars() -> dict[str, Schema]:
+    image = f"^(?:(?:\\./|\\.\\./|/).*|.*\\.(?:tar|tar\\.gz|tgz)|{host_commands.IMAGE.pattern})$"
+    return {
+        "label": text(patterns.LABEL),
+        "groupName": text(patterns.SUBDOMAIN, LABEL_LENGTH),
+        "driver": text(patterns.SUBDOMAIN, DRIVER_LENGTH),
+        "subdomainOrEmpty": text(patterns.SUBDOMAIN_OR_EMPTY, SUBDOMAIN_LENGTH),
+        "ownNamespace": text(rf"^(?!default$|kube-){patterns.LABEL[1:]}", LABEL_LENGTH),
+        "labelValue": text(patterns.LABEL_VALUE, LABEL_LENGTH),
+        "labelKeyOrEmpty": text(patterns.LABEL_KEY_OR_EMPTY),
+        "quantity": _amount(patterns.QUANTITY, {"type": "number", "minimum": 0}),
+        "wholeQuantity": _amount(patterns.WHOLE_QUANTITY, {"type": "integer", "minimum": 0}),
+        "duration": {"anyOf": [text(patterns.DURATION), {"type": "number", "const": 0}]},
+        "percent": {
+            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 100}, text(patterns.PER_CENT)],
+        },
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "kubernetesVersion": text(patterns.whole(stackfile.VERSION)),
+        "notBlank": text(patterns.NOT_BLANK),
+        "name": text(patterns.NO_BLANKS_AROUND),
+        "repository": text(patterns.CHART_REPOSITORY),
+        "loadedImage": text(image),
+        "nodeImage": text(patterns.whole(kind_options.IMAGE)),
+        "kwokImage": text(patterns.whole(kwok_charts.IMAGE)),
+        "network": text(patterns.network(kwok_charts.LONGEST_PREFIX)),
+        "instanceType": {"enum": sorted(instance_types())},
+        "gpuProduct": {"enum": sorted(gpu_products())},
+        "faultKind": {"enum": list(kinds())},
+        "kubelet": {"enum": list(KUBELETS[1:])},
+    }
+
+
+def _amount(pattern: str, number: Schema) -> Schema:
+    return {"anyOf": [text(pattern, 100), number]}
+
+
+def _mappings() -> dict[str, Schema]:
+    any_text: Schema = {"type": "string"}
+    info = {
+        "architecture": "The machine's architecture as Go calls it, such as amd64; the label's unless given.",
+        "operatingSystem": "The operating system as Go calls it, such as linux; the label's unless given.",
+        "kubeletVersion": "The kubelet's version, which kubectl shows as the node's.",
+    }
+    value = {**text(patterns.LABEL_VALUE, LABEL_LENGTH), "type": ["string", "null"]}
+    return {
+        "labels": mapping({FORM: "labelValue"}, patterns.FREE_LABEL_KEY),
+        "annotations": mapping(any_text, patterns.FREE_ANNOTATION_KEY),
+        "nodeInfo": {"description": "What a node says of its machine."}
+        | closed({key: {**value, "description": told} for key, told in info.items()}),
+        "environment": mapping(any_text, patterns.VARIABLE),
+        "switches": mapping({"type": ["boolean", "string"]}),
+        "conditions": mapping(
+            closed(
+                {
+                    "status": {"enum": ["True", "False", "Unknown"], "description": "The condition's status."},
+                    "reason": {**any_text, "description": "Its reason; the condition's type unless given."},
+                    "message": {**any_text, "description": "Its message."},
+                }
+            ),
+            patterns.LABEL_KEY,
+        ),
+        "taint": {"description": "What keeps pods without a matching toleration off a node."}
+        | closed(
+            {
+                "key": {**text(patterns.LABEL_KEY), "description": "A qualified name, such as example.com/dedicated."},
+                "value": {**value, "description": "The taint's value; none unless given."},
+                "effect": {"enum": list(EFFECTS), "description": "What it does to pods that do not tolerate it."},
+            },
+            ("key", "effect"),
+        ),
+    }
+
+
+def _lists() -> dict[str, Schema]:
+    return {
+        "taints": {"type": "array", "items": {FORM: "taint"}},
+        "nodeNames": {"type": "array", "items": text(patterns.NODE_NAME)},
+        "namespaces": {"type": "array", "items": text(patterns.LABEL, LABEL_LENGTH)},
+        "ownerKinds": {"type": "array", "items": text(patterns.OWNER_KIND)},
+        "texts": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    }
+
+
+def _resources() -> dict[str, Schema]:
+    native = "|".join((*NATIVE_RESOURCES, "hugepages-[^/]*", "attachable-volumes-[^/]*"))
+    requestable = f"^(?:{native}|{patterns.PREFIXED_KEY[1:-1]})$"
+    # Extended resources come in whole pieces; those of Kubernetes' own domains need not.
+    extended = r"^(?!(?:[^/]*\.)?kubernetes\.io/)[^/]*/"
+    amounts: Schema = {
+        "type": "object",
+        "propertyNames": {"pattern": patterns.LABEL_KEY},
+        "properties": {"pods": {FORM: "wholeQuantity", "description": "How many pods a node takes."}},
+        "patternProperties": {extended: {FORM: "wholeQuantity"}},
+        "additionalProperties": {FORM: "quantity"},
+    }
+    quota = "|".join(
+        (
+            *map(patterns.literal, quotas.STANDARD),
+            *(form.pattern for form in (quotas.HUGE_PAGES, quotas.COUNT, quotas.OF_CLASS)),
+            rf"requests\.{patterns.PREFIXED_KEY[1:-1]}",
+        )
+    )
+    objects = map(patterns.literal, quotas.OBJECTS)
+    counted = "|".join((*objects, "count/.*", ".*/devices", r"requests\..*/.*", ".*claims"))
+    return {
+        "resources": amounts,
+        "capacity": {**amounts, "propertyNames": {"pattern": requestable}},
+        "changes": {
+            "type": "object",
+            "propertyNames": {"pattern": requestable},
+            "additionalProperties": {"anyOf": [text(patterns.CHANGE, 100), {"type": "number"}]},
+        },
+        "quota": {
+            "type": "object",
+            "propertyNames": {"pattern": f"^(?:{quota})$"},
+            "patternProperties": {f"^(?:{counted})$": {FORM: "wholeQuantity"}},
+            "additionalProperties": {FORM: "quantity"},
+        },
+    }
+
+
+def given(key: str) -> Schema:
+    """That a mapping has a key with a value."""
+    return {"required": [key], "properties": {key: {"not": NULL}}}
+
+
+def any_given(*keys: str) -> Schema:
+    """That a mapping has at least one of some keys with a value."""
+    return {"anyOf": [given(key) for key in keys]}
+
+
+def at_most_one(*keys: str) -> Schema:
+    """That a mapping has no two of some keys with a value."""
+    return {"not": {"anyOf": [{"allOf": [given(one), given(other)]} for one, other in combinations(keys, 2)]}}
+
+
+def _rules() -> dict[str, Schema]:
+    """Rules between the keys of one mapping, which stand beside its properties."""
+    pods = {"type": "object", "required": ["pods"]}
+    whole = {"type": "object", "required": ["capacity"], "properties": {"capacity": pods}}
+    by_labels = {"properties": {"ownerKinds": {"items": {"enum": list(OWNER_LABELS)}}}}
+    return {
+        "nodeGroupRules": {
+            "if": given("instanceType"),
+            "else": {"required": ["nodeTemplate"], "properties": {"nodeTemplate": whole}},
+        },
+        "topologyRules": {
+            "allOf": [
+                {"if": given(key), "then": given(needed)}
+                for key, needed in (("blocks", "racksPerBlock"), ("leavesPerSpine", "racksPerLeaf"))
+            ]
+        },
+        "lifecycleRules": {"allOf": [any_given("imagePull", "init", "startUp", "run", "failures")]},
+        "usageRules": {
+            "allOf": [any_given("cpu", "memory", "gpu", "gpuMemory"), {"properties": {"selector": by_labels}}]
+        },
+    }

@@ -1,0 +1,149 @@
+"""Forms of whole sections that are no models of their own: distributions, usage, devices, metrics, kind's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from kumulus.model.device_checks import ATTRIBUTE_KINDS, DRIVER_LENGTH, VALUE_LENGTH, VERSION
+from kumulus.model.devices import PER_DEVICE
+from kumulus.model.observability import HIGHEST_PORT, LOWEST_PORT, Observability
+from kumulus.model.topology import LEVELS
+from kumulus.runtimes.kind.kind_config import CLUSTER, EMPTY, Values
+from kumulus.stackfile.distributions import LARGEST_SIGMA, PARAMETERS
+from kumulus.stackfile.fields import FORM
+from kumulus.stackfile.schema import patterns
+
+Schema = dict[str, Any]
+_DURATION: Schema = {FORM: "duration"}
+
+
+def forms() -> dict[str, Schema]:
+    """Every form of a section by its name."""
+    absolute = [{"type": "string", "pattern": patterns.AMOUNT_SHARE}, {FORM: "quantity"}]
+    return {
+        "distribution": _distribution(),
+        "usage": _usage({"anyOf": absolute}),
+        "usageShare": _usage(absolute[0]),
+        "observability": _observability(),
+        "mappingOrYaml": {"anyOf": [{"type": "object"}, {"type": "string"}]},
+        "kindConfig": {"anyOf": [_kind_config(), {"type": "string"}]},
+        "topologyLabels": _topology_labels(),
+        "deviceAttributes": _attributes(),
+        "deviceCapacity": {
+            "type": "object",
+            "propertyNames": {"pattern": _device_name()},
+            "additionalProperties": {FORM: "quantity"},
+        },
+    }
+
+
+def _only(properties: Mapping[str, Schema], **more: object) -> Schema:
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False, **more}
+
+
+_MEANINGS: Mapping[str, str] = {
+    "fixed": "Always the same.",
+    "uniform": "Evenly spread between two durations.",
+    "normal": "Spread around a mean; what would be below 0 is 0.",
+    "lognormal": "Spread around a median, with a long tail.",
+    "exponential": "Spread as the times between things that happen at random.",
+    "value": "How long it takes.",
+    "from": "The shortest.",
+    "to": "The longest.",
+    "mean": "The mean.",
+    "median": "The median.",
+    "sigma": "The standard deviation; with lognormal that of the logarithm, a plain number.",
+}
+
+
+def _distribution() -> Schema:
+    number = {"type": "number", "minimum": 0, "maximum": LARGEST_SIGMA}
+    kinds = {}
+    for kind, parameters in PARAMETERS.items():
+        keys = {
+            name: {**(_DURATION if unit == "duration" else number), "description": _MEANINGS[name]}
+            for name, unit in parameters.items()
+        }
+        kinds[kind] = {**_only(keys, required=list(parameters)), "description": _MEANINGS[kind]}
+    return {"anyOf": [_DURATION, _only(kinds, minProperties=1, maxProperties=1)]}
+
+
+def _usage(amount: Schema) -> Schema:
+    def told(form: Schema, description: str) -> Schema:
+        return {**form, "description": description}
+
+    point = {"at": told(_DURATION, "The pod's age."), "value": told(amount, "How much it uses then.")}
+    spread = {"from": told(amount, "The least."), "to": told(amount, "The most.")}
+    curve = {"type": "array", "minItems": 1, "items": _only(point, required=list(point))}
+    ways = {
+        "range": told(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
+        "curve": told(curve, "Points in the order of their ages, lines between them, the last one from then on."),
+    }
+    return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
+
+
+def _observability() -> Schema:
+    kinds: Mapping[str, Schema] = {
+        "prometheusPort": {"type": "integer", "minimum": LOWEST_PORT, "maximum": HIGHEST_PORT},
+        "retention": _DURATION,
+        "retentionSize": {FORM: "quantity"},
+        "memory": {FORM: "quantity"},
+        "scrapeInterval": _DURATION,
+        "nodeScrapeInterval": _DURATION,
+        "nodeLabels": {"type": "array", "items": {"type": "string", "pattern": patterns.LABEL_KEY}},
+    }
+    properties = {}
+    for each in fields(Observability):
+        default = {"default": each.default} if each.default not in (None, (), MISSING) else {}
+        properties[each.name] = {**kinds[each.name], **each.metadata, **default, "$nullable": True}
+    return _only(properties, description="What is measured, how often, and what that may take.")
+
+
+def _topology_labels() -> Schema:
+    key = {"type": "string", "pattern": patterns.LABEL_KEY}
+    told = "Label keys by level of the topology."
+    return _only(
+        {level: {**key, "description": f"The label key of the level {level}."} for level in LEVELS}, description=told
+    )
+
+
+def _device_name() -> str:
+    return rf"^(?:(?=[^/]{{1,{DRIVER_LENGTH}}}/){patterns.SUBDOMAIN[1:-1]}/)?[A-Za-z_][A-Za-z0-9_]{{0,31}}$"
+
+
+def _attributes() -> Schema:
+    text = {"type": "string", "maxLength": VALUE_LENGTH}
+    number = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
+    version = {"type": "string", "maxLength": VALUE_LENGTH, "pattern": patterns.whole(VERSION)}
+    kinds: Mapping[str, Schema] = {"string": text, "int": number, "bool": {"type": "boolean"}, "version": version}
+    told = {kind: {**kinds[kind], "description": f"A value of the kind {kind}."} for kind in ATTRIBUTE_KINDS}
+    value = [text, number, {"type": "boolean"}, _only(told, minProperties=1, maxProperties=1)]
+    ours = "|".join(map(patterns.literal, PER_DEVICE))
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": f"^(?!(?:{ours})$){_device_name()[1:]}"},
+        "additionalProperties": {"anyOf": value},
+    }
+
+
+def _kind_config() -> Schema:
+    whole = _kind_shape(CLUSTER)
+    # Nothing at all is what kind makes of nothing.
+    whole["anyOf"] = [{"maxProperties": 0}, {"required": list(EMPTY)}]
+    return whole
+
+
+def _kind_shape(shape: Any) -> Schema:
+    if isinstance(shape, tuple):
+        return {"enum": [*shape, None]}
+    if isinstance(shape, list):
+        return {"type": ["array", "null"], "items": _kind_shape(shape[0])}
+    if isinstance(shape, Values):
+        return {"type": ["object", "null"], "additionalProperties": _kind_shape(shape.shape)}
+    if isinstance(shape, dict):
+        return {**_only({key: _kind_shape(each) for key, each in shape.items()}), "type": ["object", "null"]}
+    # As go-yaml has it: any scalar is a text where a text is wanted.
+    kinds = {bool: ["boolean", "null"], int: ["integer", "null"]}
+    return {"type": kinds.get(shape, ["string", "number", "boolean", "null"])}

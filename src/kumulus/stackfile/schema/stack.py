@@ -1,0 +1,108 @@
+"""The JSON schema of a whole stack file, `Pulumi.<stack>.yaml`: the keys of Kumulus, beside those of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.stackfile.load import CONFIG_KEYS
+from kumulus.stackfile.model import RUNTIMES, ClusterSpec
+from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
+from kumulus.stackfile.schema.forms import NULL, closed, forms, given
+
+Schema = dict[str, Any]
+NAMESPACE = "kumulus:"
+_SECRET = "secret"  # noqa: S105 - the name of a definition
+_CLUSTER = "ClusterSpec"
+
+
+def stack_schema() -> Schema:
+    """The schema of a stack file."""
+    cluster, definitions = schema_of(ClusterSpec, forms())
+    definitions[_CLUSTER] = cluster
+    definitions["config"] = _config()
+    for definition in definitions.values():
+        _take_secrets(definition)
+    definitions[_SECRET] = {
+        "description": "A text that Pulumi keeps encrypted: pulumi config set --secret --path.",
+        **closed({"secure": {"type": "string", "description": "The text, encrypted."}}, ("secure",)),
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "Stack file of Kumulus",
+        "description": "Pulumi.<stack>.yaml: a stack's configuration, with its emulated cluster in kumulus:cluster.",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "config": ref("config"),
+            "secretsprovider": {"type": "string", "description": "Pulumi's: what encrypts the stack's secrets."},
+            "encryptedkey": {"type": "string", "description": "Pulumi's: the key of the secrets, encrypted."},
+            "encryptionsalt": {"type": "string", "description": "Pulumi's: the salt of the passphrase."},
+            "environment": {"description": "Pulumi's: the environments that the stack takes configuration from."},
+        },
+        DEFINITIONS: dict(sorted(definitions.items())),
+    }
+
+
+def _config() -> Schema:
+    """The configuration: keys of the namespace kumulus are known ones, those of others are left alone."""
+    properties: dict[str, Schema] = {
+        "cluster": {
+            "description": "The cluster, as a mapping or the JSON text of one.",
+            "anyOf": [ref(_CLUSTER), {"type": "string"}, NULL],
+        },
+        "clusterConfig": {
+            "description": "Path or URL of a KEMU ClusterConfig, in place of kumulus:cluster (docs/from-kemu.md).",
+            "type": ["string", "null"],
+            "pattern": r"\S",
+            "examples": ["gcp-large.yaml"],
+        },
+        "runtime": {
+            "description": "Where the control plane runs, in place of what the cluster says.",
+            "enum": [*RUNTIMES, None],
+            "examples": ["kind"],
+        },
+        "skipAddons": {
+            "description": "Leave the cluster's add-ons out.",
+            "enum": [True, False, "true", "false", None],
+            "default": False,
+            "examples": [True],
+        },
+    }
+    assert tuple(properties) == CONFIG_KEYS
+    known = "|".join(CONFIG_KEYS)
+    sources = [given(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig")]
+    return {
+        "description": "The stack's configuration; keys of other namespaces than kumulus are left alone.",
+        "type": "object",
+        "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
+        "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
+        "oneOf": sources,
+    }
+
+
+def _take_secrets(schema: Schema) -> None:
+    """Let a secret stand wherever a text may: Pulumi's secrets are texts."""
+    for holder, key in inner(schema):
+        value = holder[key]
+        if isinstance(value, dict):
+            holder[key] = _or_secret(value)
+    for key in ("anyOf", "allOf"):
+        for each in schema.get(key, []):
+            _take_secrets(each)
+    if any(_is_text(each) for each in schema.get("anyOf", [])):
+        schema["anyOf"].append(ref(_SECRET))
+
+
+def _or_secret(schema: Schema) -> Schema:
+    _take_secrets(schema)
+    if not _is_text(schema):
+        return schema
+    outside = {key: value for key, value in schema.items() if key in ("description", "default", "examples")}
+    return {**outside, "anyOf": [{key: value for key, value in schema.items() if key not in outside}, ref(_SECRET)]}
+
+
+def _is_text(schema: Schema) -> bool:
+    kind = schema.get("type", [])
+    return "string" in ([kind] if isinstance(kind, str) else kind) or any(
+        isinstance(each, str) for each in schema.get("enum", [])
+    )

@@ -1,0 +1,109 @@
+"""Secrets of a stack's configuration: where Pulumi has them, and how to keep them out of what is shown.
+
+Pulumi hands a program its configuration in clear and says of a whole key, such as `kumulus:cluster`, that there is a
+secret in it. Where, the stack file tells: each secret stands there as `{secure: <ciphertext>}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.model.errors import Problem, SpecError, Where, path_text
+from kumulus.stackfile.yamltext import read_yaml_file
+
+HIDDEN = "[secret]"
+_SECURE = "secure"
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """The places of secrets in a cluster's description.
+
+    Args:
+        places: keys and indices, outermost first; an empty one means that all of it is secret.
+    """
+
+    places: tuple[Where, ...] = ()
+
+    def within(self, *where: str | int) -> tuple[Where, ...]:
+        """The places below one, relative to it; an empty one when all that is there is secret."""
+        if any(where[: len(place)] == place for place in self.places):
+            return ((),)
+        return tuple(place[len(where) :] for place in self.places if place[: len(where)] == where)
+
+
+def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
+    """Where the secrets of a key are.
+
+    Args:
+        document: a parsed stack file; anything else is no stack file.
+        key: such as `kumulus:cluster`, of which Pulumi says that there is a secret in it.
+
+    Returns:
+        the places in the key's value; all of it where the file has none, for then it was not this file that was read.
+    """
+    config = document.get("config") if isinstance(document, Mapping) else None
+    value = config.get(key) if isinstance(config, Mapping) else None
+    return tuple(_places(value, ())) or ((),)
+
+
+def read_secrets(file: Path, key: str) -> Secrets:
+    """Where a stack file has secrets in a key's value; a file that cannot be read counts as one without the key.
+
+    Args:
+        file: the stack file.
+        key: such as `kumulus:cluster`, of which Pulumi says that there is a secret in it.
+    """
+    try:
+        document = read_yaml_file(file)
+    except (OSError, UnicodeDecodeError, SpecError):
+        document = None
+    return Secrets(places_of_secrets(document, key))
+
+
+def hidden(problems: Iterable[Problem], secrets: Secrets) -> list[Problem]:
+    """Problems without what they quote of secrets."""
+    paths = [path_text(place) for place in secrets.places]
+    return [
+        Problem(each.path, "is not what is needed here; its value is secret and not shown", "set it anew")
+        if any(_is_below(each.path, path) for path in paths)
+        else each
+        for each in problems
+    ]
+
+
+def _is_below(path: str, place: str) -> bool:
+    return not place or (path.startswith(place) and path[len(place) :][:1] in ("", ".", "["))
+
+
+def without_secrets(value: object) -> object:
+    """A stack file's value with a placeholder for each secret, for commands that cannot decrypt and need not know."""
+    if _is_secret(value):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {key: without_secrets(inner) for key, inner in value.items()}
+    return [without_secrets(inner) for inner in value] if isinstance(value, list) else value
+
+
+def left_out(value: object) -> object:
+    """A stack file's value without what is secret in it, for where a placeholder is none of what can stand there."""
+    if isinstance(value, Mapping):
+        return {key: left_out(inner) for key, inner in value.items() if not _is_secret(inner)}
+    return [left_out(inner) for inner in value if not _is_secret(inner)] if isinstance(value, list) else value
+
+
+def _is_secret(value: object) -> bool:
+    return isinstance(value, Mapping) and list(value) == [_SECURE] and isinstance(value[_SECURE], str)
+
+
+def _places(value: object, where: Where) -> Iterable[Where]:
+    if _is_secret(value):
+        yield where
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _places(inner, (*where, str(key)))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _places(inner, (*where, index))

@@ -1,0 +1,131 @@
+"""What an instance type and a GPU product add to a node group, before the group is checked.
+
+The catalog's figures become those of the group's nodeTemplate where the stack file gives none, so that everything after
+sees one complete template, and an error in it has the path the file has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kumulus.catalog.instances import PODS, InstanceType, gpu_products, instance_types
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.gfd import GPU_RESOURCE, gfd_labels
+from kumulus.model.names import nearest
+from kumulus.model.pools import INSTANCE_TYPE_LABEL
+from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
+
+Group = Mapping[str, object]
+
+
+def with_shapes(raw: object) -> object:
+    """A cluster's mapping with the templates of its node groups completed from the catalog.
+
+    Whatever has the wrong type is left as it is: the models tell of it.
+
+    Args:
+        raw: the mapping as the file has it; it is not changed.
+    """
+    groups = raw.get("nodeGroups") if isinstance(raw, Mapping) else None
+    if not isinstance(raw, Mapping) or not isinstance(groups, list | tuple):
+        return raw
+    return {**raw, "nodeGroups": [_shaped(group) if isinstance(group, Mapping) else group for group in groups]}
+
+
+def instance_type_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a text is an instance type of the catalog; others are told with the types it may mean."""
+    if not isinstance(raw, str) or raw in instance_types():
+        return []
+    near = nearest(raw, instance_types())
+    other = "leave it out and write the shape as nodeTemplate.capacity"
+    return [
+        problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}, or {other}" if near else other)
+    ]
+
+
+def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a text is a GPU product of the catalog; others are told with the products it may mean."""
+    if not isinstance(raw, str) or raw in gpu_products():
+        return []
+    near = nearest(raw, gpu_products(), likeness=0.5) or list(gpu_products())
+    return [problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}")]
+
+
+def shape_problems(where: Where, group: Group) -> list[Problem]:
+    """Problems between a completed group's product and its capacity.
+
+    Args:
+        where: the group's place.
+        group: the group, completed by `with_shapes`.
+    """
+    product = group.get("gpuProduct")
+    if not isinstance(product, str) or product not in gpu_products() or _gpus(group.get("nodeTemplate")) != 0:
+        return []
+    message = f"is given, but no node of the group has {GPU_RESOURCE}"
+    return [problem((*where, "gpuProduct"), message, f'write {GPU_RESOURCE}: "8" in nodeTemplate.capacity')]
+
+
+def _shaped(group: Group) -> Group:
+    name, product = group.get("instanceType"), group.get("gpuProduct")
+    if name is None and product is None:
+        return group
+    kind = instance_types().get(name) if isinstance(name, str) else None
+    template = group.get("nodeTemplate")
+    if template is None and name is not None:
+        template = {}
+    if not isinstance(template, Mapping):
+        return group
+    template = {**template, **_completed(template, kind, name is not None)}
+    metadata = template.get("metadata")
+    if metadata is None or isinstance(metadata, Mapping):
+        labels = {**_type_labels(kind), **_gpu_labels(template, kind, product)}
+        template["metadata"] = {**(metadata or {}), "labels": _under((metadata or {}).get("labels"), labels)}
+    return {**group, "nodeTemplate": template}
+
+
+def _completed(template: Group, kind: InstanceType | None, named: bool) -> dict[str, object]:
+    """The parts of a template that an instance type decides."""
+    if kind is None:
+        # An unknown type is told as such; that the capacity it would have given is missing would only repeat it.
+        return {"capacity": _under(template.get("capacity"), {"pods": PODS})} if named else {}
+    capacity = {"capacity": _under(template.get("capacity"), kind.capacity)}
+    if kind.architecture == "amd64":
+        return capacity
+    return {**capacity, "nodeInfo": _under(template.get("nodeInfo"), {"architecture": kind.architecture})}
+
+
+def _type_labels(kind: InstanceType | None) -> dict[str, str]:
+    return {INSTANCE_TYPE_LABEL: kind.name, **kind.labels} if kind else {}
+
+
+def _gpu_labels(template: Group, kind: InstanceType | None, product: object) -> dict[str, str]:
+    name = product if isinstance(product, str) else kind.product if kind else ""
+    known, count = gpu_products().get(name), _gpus(template)
+    return gfd_labels(known, count, kind.machine if kind else "") if known and count > 0 else {}
+
+
+def _gpus(template: object) -> int:
+    """How many GPUs a template's capacity has: 0 when none; -1 when that is malformed or absurd, as told elsewhere."""
+    capacity = template.get("capacity") if isinstance(template, Mapping) else None
+    if not isinstance(capacity, Mapping):
+        return -1
+    written = capacity.get(GPU_RESOURCE, 0)
+    if isinstance(written, bool) or not isinstance(written, str | int | float):
+        return -1
+    try:
+        amount = parse(written)
+    except QuantityError:
+        return -1
+    return amount.nanos // NANO if amount.is_whole() and 0 <= amount.nanos < LARGEST * NANO else -1
+
+
+def _under(given: object, known: Mapping[str, str]) -> object:
+    """What is known with what is given laid over it; what is given alone when it is no mapping."""
+    if given is None:
+        return dict(known)
+    return {**known, **given} if isinstance(given, Mapping) else given
+
+
+def _any_of(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

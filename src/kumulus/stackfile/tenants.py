@@ -1,0 +1,143 @@
+"""Tenants as the stack file has them: who shares the cluster, in which namespace, with how much of it."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.model.names import Fault
+from kumulus.model.pools import canonical_resources
+from kumulus.model.quotas import quota_problems
+from kumulus.stackfile.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
+
+TENANT_NAME_LENGTH = 40
+_WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}
+_KUBERNETES_OWN = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+Role = Literal["view", "edit", "admin"]
+PodSecurity = Literal["privileged", "baseline", "restricted"]
+
+
+def _namespace_fault(name: str) -> Fault | None:
+    if name in _KUBERNETES_OWN or name.startswith("kube-"):
+        return Fault("is a namespace of Kubernetes' own", "write another name")
+    return None
+
+
+def _texts_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, list | tuple) and raw and all(isinstance(each, str) for each in raw):
+        return []
+    message = f"is {shown(raw) if raw else 'empty'}, not a list of texts"
+    return [problem(where, message, "write at least one in brackets")]
+
+
+Texts = Annotated[tuple[str, ...], checked(_texts_problems, tuple, form="texts")]
+Quota = Annotated[dict[str, str], checked(quota_problems, canonical_resources, form="quota")]
+
+
+class Rule(Section):
+    """A right in the tenant's namespace, as the rules of an RBAC Role are written."""
+
+    apiGroups: Texts = Field(
+        description='API groups such as batch.volcano.sh; "" is Kubernetes\' core group.',
+        examples=["[batch.volcano.sh]"],
+    )
+    resources: Texts = Field(description="Resources in the plural, such as jobs.", examples=["[jobs]"])
+    verbs: Texts = Field(
+        description="Verbs such as get, list, watch, create, delete.", examples=["[get, list, watch, create, delete]"]
+    )
+
+    @model_validator(mode="after")
+    def _leaves_quota_alone(self) -> Self:
+        quotas = {"", "*"} & {*self.apiGroups} and {"resourcequotas", "*"} & {*self.resources}
+        if quotas and _WRITING & {*self.verbs}:
+            remedy = "name the resources that are meant, without resourcequotas"
+            raise found([problem((), "would let the tenant change its own quota", remedy)])
+        return self
+
+
+class Tenant(Section):
+    """Somebody who shares the cluster: a namespace, what may be used in it, a kubeconfig that is good for no more."""
+
+    name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(
+        description="The tenant's name, unique in the stack.", examples=["research"]
+    )
+    namespace: Annotated[str, short_label(63), text(_namespace_fault, form="ownNamespace")] = Field(
+        default="",
+        description="The namespace made for the tenant; one of the tenant's name unless given.",
+        examples=["research"],
+    )
+    quota: Quota = Field(
+        default_factory=dict,
+        description=(
+            "The hard limits of a ResourceQuota, such as `requests.nvidia.com/gpu`, `pods`, `count/jobs.batch`."
+        ),
+        examples=['{requests.nvidia.com/gpu: "16", pods: "200"}'],
+    )
+    role: Role = Field(
+        default="edit",
+        description="The ClusterRole of Kubernetes' own that the tenant has in the namespace.",
+        examples=["edit"],
+    )
+    rules: list[Rule] = Field(
+        default_factory=list,
+        description="Rights besides, for custom resources.",
+        examples=["[{apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, create]}]"],
+    )
+    podSecurity: PodSecurity = Field(
+        default="baseline",
+        description="The Pod Security Standard that is enforced in the namespace.",
+        examples=["baseline"],
+    )
+    readNodes: bool = Field(
+        default=True,
+        description="Whether the tenant may look at nodes, which belong to no namespace.",
+        examples=["true"],
+    )
+    labels: Labels = Field(
+        default_factory=dict, description="Labels of the namespace.", examples=["{example.com/cost-center: a1}"]
+    )
+    annotations: Annotations = Field(
+        default_factory=dict,
+        description="Annotations of the namespace.",
+        examples=["{example.com/owner: research@example.com}"],
+    )
+    credential: Annotated[int, whole(1, 1_000_000)] = Field(
+        default=1, description="Another number makes another credential and takes the last one back.", examples=["2"]
+    )
+
+    @property
+    def home(self) -> str:
+        """The name of the tenant's namespace."""
+        return self.namespace or self.name
+
+
+def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list[Problem]:
+    """Two tenants in one namespace, and a tenant named like a namespace of Kubernetes'.
+
+    That two have one name is told elsewhere.
+
+    Args:
+        tenants: their plain mappings, each with its place in the list.
+    """
+    wrong: list[Problem] = []
+    first: dict[str, Where] = {}
+    for index, tenant in tenants:
+        key = "namespace" if tenant.get("namespace") else "name"
+        name, where = tenant.get(key), ("tenants", index, key)
+        if not isinstance(name, str) or not name:
+            continue
+        if key == "name" and (fault := _namespace_fault(name)):
+            remedy = "write another name, or a namespace: beside it"
+            wrong.append(problem(where, f"{shown(name)} {fault.message}", remedy))
+        elif name in first and not key == first[name][-1] == "name":
+            message = f"is the namespace {shown(name)}, which {path_text(first[name])} is already"
+            wrong.append(problem(where, message, "write another namespace: a quota is for one tenant"))
+        first.setdefault(name, where)
+    return wrong

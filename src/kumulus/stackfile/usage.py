@@ -1,0 +1,201 @@
+"""What pods use, as the stack file has it: constant amounts, ranges, and curves over a pod's time."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from kumulus.model import durations
+from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.quantity import NANO, QuantityError, parse
+from kumulus.stackfile.fields import FORM, Section, checked, found, short_label
+from kumulus.stackfile.pod_selection import PodSelector, order_problems
+
+_TRAINING = "training.kubeflow.org/operator-name"
+OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Job": ("batch.kubernetes.io/job-name", ()),
+    "JobSet": ("jobset.sigs.k8s.io/jobset-name", ()),
+    "MPIJob": (_TRAINING, ("mpi-operator", "mpijob-controller")),
+    "PyTorchJob": (_TRAINING, ("pytorchjob-controller",)),
+    "RayJob": ("ray.io/cluster", ()),
+    "VolcanoJob": ("volcano.sh/job-name", ()),
+}
+"""The label, and its values, by which the pods of a kind of workload are known."""
+
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+_MOST_PERCENT = 100.0
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much: an absolute quantity, or a share of what the container requests.
+
+    Args:
+        number: in units (cores, bytes), or the share: 0.8 for 80 %.
+        relative: whether it is a share.
+    """
+
+    number: float
+    relative: bool
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Use over time: points of a pod's age in seconds and an amount, lines between them, the last one from then on.
+
+    Args:
+        points: at least one; ages ascend.
+        upper: for a range, the amount up to which each reading is drawn, from the single point's; else None.
+    """
+
+    points: tuple[tuple[float, Amount], ...]
+    upper: Amount | None = None
+
+
+def _amount_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
+    """Problems of an amount; `absolute` is an example of an absolute one, empty where there is none."""
+    remedy = f"write a share of the request such as 80%, or a quantity such as {absolute}" if absolute else "write 80%"
+    if isinstance(raw, str) and (match := _PERCENT.fullmatch(raw)):
+        too_much = float(match[1]) > _MOST_PERCENT
+        return [problem(where, f"is {shown(raw)}, more than all", "write 100% or less")] if too_much else []
+    if not absolute or isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return [problem(where, f"is {shown(raw)}, which is not a share", remedy)]
+    try:
+        amount = parse(raw)
+    except QuantityError as error:
+        return [problem(where, f"{shown(raw)} {error}", remedy)]
+    return [problem(where, f"is {shown(raw)}, which is negative", remedy)] if amount.nanos < 0 else []
+
+
+def _amount(raw: str | int | float) -> Amount:
+    if isinstance(raw, str) and (match := _PERCENT.fullmatch(raw)):
+        return Amount(float(match[1]) / 100, relative=True)
+    return Amount(parse(raw).nanos / NANO, relative=False)
+
+
+def _usage_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
+    if not isinstance(raw, Mapping):
+        return _amount_problems(where, raw, absolute)
+    if wrong := mapping_problems(where, raw) or unknown_key_problems(where, raw, ("range", "curve")):
+        return wrong
+    if len(raw) != 1:
+        return [problem(where, "is neither a range nor a curve", "write {range: {from: 40%, to: 60%}}")]
+    ((kind, inner),) = raw.items()
+    return (_range_problems if kind == "range" else _curve_problems)((*where, kind), inner, absolute)
+
+
+def _range_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    wrong = unknown_key_problems(where, raw, ("from", "to"))
+    for key in ("from", "to"):
+        wrong += _amount_problems((*where, key), raw.get(key), absolute)
+    if wrong:
+        return wrong
+    low, high = _amount(raw["from"]), _amount(raw["to"])
+    if low.relative != high.relative:
+        return [problem(where, "mixes a share and a quantity", "write both as shares or both as quantities")]
+    swapped = f"write from: {raw['to']} and to: {raw['from']}"
+    return [problem(where, "begins after its end", swapped)] if low.number > high.number else []
+
+
+def _curve_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
+    if not isinstance(raw, list | tuple) or not raw:
+        return [problem(where, f"is {shown(raw)}", "write a list such as [{at: 0s, value: 10%}, {at: 5m, value: 90%}]")]
+    wrong: list[Problem] = []
+    for index, point in enumerate(raw):
+        here = (*where, index)
+        if bad := mapping_problems(here, point) or unknown_key_problems(here, point, ("at", "value")):
+            wrong += bad
+            continue
+        wrong += durations.duration_problems((*here, "at"), point.get("at"))
+        wrong += _amount_problems((*here, "value"), point.get("value"), absolute)
+    if wrong:
+        return wrong
+    ages = [durations.of(point["at"]) for point in raw]
+    for index in range(1, len(ages)):
+        if ages[index] <= ages[index - 1]:
+            wrong.append(problem((*where, index, "at"), "is not after the point before", "write the points in order"))
+    if len({_amount(point["value"]).relative for point in raw}) > 1:
+        wrong.append(problem(where, "mixes shares and quantities", "write all values as shares or all as quantities"))
+    return wrong
+
+
+def _usage(raw: object) -> Usage:
+    if not isinstance(raw, Mapping):
+        assert isinstance(raw, str | int | float)
+        return Usage(((0.0, _amount(raw)),))
+    if "range" in raw:
+        return Usage(((0.0, _amount(raw["range"]["from"])),), _amount(raw["range"]["to"]))
+    return Usage(tuple((durations.of(point["at"]), _amount(point["value"])) for point in raw["curve"]))
+
+
+def _check(absolute: str) -> Callable[[Where, object], list[Problem]]:
+    return lambda where, raw: _usage_problems(where, raw, absolute)
+
+
+class PodUsage(Section):
+    """What the containers of a selection of pods use while they run. What is not given is 0."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "usageRules"})
+
+    name: Annotated[str, short_label(40)] = Field(
+        description="A name for people, unique in the stack.", examples=["training"]
+    )
+    selector: PodSelector = Field(
+        default_factory=PodSelector,
+        description="Which pods use so much; for each pod the first usage that selects it holds.",
+        examples=["{labels: {app: training}}"],
+    )
+    cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(
+        default=None,
+        description=(
+            "CPU that each container uses: a share of its request, or a quantity; a range, or a curve "
+            "over the pod's age."
+        ),
+        examples=["80%"],
+    )
+    memory: Annotated[Usage, checked(_check("2Gi"), _usage, form="usage")] | None = Field(
+        default=None, description="Memory that each container uses, written as for `cpu`.", examples=["60%"]
+    )
+    gpu: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
+        default=None,
+        description="How busy each of a container's GPUs is: a share; a range, or a curve over the pod's age.",
+        examples=["90%"],
+    )
+    gpuMemory: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
+        default=None,
+        description="How full the memory of each of a container's GPUs is, written as for `gpu`.",
+        examples=["70%"],
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        wrong: list[Problem] = []
+        for index, kind in enumerate(self.selector.ownerKinds):
+            if kind not in OWNER_LABELS:
+                message = f"{shown(kind)} cannot be told from a pod's labels"
+                remedy = f"select its pods by labels, or write one of {', '.join(OWNER_LABELS)}"
+                wrong.append(problem(("selector", "ownerKinds", index), message, remedy))
+        if not any((self.cpu, self.memory, self.gpu, self.gpuMemory)):
+            wrong.append(problem((), "says nothing of what its pods use", "write cpu: 80%, or leave it out"))
+        if wrong:
+            raise found(wrong)
+        return self
+
+
+def _ordered(usages: list[PodUsage]) -> list[PodUsage]:
+    if wrong := order_problems("podUsage", [(each.name, each.selector) for each in usages]):
+        raise found(wrong)
+    return usages
+
+
+PodUsages = Annotated[list[PodUsage], AfterValidator(_ordered)]

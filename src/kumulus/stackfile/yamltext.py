@@ -1,0 +1,173 @@
+"""Reading YAML texts: with the types Helm and kind would see, or with every scalar as the text it was written as.
+
+PyYAML follows YAML 1.1 to the letter, where `12:30` is 750 and 2026-01-31 a date; the Go programs these texts are meant
+for read neither that way. Duplicate keys, which PyYAML lets pass, are refused as in Go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from kumulus.kube.yaml_limits import MOST_BYTES, TooMuch, check_limits, too_large
+from kumulus.model.errors import Problem, SpecError, shown
+
+T = TypeVar("T")
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Scalars stay text, except nothing at all: as go-yaml fills fields that are declared as strings."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Here rather than when values are made: by then merge keys have brought in keys that may be there twice.
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if (key.tag, key.value) in seen:
+                twice = f"the key {shown(key.value)} is there twice"
+                raise yaml.constructor.ConstructorError(None, None, twice, key.start_mark)
+            seen.add((key.tag, key.value))
+        return node
+
+
+class _TypedLoader(_TextLoader):
+    """Scalars have the types go-yaml gives them, without timestamps and sexagesimal numbers."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF")
+_INT = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+def _resolve(loader: type[_TextLoader], kind: str, pattern: re.Pattern[str], first: str) -> None:
+    whole = re.compile(f"(?:{pattern.pattern})\\Z")
+    loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", whole, [*first, ""] if kind == "null" else list(first))
+
+
+for _loader in (_TextLoader, _TypedLoader):
+    _resolve(_loader, "null", _NULL, "~nN")
+    _resolve(_loader, "merge", re.compile("<<"), "<")
+_resolve(_TypedLoader, "bool", _BOOL, "yYnNtTfFoO")
+_resolve(_TypedLoader, "int", _INT, "-+0123456789")
+_resolve(_TypedLoader, "float", _FLOAT, "-+0123456789.")
+
+
+def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+    # PyYAML's own constructor takes colons for sexagesimal digits and misreads 1e3.
+    text = loader.construct_scalar(node).lower()
+    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+_TypedLoader.add_constructor("tag:yaml.org,2002:float", _float)
+
+
+def read_yaml(text: str, source: str = "") -> object:
+    """A YAML text with typed scalars, as Helm reads values and kind its configuration.
+
+    Raises:
+        SpecError: it does not parse, with line and column, or it has more than one document.
+    """
+    return _read(text, source, _TypedLoader, _document)
+
+
+def read_yaml_file(file: Path, source: str = "") -> object:
+    """As :func:`read_yaml`, from a file, of which no more is read than may be in it.
+
+    Raises:
+        SpecError: it does not parse, with line and column, or is larger than 4 MiB.
+        OSError: it cannot be read.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with file.open("rb") as opened:
+        body = opened.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        raise SpecError([Problem("", str(too_large()), too_large().remedy)], source)
+    return read_yaml(body.decode("utf-8"), source)
+
+
+def read_yaml_texts(text: str, source: str = "") -> object:
+    """A YAML text with every scalar as it was written, so that `version: 1.10` stays 1.10.
+
+    Raises:
+        SpecError: it does not parse, with line and column, or it has more than one document.
+    """
+    return _read(text, source, _TextLoader, _document)
+
+
+def read_all_yaml(text: str, source: str = "") -> list[object]:
+    """Every document of a YAML text, with typed scalars; an empty document is None.
+
+    Raises:
+        SpecError: it does not parse, with line and column.
+    """
+    return _read(text, source, _TypedLoader, _documents)
+
+
+def json_problem(value: object) -> str | None:
+    """Why a value cannot be written as JSON, in words; None when it can. Pulumi and Helm take nothing else."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except RecursionError:
+        return "is nested too deeply"
+    except ValueError as reason:
+        return "refers to itself" if "ircular" in str(reason) else "holds a number that JSON has not (.inf or .nan)"
+    except TypeError:
+        return "holds a value or a key that JSON has not"
+    return None
+
+
+def _document(reading: yaml.SafeLoader) -> object:
+    return reading.get_single_data()
+
+
+def _documents(reading: yaml.SafeLoader) -> list[object]:
+    found = []
+    while reading.check_data():  # type: ignore[no-untyped-call]
+        found.append(reading.get_data())
+    return found
+
+
+def _read(
+    text: str, source: str, loader: Callable[[str], yaml.SafeLoader], wanted: Callable[[yaml.SafeLoader], T]
+) -> T:
+    try:
+        check_limits(text)
+        reading = loader(text)
+        try:
+            return wanted(reading)
+        finally:
+            reading.dispose()
+    except TooMuch as reason:
+        raise SpecError([Problem("", reason.message, reason.remedy)], source) from None
+    except yaml.MarkedYAMLError as reason:
+        raise SpecError([Problem("", *_marked(reason))], source) from None
+    except yaml.YAMLError as reason:
+        raise SpecError([Problem("", f"is not a YAML text: {' '.join(str(reason).split())}")], source) from None
+    except RecursionError:
+        raise SpecError([Problem("", "is nested too deeply", "write fewer levels")], source) from None
+    except (ValueError, TypeError, AttributeError, OverflowError) as reason:
+        # Explicit tags such as !!int on a word make PyYAML's constructors fail in ways of their own.
+        raise SpecError([Problem("", f"is not a YAML text: {reason}")], source) from None
+
+
+def _marked(reason: yaml.MarkedYAMLError) -> tuple[str, str]:
+    mark = reason.problem_mark or reason.context_mark
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    what = " ".join(part for part in (reason.problem, reason.context) if part)
+    if "but found another document" in what:
+        what = "a second document begins"
+    if "cannot start any token" in what and "\\t" in what:
+        return f"{place}there is a tab", "indent with blanks"
+    return f"{place}{what}", "correct it there or on the line above"

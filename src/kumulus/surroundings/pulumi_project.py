@@ -1,0 +1,141 @@
+"""The user's Pulumi project, as its Pulumi.yaml describes it; for the command and for programs.
+
+In a fresh clone the command runs on a Python that has no YAML library. There, and only there, the few fields that it
+needs are found with expressions.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_NAMES = ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
+_FILE = "file://"
+
+
+@dataclass(frozen=True)
+class PulumiProject:
+    """A project.
+
+    Attributes:
+        file: its Pulumi.yaml.
+        name: its name in Pulumi; "" where the file does not say.
+        stack_files: the directory of its stacks' files.
+        backend: the URL of its backend; "" where the file names none.
+        plugin: the directory of Kumulus' provider plugin that the file names; None where the engine looks for one.
+    """
+
+    file: Path
+    name: str
+    stack_files: Path
+    backend: str
+    plugin: Path | None
+
+    @property
+    def root(self) -> Path:
+        """Its directory, where relative paths start."""
+        return self.file.parent
+
+    def stack_file(self, stack: str) -> Path:
+        """The file of a stack, which need not be there."""
+        return self.stack_files / f"Pulumi.{stack}.yaml"
+
+    def shown(self, file: Path) -> str:
+        """A file's path as the user knows it: from the project's directory on."""
+        return str(file.relative_to(self.root)) if file.is_relative_to(self.root) else str(file)
+
+    def stacks(self) -> list[str]:
+        """The names of the stacks that have a file."""
+        files = self.stack_files.glob("Pulumi.?*.yaml")
+        return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
+
+    def backend_directory(self) -> Path | None:
+        """The directory with the stacks' state, or None when it is not a directory on this machine."""
+        url = os.environ.get("PULUMI_BACKEND_URL") or self.backend
+        if not url.startswith(_FILE):
+            return None
+        path = url.removeprefix(_FILE).partition("?")[0]
+        return (self.root / Path(path).expanduser()).resolve()
+
+    def selected_stack(self, pulumi_home: Path) -> str | None:
+        """The stack that `pulumi stack select` chose, or None.
+
+        Pulumi keeps it in a file of its own, named after the path by which it found Pulumi.yaml.
+        """
+        for path in dict.fromkeys((str(self.file), str(self.file.resolve()))):
+            digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
+            try:
+                found = json.loads((pulumi_home / "workspaces" / f"{self.name}-{digest}-workspace.json").read_text())
+            except (OSError, ValueError):
+                continue
+            if isinstance(found, dict) and isinstance(stack := found.get("stack"), str) and stack:
+                return stack.rpartition("/")[2]
+        return None
+
+
+def find(start: Path) -> PulumiProject | None:
+    """The project that a directory is in: the nearest at or above it, as Pulumi finds it."""
+    for folder in (start, *start.parents):
+        for name in _NAMES:
+            if (folder / name).is_file():
+                return read(folder / name)
+    return None
+
+
+@functools.lru_cache(maxsize=8)
+def read(file: Path) -> PulumiProject:
+    """A project by its file; of one that is not as it should be, what can be read: the rest is Pulumi's to tell."""
+    fields = _fields(file)
+    backend = fields.get("backend")
+    url = backend.get("url") if isinstance(backend, dict) else None
+    plugins = fields.get("plugins")
+    providers = plugins.get("providers") if isinstance(plugins, dict) else None
+    paths = [
+        each.get("path")
+        for each in (providers if isinstance(providers, list) else [])
+        if isinstance(each, dict) and each.get("name") == "kumulus"
+    ]
+    return PulumiProject(
+        file,
+        str(fields.get("name") or ""),
+        file.parent / str(fields.get("stackConfigDir") or "."),
+        str(url or ""),
+        file.parent / str(paths[0]) if paths and paths[0] else None,
+    )
+
+
+def _fields(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    try:
+        import yaml
+    except ImportError:
+        return _without_a_library(text)
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _without_a_library(text: str) -> dict[str, Any]:
+    """What is needed of the checkout's own file before its environment is made."""
+
+    def field(pattern: str) -> str:
+        match = re.search(pattern, text, re.MULTILINE)
+        return match[1].strip("\"'") if match else ""
+
+    return {
+        "name": field(r"^name:[ \t]*(\S+)"),
+        "stackConfigDir": field(r"^stackConfigDir:[ \t]*(\S+)"),
+        "backend": {"url": field(r"^backend:\s*(?:#.*\s+)?\{?\s*url:[ \t]*([^\s}]+)")},
+        "plugins": {"providers": [{"name": "kumulus", "path": field(r"^[ \t]*path:[ \t]*(\S+)")}]},
+    }

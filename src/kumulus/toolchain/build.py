@@ -1,0 +1,163 @@
+"""Building one tool from its Go module and installing it in one step."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.surroundings import installation
+from kumulus.toolchain import cache, golang, running
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.pins import Embed, Tool
+from kumulus.toolchain.progress import Step
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A Go compiler with its caches and a directory for what it writes about its work."""
+
+    go: Path
+    scratch: Path
+    logs: Path
+
+    def caches(self, module: str) -> Path:
+        """Go's caches for the tools of one module; different modules share little but Go's own library."""
+        return self.scratch / "caches" / module
+
+    def drop_caches(self, module: str) -> None:
+        """Free the space once the last tool of a module is built: all of them together would be twice as much."""
+        shutil.rmtree(self.caches(module), ignore_errors=True)
+
+    def build(self, tool: Tool, home: Path, step: Step) -> None:
+        """Build a tool and install it under `home`; whoever looks meanwhile sees the old file or the new one, whole.
+
+        Raises:
+            ToolchainError: Go failed; with the last lines it said and where the rest is.
+        """
+        work = self.scratch / "work" / tool.name
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(tool.sources, work / "module")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        (self.logs / f"{tool.name}.log").write_bytes(b"")
+        for embed in tool.embed:
+            self._embed(tool, embed, work / "module", step)
+        self._begin_with_library(tool, work / "module", step)
+        made = work / tool.name
+        if tool.file is not None:
+            module, path = tool.file
+            shutil.copyfile(self._module_directory(tool, module, work / "module", step) / path, made)
+        elif tool.package is not None:
+            flags = ["-ldflags", tool.linker_flags()]
+            self._go(tool, ["build", *flags, "-o", str(made), tool.package], work / "module", step)
+        if tool.keep:
+            self._keep(tool, work, home, step)
+        install(made, tool, home, tool.stamp())
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
+        """Compile what the first tool needs of Go's own library; every module's cache begins with links to that."""
+        library = self.caches("std") / "gocache"
+        complete, linked = library.with_suffix(".complete"), self.caches(tool.module) / "linked"
+        if linked.exists() or tool.package is None:
+            return
+        if not complete.exists():
+            listed = ["list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", tool.package]
+            packages = self._go(tool, listed, module, step).split()
+            public = [name for name in packages if not {"internal", "vendor"} & set(name.split("/"))]
+            self._go(tool, ["build", *public], module, step, self.caches("std"))
+            complete.touch()
+        shutil.rmtree(self.caches(tool.module) / "gocache", ignore_errors=True)
+        shutil.copytree(library, self.caches(tool.module) / "gocache", copy_function=os.link)
+        linked.touch()
+
+    def _embed(self, tool: Tool, embed: Embed, module: Path, step: Step) -> None:
+        folder, _, name = embed.path.rpartition("/")
+        source = self._module_directory(tool, embed.module, module, step) / folder
+        found = [file for file in sorted(source.glob(name)) if not file.name.endswith("_test.go")]
+        target = module / embed.to
+        contents = {target / file.name if "*" in name else target: file.read_bytes() for file in found}
+        for old in embed.edit:
+            if not any(old.encode() in content for content in contents.values()):
+                raise ToolchainError(f"{tool.name}: nothing in {embed.path} of {embed.module} to edit: {old!r}")
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(_altered(content, embed))
+
+    def _keep(self, tool: Tool, work: Path, home: Path, step: Step) -> None:
+        share, target = work / "share", cache.kept(home, tool)
+        share.mkdir()
+        for keep in tool.keep:
+            files = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
+            if not files:
+                raise ToolchainError(f"{tool.name}: module {keep.module} has no file {keep.path}")
+            (share / keep.to).mkdir(parents=True, exist_ok=True)
+            for file in files:
+                shutil.copyfile(file, share / keep.to / file.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        share.replace(target)
+
+    def _module_directory(self, tool: Tool, module: str, cwd: Path, step: Step) -> Path:
+        described = json.loads(self._go(tool, ["mod", "download", "-json", module], cwd, step))
+        return Path(described["Dir"])
+
+    def _go(self, tool: Tool, arguments: list[str], cwd: Path, step: Step, caches: Path | None = None) -> str:
+        """Run Go with its messages appended to the tool's log; returns its standard output."""
+        log = self.logs / f"{tool.name}.log"
+        output = cwd.parent / "stdout"
+        output.write_bytes(b"")
+        variables = golang.environment(self.scratch, caches or self.caches(tool.module))
+        try:
+            running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
+        except running.Failed as failure:
+            raise ToolchainError(
+                f"{tool.name} v{tool.version} could not be built: go ended with exit code {failure.code}"
+                f"\n{failure.tail}\n  The whole log: {log}"
+                f"\n  What is built already is kept; {installation.command()} tools goes on from here."
+            ) from failure
+        return output.read_text()
+
+
+def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:
+    """Move a finished file on the same file system to where the tool belongs, then vouch for it with a stamp."""
+    target, stamp = cache.executable(home, tool), cache.stamp_file(home, tool)
+    for directory in (target.parent, stamp.parent):
+        directory.mkdir(parents=True, exist_ok=True)
+    if not tool.files_only:
+        made.chmod(0o755)
+        made.replace(target)
+    unfinished = stamp.with_suffix(".new")
+    unfinished.write_text(vouching)
+    unfinished.replace(stamp)
+
+
+def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
+    """Take the same tool from the directory of other pins, by a hard link; tells whether there was one."""
+    if tool.keep:
+        # Its directory is named for what it is built from: no other one has the same.
+        return False
+    root = cache.root()
+    for stamp in (*root.glob(f"*/stamps/{tool.name}"), *root.glob(f"kubernetes/*/stamps/{tool.name}")):
+        other = stamp.parent.parent
+        origin = cache.origin(other, tool)
+        # A link to one program of an archive would leave behind what belongs beside it.
+        alone = origin == "built" or (origin == "downloaded" and tool.release is not None and not tool.release.others)
+        if other != home and alone:
+            link = scratch / "work" / f"{tool.name}.link"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            os.link(cache.executable(other, tool), link)
+            install(link, tool, home, stamp.read_text())
+            return True
+    return False
+
+
+def _altered(content: bytes, embed: Embed) -> bytes:
+    if embed.set:
+        content = json.dumps({**json.loads(content), **embed.set}).encode()
+    for old, new in embed.edit.items():
+        content = content.replace(old.encode(), new.encode())
+    return content

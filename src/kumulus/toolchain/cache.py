@@ -1,0 +1,90 @@
+"""Where tools are kept, for this user and across checkouts.
+
+- `$XDG_CACHE_HOME/kumulus/toolchain/<key>/{bin,plugins,stamps}`: the required tools of one set of pins
+- `…/kubernetes/<version>-<key>/…`: the control plane of another Kubernetes version
+- `…/optional/<tool>-<key>/…`: a tool that is had only when asked for; its `share/<tool>` has files of its module
+- `…/downloads/`: release files on their way
+- `…/scratch/`: Go's caches while something is being built
+- `…/logs/<tool>.log`: what Go said when it last built a tool
+- `…/lock` and `…/probes.json`: see lock.py and probe.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from kumulus.toolchain.pins import Pins, Tool, combined
+
+
+def root() -> Path:
+    """The directory that holds everything this package keeps."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
+    return base / "kumulus" / "toolchain"
+
+
+def downloads() -> Path:
+    """The directory of release files that are on their way."""
+    return root() / "downloads"
+
+
+def tools(pins: Pins) -> Path:
+    """The directory of the required tools."""
+    return root() / pins.key
+
+
+def control_plane(pins: Pins, version: str) -> Path:
+    """The directory of one Kubernetes version's control plane."""
+    programs = pins.control_plane(version)
+    if programs[0].version == pins.default_kubernetes:
+        return tools(pins)
+    return root() / "kubernetes" / f"v{programs[0].version}-{combined(programs)}"
+
+
+def home_of(pins: Pins, tool: Tool) -> Path:
+    """The directory a tool is installed under."""
+    if tool.optional:
+        return root() / "optional" / f"{tool.name}-{tool.stamp()}"
+    if tool.version != pins.tool(tool.name).version:
+        return control_plane(pins, tool.version)
+    return tools(pins)
+
+
+def executable(home: Path, tool: Tool) -> Path:
+    """The file a tool is installed as; of one that is files only, their directory."""
+    return kept(home, tool) if tool.files_only else home / tool.folder / tool.name
+
+
+def kept(home: Path, tool: Tool) -> Path:
+    """The directory of the files a tool keeps of its module."""
+    return home / "share" / tool.name
+
+
+def stamp_file(home: Path, tool: Tool) -> Path:
+    """The file that says from what an installed tool was made."""
+    return home / "stamps" / tool.name
+
+
+def origin(home: Path, tool: Tool) -> Literal["built", "downloaded"] | None:
+    """How the tool came there, when it is complete and made from what the pins say now; otherwise None."""
+    try:
+        stamp = stamp_file(home, tool).read_text()
+        complete = os.access(executable(home, tool), os.X_OK) and (not tool.keep or kept(home, tool).is_dir())
+    except OSError:
+        return None
+    if complete and tool.release is not None and stamp == tool.release.stamp(tool.name):
+        return "downloaded"
+    return "built" if complete and stamp == tool.stamp() else None
+
+
+def is_current(home: Path, tool: Tool) -> bool:
+    """Whether the tool is installed there, complete, and made from what the pins say now."""
+    return origin(home, tool) is not None
+
+
+def owns(path: Path) -> bool:
+    """Whether a file lies in this cache rather than being the user's own."""
+    return path.resolve().is_relative_to(root().resolve())

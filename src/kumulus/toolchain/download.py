@@ -1,0 +1,160 @@
+"""Getting tools from official release files, or from the mirror that has copies of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kumulus.toolchain import build, cache, fetch, probe, releases, unpack
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.fetch import Limits, NotFetched
+from kumulus.toolchain.pins import Pins, Tool
+from kumulus.toolchain.progress import Step, say, transferred
+from kumulus.toolchain.releases import Release
+from kumulus.toolchain.versions import normal, satisfies
+
+
+@dataclass
+class Downloads:
+    """What of some tools can be downloaded.
+
+    Args:
+        known: the pins.
+        required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
+        limits: how long servers are waited for.
+    """
+
+    known: Pins
+    required: bool = False
+    limits: Limits = field(default_factory=Limits)
+    _reached: set[str] = field(default_factory=set)
+    _out: set[str] = field(default_factory=set)
+
+    def get(self, lacking: Sequence[Tool]) -> list[Tool]:
+        """Download what there is a release file of; returns the tools that are there now.
+
+        Raises:
+            ToolchainError: a file is not what was asked for, or one that is required cannot be had.
+        """
+        files = _by_file(lacking)
+        if self.required:
+            self._require(lacking)
+        if not files or not self._begin(files[0][0]):
+            return []
+        got: list[Tool] = []
+        for number, (release, tools) in enumerate(files, start=1):
+            title = f"[{number}/{len(files)}] {', '.join(tool.name for tool in tools)} v{release.version}"
+            if self._one(release, tools, title):
+                got += tools
+        return got
+
+    def _require(self, lacking: Sequence[Tool]) -> None:
+        without = [f"{tool.name} v{tool.version}" for tool in lacking if tool.release is None]
+        if without:
+            raise ToolchainError(
+                f"no release file is known for {releases.platform()} of: {', '.join(without)}"
+                "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded."
+            )
+
+    def _begin(self, first: Release) -> bool:
+        """Whether anybody answers at all: asked once, of the first host."""
+        try:
+            self._reach(releases.address(first))
+        except NotFetched as error:
+            if self.required:
+                raise _cannot(first, error) from None
+            say(f"nothing is downloaded: {error}; building instead (KUMULUS_TOOLS=build does not ask)")
+            return False
+        return True
+
+    def _reach(self, address: str) -> None:
+        host = urlsplit(address).netloc
+        if host not in self._reached:
+            fetch.reachable(address, self.limits)
+            self._reached.add(host)
+
+    def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
+        address = releases.address(release)
+        host = urlsplit(address).netloc
+        if host in self._out:
+            return False
+        folder = cache.downloads()
+        folder.mkdir(parents=True, exist_ok=True)
+        # Named for its sum, so that what is gone on with is the same file.
+        file = folder / f"{release.sum[:12]}-{release.name}"
+        step = Step(title)
+        try:
+            self._reach(address)
+            fetch.fetch(
+                address,
+                file,
+                release.algorithm,
+                release.sum,
+                lambda have, total: step.tick(transferred(have, total, step.begun)),
+                self.limits,
+            )
+            size = file.stat().st_size
+            _install(self.known, release, tools, file)
+            step.end(f"downloaded {size / 1e6:.0f} MB in {step.seconds} s")
+        except NotFetched as error:
+            step.end(f"not downloaded: {error}")
+            if self.required:
+                raise _cannot(release, error) from None
+            if error.host_out:
+                self._out.add(host)
+            return False
+        except (ToolchainError, OSError) as error:
+            step.end("failed")
+            if isinstance(error, OSError):
+                raise ToolchainError(f"{release.name} could not be stored: {error}") from error
+            raise
+        finally:
+            file.unlink(missing_ok=True)
+        return True
+
+
+def _by_file(lacking: Sequence[Tool]) -> list[tuple[Release, list[Tool]]]:
+    files: dict[str, tuple[Release, list[Tool]]] = {}
+    for tool in lacking:
+        if tool.release is not None:
+            files.setdefault(tool.release.url, (tool.release, []))[1].append(tool)
+    return list(files.values())
+
+
+def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -> None:
+    work = file.with_name(f"{file.name}.unpacked")
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        wanted = {tool.name: release.members[tool.name] for tool in tools}
+        taken = unpack.take(file, wanted, release.others, work)
+        for made in taken.values():
+            made.chmod(0o755)
+        for tool in tools:
+            _check(taken[tool.name], tool, release)
+        folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in taken.keys() - release.members.keys():
+            taken[name].replace(folder / name)
+        for tool in tools:
+            build.install(taken[tool.name], tool, cache.home_of(known, tool), release.stamp(tool.name))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _check(made: Path, tool: Tool, release: Release) -> None:
+    """One that does not run here, such as for want of a library, had better be built."""
+    if tool.probe_pattern is None:
+        return
+    said = probe.ask(made, tool)
+    if said is None or not satisfies(said, f"=={release.version}"):
+        raise NotFetched(f"{tool.name} of it does not run here as v{normal(release.version)}", host_out=False)
+
+
+def _cannot(release: Release, error: NotFetched) -> ToolchainError:
+    return ToolchainError(
+        f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release)}"
+        "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded; KUMULUS_MIRROR=URL takes all from another place."
+    )

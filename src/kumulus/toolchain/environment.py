@@ -1,0 +1,68 @@
+"""The variables a shell or a child process needs to run the tools as plain `pulumi` and `kubectl`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kumulus.surroundings import installation
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.toolchain import cache, pins, plugins
+
+_LANGUAGES = "languages"
+
+
+def changes(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables to set, given those that are; applying them twice is the same as once.
+
+    What the user has chosen stays: a passphrase, whether the engine may fetch plugins.
+    """
+    wanted = {
+        "PATH": search_path(environment.get("PATH", os.defpath)),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+    if "PULUMI_CONFIG_PASSPHRASE" not in environment and "PULUMI_CONFIG_PASSPHRASE_FILE" not in environment:
+        # A local backend asks for one even when nothing is secret.
+        wanted["PULUMI_CONFIG_PASSPHRASE"] = ""
+    acquisition = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
+    if acquisition not in environment and not plugins.complete(pulumi_home()):
+        # While the SDK of a provider is installed and its plugin is not, the engine spends 2.4 s of every command
+        # trying to fetch it, whether or not the stack has any use for it. Without trying, it does not mind.
+        wanted[acquisition] = "true"
+    return wanted
+
+
+def search_path(path: str) -> str:
+    """PATH with the Python environment of Kumulus and its tools first, and those of earlier calls taken out.
+
+    The environment is there for programs whose Pulumi.yaml names none: they run with the first `python`, and so can
+    import the components.
+    """
+    ours = directories()
+    others = [
+        folder
+        for folder in path.split(os.pathsep)
+        if folder not in ours and not (os.path.isabs(folder) and cache.owns(Path(folder)))
+    ]
+    return os.pathsep.join([*ours, *others])
+
+
+def directories() -> list[str]:
+    """The directories to put first on PATH: that of Kumulus' Python, the tools', and other languages' hosts.
+
+    Pulumi looks for a language's host on PATH; those that were asked for are in directories of their own.
+    """
+    known = pins.load()
+    tools = [known.tool(name) for name in known.sets.get(_LANGUAGES, ())]
+    hosts = [(cache.home_of(known, tool), tool) for tool in tools]
+    return [
+        str(installation.scripts()),
+        str(cache.tools(known) / "bin"),
+        *(str(home / tool.folder) for home, tool in hosts if cache.is_current(home, tool)),
+    ]
+
+
+def complete(environment: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment for a child process."""
+    return {**environment, **changes(environment)}

@@ -1,0 +1,242 @@
+"""Fetching one file over HTTP: what broke off is gone on with, what stands still is given up, and a sum decides."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from kumulus.toolchain.errors import ToolchainError
+
+_CHUNK = 1 << 16
+_PARTIAL, _UNSATISFIABLE, _SERVER_ERROR = 206, 416, 500
+# What the user's network may say of every file, not of this one alone.
+_NOT_HERE = (401, 403, 407, 429, 451)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a server is waited for.
+
+    Args:
+        connect: seconds to look up a host and connect to it.
+        stall: seconds in which at least `least` bytes have to come.
+        least: that many bytes.
+        most: bytes of a file that is larger than any can be.
+        attempts: how often a broken answer is gone on with.
+        pause: seconds before the first of these, twice that before the second, and so on.
+    """
+
+    connect: float = 3.0
+    stall: float = 20.0
+    least: int = 200_000
+    most: int = 2_000_000_000
+    attempts: int = 5
+    pause: float = 0.5
+
+
+class NotFetched(Exception):
+    """A file cannot be had. The message says why.
+
+    Attributes:
+        host_out: whether the reason holds for every file of this host.
+    """
+
+    def __init__(self, reason: str, *, host_out: bool) -> None:
+        super().__init__(reason)
+        self.host_out = host_out
+
+
+class WrongSum(ToolchainError):
+    """A file is whole, and not what was asked for."""
+
+
+def reachable(url: str, limits: Limits) -> None:
+    """Connect to a URL's host, or to the proxy for it, and hang up again.
+
+    Raises:
+        NotFetched: within the time limit nobody answers there.
+    """
+    host, port = _endpoint(url)
+    outcome: list[OSError | None] = []
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), timeout=limits.connect).close()
+            outcome.append(None)
+        except OSError as error:
+            outcome.append(error)
+
+    # Looking a name up has no time limit of its own.
+    attempt = threading.Thread(target=connect, daemon=True)
+    attempt.start()
+    attempt.join(limits.connect)
+    if not outcome:
+        raise NotFetched(f"{host} cannot be reached within {limits.connect:g} s", host_out=True)
+    if outcome[0] is not None:
+        raise NotFetched(f"{host} cannot be reached ({_words(outcome[0])})", host_out=True)
+
+
+def fetch(
+    url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Limits
+) -> None:
+    """Fetch a file, going on with what an earlier attempt left; it is there afterwards only with the right sum.
+
+    Args:
+        url: http or https.
+        to: where the file goes; while it is fetched, that name with `.part`.
+        algorithm: of the sum, as hashlib calls it.
+        wanted: the sum, in hexadecimal digits.
+        tick: is told of the bytes there are and, where the server says it, of how many there will be.
+        limits: how long to wait for it.
+
+    Raises:
+        NotFetched: it cannot be had; what came of it is kept.
+        WrongSum: it is not what was asked for; nothing of it is kept.
+    """
+    part = to.with_name(f"{to.name}.part")
+    resumed = _size(part) > 0
+    if not (resumed and _sum(part, algorithm) == wanted):
+        _complete(url, part, tick, limits)
+    found = _sum(part, algorithm)
+    if found != wanted and resumed:
+        # What lay here may have been the wrong part.
+        part.unlink()
+        _complete(url, part, tick, limits)
+        found = _sum(part, algorithm)
+    if found != wanted:
+        part.unlink()
+        raise WrongSum(
+            f"{to.name} is not the file that pins.toml asks for; nothing of it is kept"
+            f"\n  from:   {url}\n  {algorithm} wanted: {wanted}\n  {algorithm} found:  {found}"
+            "\n  Ask who runs that server or the network in between; KUMULUS_TOOLS=build builds the tools instead."
+        )
+    part.replace(to)
+
+
+def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
+    for attempt in range(1, limits.attempts + 1):
+        try:
+            _append(url, part, tick, limits)
+            return
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == _UNSATISFIABLE and _size(part):
+                part.unlink()
+            elif error.code < _SERVER_ERROR or attempt == limits.attempts:
+                out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
+                raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=out) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            # One that says nothing for so long says nothing the next time.
+            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == limits.attempts:
+                raise NotFetched(_words(reason), host_out=True) from None
+        time.sleep(limits.pause * attempt)
+
+
+def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
+    have = _size(part)
+    headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
+    with _opener().open(request, timeout=limits.stall) as answer:
+        if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            have = 0
+        length = answer.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdigit() else None
+        with part.open("ab" if have else "wb") as file:
+            came = _copy(answer, file, have, total, tick, limits)
+    if total is not None and have + came < total:
+        raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
+
+
+def _copy(
+    answer: http.client.HTTPResponse,
+    file: IO[bytes],
+    have: int,
+    total: int | None,
+    tick: Callable[[int, int | None], None],
+    limits: Limits,
+) -> int:
+    came = counted = 0
+    since = time.monotonic()
+    while chunk := answer.read1(_CHUNK):
+        file.write(chunk)
+        came += len(chunk)
+        tick(have + came, total)
+        if have + came > limits.most:
+            raise NotFetched(f"it has more than {limits.most:,} bytes", host_out=False)
+        if time.monotonic() - since > limits.stall:
+            if came - counted < limits.least:
+                raise TimeoutError(f"only {came - counted:,} bytes came in {limits.stall:g} s")
+            counted, since = came, time.monotonic()
+    return came
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Followed to https; to http only where it was http to the same host already, as with a mirror."""
+
+    max_redirections = 5
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> urllib.request.Request | None:
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if new.scheme == "https" or (new.scheme == old.scheme == "http" and new.netloc == old.netloc):
+            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+        raise NotFetched(f"it is redirected to {newurl}, which is not https", host_out=False)
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    # Not urllib's own: that reads files and FTP too, when it is redirected there.
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _Redirects(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _endpoint(url: str) -> tuple[str, int]:
+    """The host and port to connect to for a URL: the proxy's where there is one for it."""
+    parts = urlsplit(url)
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if proxy and not urllib.request.proxy_bypass(parts.netloc):
+        parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _sum(file: Path, algorithm: str) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, algorithm).hexdigest()
+
+
+def _words(error: object) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

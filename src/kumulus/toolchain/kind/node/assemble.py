@@ -1,0 +1,79 @@
+"""A root filesystem and the images it brings along, put together as an image in Docker.
+
+containerd's store is filled by the very containerd of the node, in a container without network or privileges.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.kind.node import docker
+from kumulus.toolchain.progress import Step
+
+_CONTAINER = "kumulus-node-image"
+_BASE = "kumulus/node-base:unfinished"
+_ENTRYPOINT = '["/usr/local/bin/entrypoint", "/sbin/init"]'
+_CTR = ("ctr", "--namespace=k8s.io")
+_START_SECONDS = 60
+
+
+def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step, log: Path) -> None:
+    """Make the image.
+
+    Args:
+        name: its name, with a tag; an image of that name is replaced.
+        labels: its labels.
+        root: the root filesystem.
+        images: the archive of the images.
+        step: whose time is shown meanwhile.
+        log: is appended to.
+
+    Raises:
+        ToolchainError: Docker refused something.
+    """
+    packed = root.with_name("root.tar")
+    docker.remove("container", _CONTAINER)
+    try:
+        _pack(root, packed)
+        docker.run(["import", "-", _BASE], step, log, stdin=packed)
+        packed.unlink()
+        # It ends by the signal that systemd takes for a shutdown; a commit keeps that, and cannot set it.
+        start = ["run", "--detach", "--name", _CONTAINER, "--stop-signal=SIGRTMIN+3", "--network=none"]
+        start += ["--security-opt=seccomp=unconfined", "--entrypoint=containerd", _BASE]
+        docker.run(start, step, log)
+        _await_containerd(step)
+        fill = [*_CTR, "images", "import", "--all-platforms", "--no-unpack", "--digests", "-"]
+        docker.run(["exec", "--interactive", _CONTAINER, *fill], step, log, stdin=images)
+        docker.run(["kill", "--signal=TERM", _CONTAINER], step, log)
+        docker.run(["wait", _CONTAINER], step, log)
+        settings = [f"ENTRYPOINT {_ENTRYPOINT}", "CMD []", "ENV container=docker"]
+        settings += [f"LABEL {key}={value}" for key, value in labels.items()]
+        changes = [part for setting in settings for part in ("--change", setting)]
+        docker.run(["commit", *changes, _CONTAINER, name], step, log)
+    finally:
+        packed.unlink(missing_ok=True)
+        docker.remove("container", _CONTAINER)
+        docker.remove("image", _BASE)
+
+
+def _pack(root: Path, packed: Path) -> None:
+    command = ["tar", "--create", "--numeric-owner", "--file", str(packed), "--directory", str(root), "."]
+    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if answer.returncode != 0:
+        raise ToolchainError(f"the root filesystem of a node could not be packed:\n  {answer.stderr.strip()}")
+
+
+def _await_containerd(step: Step) -> None:
+    give_up = time.monotonic() + _START_SECONDS
+    command = ["docker", "exec", _CONTAINER, "ctr", "version"]
+    while subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        if time.monotonic() > give_up:
+            said = subprocess.run(
+                ["docker", "logs", "--tail=5", _CONTAINER], capture_output=True, text=True, check=False
+            )
+            raise ToolchainError(f"the node's containerd did not start in {_START_SECONDS} s:\n  {said.stderr.strip()}")
+        step.tick()
+        time.sleep(0.2)

@@ -1,0 +1,89 @@
+"""The `docker` command, and whether its engine answers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from kumulus.toolchain import running
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.progress import Step
+
+_SECONDS = 30
+
+
+def require() -> None:
+    """Make sure that Docker can be used.
+
+    Raises:
+        ToolchainError: there is no `docker`, or its engine does not answer; with what to do.
+    """
+    if shutil.which("docker") is None:
+        raise ToolchainError("there is no docker on PATH\n  On Debian and Ubuntu: apt install docker.io")
+    said = _trouble()
+    if said:
+        raise ToolchainError(
+            f"Docker's engine does not answer: {said}"
+            "\n  Start it (systemctl start docker), or set DOCKER_HOST to where it listens;"
+            " for its socket a user needs the group docker."
+        )
+
+
+def label(image: str, name: str) -> str | None:
+    """A label of an image; None when there is no such image, or it has none of that name."""
+    answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
+
+
+def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None = None) -> None:
+    """Run `docker` to its end.
+
+    Args:
+        arguments: its arguments.
+        step: whose time is shown meanwhile.
+        log: is appended to.
+        stdin: a file to read from.
+
+    Raises:
+        ToolchainError: it failed; with what it said.
+    """
+    try:
+        if stdin is None:
+            running.run(["docker", *arguments], step, log)
+        else:
+            with stdin.open("rb") as file:
+                running.run(["docker", *arguments], step, log, stdin=file)
+    except running.Failed as failure:
+        raise ToolchainError(f"docker {arguments[0]} failed:\n{failure.tail}\n  The whole log: {log}") from failure
+
+
+def remove(kind: str, name: str) -> None:
+    """Remove a container or an image, if there is one of that name.
+
+    Args:
+        kind: "container" or "image".
+        name: its name.
+    """
+    _ask(kind, "rm", "--force", *(["--volumes"] if kind == "container" else []), name)
+
+
+def _trouble() -> str:
+    try:
+        answer = _ask("version", "--format", "{{.Server.Version}}")
+    except subprocess.TimeoutExpired:
+        return f"nothing within {_SECONDS} s"
+    return "" if answer.returncode == 0 else (answer.stderr.strip().splitlines() or ["it says nothing"])[-1]
+
+
+def _ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["docker", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=_SECONDS,
+        check=False,
+    )

@@ -1,0 +1,161 @@
+"""Where each tool is: on PATH, downloaded or built into the cache, or nowhere yet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.surroundings import installation
+from kumulus.surroundings.launcher import pulumi_home
+from kumulus.toolchain import cache, pins, probe
+from kumulus.toolchain.errors import ToolchainError, ToolMissing
+from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool
+from kumulus.toolchain.versions import normal, satisfies
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a tool was found.
+
+    `path` is None when it is missing. `source` is "PATH", "downloaded", "built", "plugins" or "missing". `note` says
+    what else was seen, such as an unsuitable version on PATH.
+    """
+
+    tool: Tool
+    path: Path | None
+    version: str
+    source: str
+    note: str = ""
+
+
+def find(tool: str, version: str | None = None) -> Path:
+    """The executable to run for a tool.
+
+    Args:
+        tool: its name in pins.toml, such as "kwokctl".
+        version: for the control plane's programs, a Kubernetes version; the default one when not given.
+
+    Raises:
+        ToolMissing: it is not there; the message says how to get it.
+        ToolchainError: there is no such tool, or this version of it is not supported.
+    """
+    known = pins.load()
+    wanted = known.tool(tool)
+    kumulus = installation.command()
+    remedy = f"{kumulus} tools"
+    if version is not None and normal(version) != wanted.version:
+        if tool not in CONTROL_PLANE:
+            raise ToolchainError(f"{tool} can be had in version {wanted.version} only, not {normal(version)}")
+        wanted = next(program for program in known.control_plane(version) if program.name == tool)
+        remedy = f"{kumulus} tools --kubernetes v{wanted.version}"
+    elif wanted.optional or wanted.on_demand:
+        remedy = f"{kumulus} tools --with {tool}"
+    location = locate(known, wanted)
+    if location.path is None:
+        note = f" ({location.note})" if location.note else ""
+        raise ToolMissing(f"{tool} v{wanted.version} is missing{note}\n  To get it: {remedy}")
+    return location.path
+
+
+def kept(tool: str) -> Path:
+    """The directory of the files that a tool has kept of its Go module, such as definitions of its kinds.
+
+    Args:
+        tool: its name in pins.toml.
+
+    Raises:
+        ToolMissing: it is not built; the message says how to get it.
+        ToolchainError: there is no such tool.
+    """
+    known = pins.load()
+    find(tool)
+    wanted = known.tool(tool)
+    return cache.kept(cache.home_of(known, wanted), wanted)
+
+
+def version(tool: str) -> str:
+    """The version a tool is pinned at, without a leading `v`.
+
+    Raises:
+        ToolchainError: there is no such tool.
+    """
+    return pins.load().tool(tool).version
+
+
+def kubernetes_versions() -> list[str]:
+    """The Kubernetes versions a control plane can have, the default one first, without a leading `v`."""
+    known = pins.load()
+    return [known.default_kubernetes, *known.kubernetes]
+
+
+def locate(known: Pins, tool: Tool) -> Location:
+    """Look for a tool on PATH, then in the cache."""
+    note = ""
+    if tool.beside is not None:
+        neighbour = locate(known, known.tool(tool.beside))
+        if neighbour.source == "PATH" and neighbour.path is not None:
+            resolved = neighbour.path.resolve().parent / tool.name
+            path = resolved if resolved.exists() else neighbour.path.parent / tool.name
+            return Location(tool, path, neighbour.version, "PATH")
+    elif tool.probe_pattern is not None:
+        on_path = _first_on_path(tool.name)
+        if on_path is not None:
+            version = probe.version_of(on_path, tool)
+            note = _objection(known, tool, on_path, version)
+            if version is not None and not note:
+                return Location(tool, on_path, normal(version), "PATH")
+    home = cache.home_of(known, tool)
+    origin = cache.origin(home, tool)
+    if origin is not None:
+        version = tool.release.version if origin == "downloaded" and tool.release is not None else tool.version
+        return Location(tool, cache.executable(home, tool), version, origin, note)
+    installed = _installed_plugin(tool)
+    if installed is not None:
+        return Location(tool, installed, tool.version, "plugins", note)
+    return Location(tool, None, tool.version, "missing", note)
+
+
+def plugin_directory(pulumi_home: Path, tool: Tool) -> Path:
+    """Where the engine looks for a resource plugin of this version."""
+    name = tool.name.removeprefix("pulumi-resource-")
+    return pulumi_home / "plugins" / f"resource-{name}-v{tool.version}"
+
+
+def is_installed(pulumi_home: Path, tool: Tool) -> bool:
+    """Whether the engine has this plugin in full: it leaves a `.partial` file beside one it did not finish."""
+    directory = plugin_directory(pulumi_home, tool)
+    return os.access(directory / tool.name, os.X_OK) and not directory.with_name(f"{directory.name}.partial").exists()
+
+
+def _installed_plugin(tool: Tool) -> Path | None:
+    # One that Pulumi downloaded itself spares the longest of all builds.
+    if tool.folder != "plugins":
+        return None
+    for home in (pulumi_home(), Path.home() / ".pulumi"):
+        if is_installed(home, tool):
+            return plugin_directory(home, tool) / tool.name
+    return None
+
+
+def _first_on_path(name: str) -> Path | None:
+    directories = [folder for folder in os.get_exec_path() if folder and not cache.owns(Path(folder))]
+    found = shutil.which(name, path=os.pathsep.join(directories)) if directories else None
+    return Path(found).absolute() if found else None
+
+
+def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> str:
+    if version is None:
+        return f"{on_path} does not tell its version"
+    if not satisfies(version, tool.accepts):
+        return f"{on_path} is {normal(version)}, needed is {tool.accepts.removeprefix('==')}"
+    companions = [other.name for other in known.tools if other.beside == tool.name]
+    # The real pulumi looks beside its own resolved file, a wrapper beside the link.
+    if any(_all_in(folder, companions) for folder in (on_path.resolve().parent, on_path.parent)):
+        return ""
+    return f"{on_path} has no {' and '.join(companions)} beside it"
+
+
+def _all_in(folder: Path, names: list[str]) -> bool:
+    return all((folder / name).exists() for name in names)

@@ -1,0 +1,277 @@
+"""pins.toml as data, and the stamps that say whether something built from it is still what it asks for."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kumulus.toolchain import releases
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.releases import Release
+from kumulus.toolchain.versions import normal
+
+HERE = Path(__file__).resolve().parent
+# The programs of a control plane, which can be had in several Kubernetes versions.
+CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+@dataclass(frozen=True)
+class Embed:
+    """Files of a module to put into ours; the fields are described at the top of pins.toml."""
+
+    module: str
+    path: str
+    to: str
+    set: Mapping[str, str]
+    edit: Mapping[str, str]
+
+    def recipe(self) -> tuple[object, ...]:
+        """What decides what becomes of the files."""
+        # Only where there is one, so that whatever was built before keeps its stamp.
+        return (self.module, self.path, self.to, dict(self.set), *([dict(self.edit)] if self.edit else []))
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Files of a module to keep beside the executable; the fields are described at the top of pins.toml."""
+
+    module: str
+    path: str
+    to: str = ""
+
+    def recipe(self) -> tuple[str, ...]:
+        """What decides what is kept, and where."""
+        # Only where there is one, so that whatever was built before keeps its stamp.
+        return (self.module, self.path, *([self.to] if self.to else []))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One executable; the fields are described at the top of pins.toml."""
+
+    name: str
+    version: str
+    purpose: str
+    cpu: int | None
+    """CPU seconds that building it took; None where that was not measured."""
+    module: str
+    package: str | None
+    file: tuple[str, str] | None
+    ldflags: tuple[str, ...]
+    embed: tuple[Embed, ...]
+    keep: tuple[Keep, ...]
+    probe_args: tuple[str, ...]
+    probe_pattern: str | None
+    accepts: str
+    beside: str | None
+    folder: str
+    optional: bool
+    on_demand: bool
+    release: Release | None
+    """The file of its project's release that has it, for this platform; None where there is none that we know."""
+    modules: Path
+
+    @property
+    def files_only(self) -> bool:
+        """Whether there is nothing to run, only the files that are kept."""
+        return bool(self.keep) and self.package is None and self.file is None
+
+    @property
+    def buildable(self) -> bool:
+        """Whether its Go module can be had."""
+        return bool(self.module)
+
+    @property
+    def sources(self) -> Path:
+        """The Go module this tool is built in."""
+        return self.modules / self.module
+
+    def linker_flags(self) -> str:
+        """What `go build -ldflags` gets: no symbol tables, and the version where the program wants to be told."""
+        major, minor, *_ = self.version.split(".")
+        filled = (flag.format(version=self.version, major=major, minor=minor) for flag in self.ldflags)
+        return " ".join(["-s", "-w", *filled])
+
+    def stamp(self) -> str:
+        """A hash of everything that decides what is built: another stamp means another binary."""
+        digest = hashlib.sha256()
+        system = os.uname()
+        embeds = [embed.recipe() for embed in self.embed]
+        recipe: list[object] = [
+            self.name,
+            self.version,
+            self.package,
+            self.file,
+            self.ldflags,
+            embeds,
+            system.sysname,
+            system.machine,
+        ]
+        if self.keep:
+            recipe.append(tuple(keep.recipe() for keep in self.keep))
+        digest.update(json.dumps(recipe).encode())
+        for name, content in _module_files(self.sources) if self.buildable else ():
+            digest.update(f"\0{name}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Everything pins.toml says."""
+
+    tools: tuple[Tool, ...]
+    kubernetes: Mapping[str, str]
+    """Kubernetes versions besides the default one, to the module each is built in."""
+    go_minimum: str
+    disk: Mapping[str, float]
+    """The most disk space that building in a module takes, in GB."""
+    sets: Mapping[str, tuple[str, ...]]
+    """Names for several optional tools that are wanted together."""
+    releases: Mapping[tuple[str, str], Release]
+    """Files of official releases for this platform, by tool and version."""
+
+    def gigabytes_to_build(self, tools: Sequence[Tool]) -> float:
+        """The disk space needed to build these tools: modules are built one after the other."""
+        return max((self.disk[tool.module] for tool in tools if tool.buildable), default=0.0)
+
+    def tool(self, name: str) -> Tool:
+        """The tool of this name.
+
+        Raises:
+            ToolchainError: there is none.
+        """
+        for tool in self.tools:
+            if tool.name == name:
+                return tool
+        known = (*self.sets, *(tool.name for tool in self.tools))
+        raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(known)}")
+
+    def named(self, name: str) -> tuple[Tool, ...]:
+        """The tool of this name, or those of a set of this name.
+
+        Raises:
+            ToolchainError: there is neither.
+        """
+        return tuple(self.tool(each) for each in self.sets.get(name, (name,)))
+
+    @property
+    def required(self) -> tuple[Tool, ...]:
+        """The tools that every cluster of the runtime kwok needs, in the order they are built."""
+        return tuple(tool for tool in self.shared if not tool.on_demand)
+
+    @property
+    def shared(self) -> tuple[Tool, ...]:
+        """The tools that have one directory together: the required ones, and two that are had on demand."""
+        return tuple(tool for tool in self.tools if not tool.optional)
+
+    @property
+    def default_kubernetes(self) -> str:
+        """The Kubernetes version of a control plane whose stack asks for none."""
+        return self.tool(CONTROL_PLANE[0]).version
+
+    def control_plane(self, version: str) -> tuple[Tool, ...]:
+        """The control plane's programs at one of the supported Kubernetes versions.
+
+        Raises:
+            ToolchainError: this version is not supported.
+        """
+        version = normal(version)
+        tools = tuple(self.tool(name) for name in CONTROL_PLANE)
+        if version == self.default_kubernetes:
+            return tools
+        if version not in self.kubernetes:
+            supported = ", ".join(f"v{known}" for known in (self.default_kubernetes, *self.kubernetes))
+            raise ToolchainError(f"Kubernetes v{version} is not among the supported versions: {supported}")
+        module = self.kubernetes[version]
+        return tuple(
+            replace(
+                tool,
+                version=version,
+                module=module,
+                accepts=f"=={version}",
+                release=self.releases.get((tool.name, version)),
+            )
+            for tool in tools
+        )
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Names the directory of the shared tools: the same pins on the same kind of machine share one."""
+        return combined(self.shared)
+
+
+def combined(tools: tuple[Tool, ...]) -> str:
+    """One short hash for several tools."""
+    return hashlib.sha256(" ".join(tool.stamp() for tool in tools).encode()).hexdigest()[:12]
+
+
+@functools.lru_cache(maxsize=8)
+def load(path: Path = HERE / "pins.toml") -> Pins:
+    """Read pins.toml; `modules/` is looked for beside it.
+
+    Raises:
+        ToolchainError: the file does not say what it should.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+        tools = tuple(_tool(entry, document.get("ldflags", {}), path.parent / "modules") for entry in document["tool"])
+        files = releases.read(document.get("download", []), releases.platform())
+        tools = tuple(replace(tool, release=_release(tool, tools, files)) for tool in tools)
+        return Pins(
+            tools=tools,
+            kubernetes={entry["version"]: entry["module"] for entry in document.get("kubernetes", [])},
+            go_minimum=document["go"]["minimum"],
+            disk=document["disk"],
+            sets={name: tuple(tools) for name, tools in document.get("sets", {}).items()},
+            releases=files,
+        )
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise ToolchainError(f"{path} cannot be used: {error!r}") from error
+
+
+def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: Path) -> Tool:
+    probe = entry.get("probe", {})
+    file = entry.get("file")
+    return Tool(
+        name=entry["name"],
+        version=entry["version"],
+        purpose=entry["purpose"],
+        cpu=entry.get("cpu"),
+        module=entry.get("module", ""),
+        package=entry.get("package"),
+        file=(file["module"], file["path"]) if file else None,
+        ldflags=tuple(ldflags.get(entry.get("module", ""), ())),
+        embed=tuple(
+            Embed(e["module"], e["path"], e["to"], e.get("set", {}), e.get("edit", {})) for e in entry.get("embed", [])
+        ),
+        keep=tuple(Keep(k["module"], k["path"], k.get("to", "")) for k in entry.get("keep", [])),
+        probe_args=tuple(probe.get("args", ())),
+        probe_pattern=probe.get("pattern"),
+        accepts=entry.get("accepts", f"=={entry['version']}"),
+        beside=entry.get("beside"),
+        folder=entry.get("folder", "bin"),
+        optional=entry.get("optional", False),
+        on_demand=entry.get("on_demand", False),
+        release=None,
+        modules=modules,
+    )
+
+
+def _release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release]) -> Release | None:
+    """The file of a release that has a tool; one beside another is in that one's, whatever version it is built at."""
+    version = next((other.version for other in tools if other.name == tool.beside), tool.version)
+    return files.get((tool.name, version))
+
+
+@functools.lru_cache(maxsize=32)
+def _module_files(folder: Path) -> tuple[tuple[str, bytes], ...]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return tuple((file.relative_to(folder).as_posix(), file.read_bytes()) for file in files)

@@ -1,0 +1,93 @@
+"""Pulumi's provider plugins: put where the engine looks, since one found on PATH makes it warn in every command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from kumulus.toolchain import pins, releases, supply
+from kumulus.toolchain.errors import ToolchainError, ToolMissing
+from kumulus.toolchain.locate import find, is_installed, plugin_directory
+
+PROVIDER = "pulumi-resource-kubernetes"
+COMMAND = "pulumi-resource-command"
+# It can be downloaded only; its Python SDK is installed, so the engine asks for it in every command.
+COMMAND_PLUGIN = "resource-command-v*"
+# As requirements.txt has its SDK; a test keeps the two in step.
+COMMAND_VERSION = "1.2.1"
+
+
+def install(pulumi_home: Path) -> None:
+    """Install Pulumi's Kubernetes provider for engines with this PULUMI_HOME, unless it is there already.
+
+    Raises:
+        ToolMissing: pulumi or the provider has not been built yet.
+        ToolchainError: pulumi refused the plugin; with what it said.
+    """
+    _put(pulumi_home, PROVIDER)
+
+
+def install_command(pulumi_home: Path) -> None:
+    """Get the plugin that runs `hostCommands`, in the version of its SDK, unless some version is there.
+
+    Where ours cannot be downloaded, Pulumi is asked to fetch it itself.
+
+    Raises:
+        ToolMissing: pulumi has not been built yet.
+        ToolchainError: it cannot be fetched; with what pulumi said, and how to install it from a file.
+    """
+    if has_command_plugin(pulumi_home):
+        return
+    try:
+        supply.provide([COMMAND])
+    except ToolMissing as error:
+        if releases.mode() == "build":
+            file = f"pulumi plugin install resource command {COMMAND_VERSION} --file ARCHIVE"
+            raise ToolMissing(f"{error}; hostCommands and loadImages need it\n  From a file: {file}") from None
+    else:
+        _put(pulumi_home, COMMAND)
+        return
+    kind = ["resource", "command", COMMAND_VERSION]
+    answer = _install(pulumi_home, [*kind, "--non-interactive"])
+    if answer.returncode != 0 or not has_command_plugin(pulumi_home):
+        said = (answer.stderr + answer.stdout).strip()
+        raise ToolchainError(
+            f"pulumi did not fetch the plugin command {COMMAND_VERSION}, which hostCommands and loadImages need:\n"
+            f"  {said}\n  From a machine that can fetch it: pulumi plugin install {' '.join(kind)} --file ARCHIVE"
+        )
+
+
+def complete(pulumi_home: Path) -> bool:
+    """Whether every plugin is installed whose Python SDK is: the engine asks for them in every command."""
+    return has_command_plugin(pulumi_home) and is_installed(pulumi_home, pins.load().tool(PROVIDER))
+
+
+def has_command_plugin(pulumi_home: Path) -> bool:
+    """Whether the plugin that runs `hostCommands` is installed, in any version."""
+    found = (pulumi_home / "plugins").glob(COMMAND_PLUGIN)
+    return any(path.is_dir() and not path.with_name(f"{path.name}.partial").exists() for path in found)
+
+
+def _put(pulumi_home: Path, name: str) -> None:
+    plugin = pins.load().tool(name)
+    if is_installed(pulumi_home, plugin):
+        return
+    kind = ["resource", plugin.name.removeprefix("pulumi-resource-"), plugin.version]
+    answer = _install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
+    if answer.returncode != 0 or not is_installed(pulumi_home, plugin):
+        said = (answer.stderr + answer.stdout).strip()
+        directory = plugin_directory(pulumi_home, plugin)
+        raise ToolchainError(f"pulumi did not install {plugin.name} into {directory}:\n  {said}")
+
+
+def _install(pulumi_home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [find("pulumi"), "plugin", "install", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"},
+        check=False,
+    )

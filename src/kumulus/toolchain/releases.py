@@ -1,0 +1,123 @@
+"""Official release files: which one has a tool, what its sum is, where it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from kumulus.toolchain.errors import ToolchainError
+
+Mode = Literal["auto", "download", "build"]
+_MODES: tuple[Mode, ...] = ("auto", "download", "build")
+_ALGORITHMS = {"sha256": 64, "sha512": 128}
+_MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """A file of a project's release for this platform; the fields are described at the top of pins.toml."""
+
+    url: str
+    algorithm: str
+    sum: str
+    version: str
+    members: Mapping[str, str]
+    others: str
+    megabytes: int
+    source: str
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.url.rpartition("/")[2]
+
+    def stamp(self, tool: str) -> str:
+        """What vouches for a tool out of this file: another stamp means another program."""
+        recipe = [tool, self.url, self.algorithm, self.sum, self.members[tool]]
+        return f"downloaded {hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]}"
+
+
+def platform() -> str:
+    """This machine's operating system and architecture, as releases call them: `linux-amd64`."""
+    system = os.uname()
+    return f"{system.sysname.lower()}-{_MACHINES.get(system.machine, system.machine)}"
+
+
+def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, str], Release]:
+    """The release files of one platform, by tool and version.
+
+    Args:
+        entries: the tables `download` of pins.toml.
+        where: the platform.
+
+    Raises:
+        KeyError: a table lacks something.
+        TypeError: it has no sum, or one that is none.
+    """
+    found = {}
+    for entry in entries:
+        if where not in entry:
+            continue
+        algorithm, written = _sum(entry[where])
+        release = Release(
+            url=entry[where]["url"],
+            algorithm=algorithm,
+            sum=written,
+            version=entry["version"],
+            members={tool: member.replace("{platform}", where) for tool, member in entry["tools"].items()},
+            others=entry.get("others", ""),
+            megabytes=entry["megabytes"],
+            source=entry["source"],
+        )
+        found.update({(tool, release.version): release for tool in release.members})
+    return found
+
+
+def mode() -> Mode:
+    """What KUMULUS_TOOLS asks for: `auto` without it.
+
+    Raises:
+        ToolchainError: it is something else.
+    """
+    written = os.environ.get("KUMULUS_TOOLS", "").strip() or "auto"
+    for each in _MODES:
+        if written == each:
+            return each
+    raise ToolchainError(f"KUMULUS_TOOLS is {written!r}\n  Write one of: {', '.join(_MODES)}; or unset it")
+
+
+def mirror() -> str:
+    """The one place everything is taken from, without a slash at its end; empty when there is none.
+
+    Raises:
+        ToolchainError: KUMULUS_MIRROR is no such URL.
+    """
+    written = os.environ.get("KUMULUS_MIRROR", "").strip().rstrip("/")
+    if not written:
+        return ""
+    parts = urlsplit(written)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ToolchainError(f"KUMULUS_MIRROR is {written!r}\n  Write a URL such as https://mirror.example/kumulus")
+    return written
+
+
+def address(release: Release) -> str:
+    """Where a release file is asked for: at its own address, or below the mirror, which has a folder for each host."""
+    place = mirror()
+    if not place:
+        return release.url
+    parts = urlsplit(release.url)
+    return f"{place}/{parts.netloc}{parts.path}"
+
+
+def _sum(table: Mapping[str, str]) -> tuple[str, str]:
+    for algorithm, length in _ALGORITHMS.items():
+        if re.fullmatch(f"[0-9a-f]{{{length}}}", table.get(algorithm, "")):
+            return algorithm, table[algorithm]
+    raise TypeError(f"{table['url']} has no sum")

@@ -1,0 +1,183 @@
+"""Making tools available: what PATH or the cache has is left alone, what is missing is downloaded or built, once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from kumulus.toolchain import build, cache, golang, lock, pins, releases
+from kumulus.toolchain.download import Downloads
+from kumulus.toolchain.errors import ToolchainError, ToolMissing
+from kumulus.toolchain.locate import locate
+from kumulus.toolchain.pins import Pins, Tool
+from kumulus.toolchain.progress import Step, say
+
+
+def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins | None = None) -> None:
+    """Get what is missing of the required tools, and of what is asked for besides.
+
+    Args:
+        kubernetes: another Kubernetes version whose control plane is wanted too.
+        extra: names of optional tools, or of sets of them, that are wanted too.
+        known: other pins than the project's.
+
+    Raises:
+        ToolchainError: something can be neither downloaded nor built.
+    """
+    known = known or pins.load()
+    wanted = list(known.required)
+    if kubernetes is not None:
+        wanted += [tool for tool in known.control_plane(kubernetes) if tool not in wanted]
+    wanted += [tool for name in extra for tool in known.named(name) if tool not in wanted]
+    _provide(known, wanted)
+
+
+def provide(names: Sequence[str], kubernetes: str | None = None, known: Pins | None = None) -> None:
+    """Get what is missing of these tools, and of no others.
+
+    Args:
+        names: of tools, or of sets of them.
+        kubernetes: the version of those that belong to a control plane.
+        known: other pins than the project's.
+
+    Raises:
+        ToolchainError: something can be neither downloaded nor built.
+    """
+    known = known or pins.load()
+    _provide(known, chosen(names, kubernetes, known))
+
+
+def chosen(names: Sequence[str], kubernetes: str | None, known: Pins) -> list[Tool]:
+    """The tools of these names, those of a control plane at a Kubernetes version, in the order of the pins.
+
+    Raises:
+        ToolchainError: there is no such tool, or no such Kubernetes version.
+    """
+    programs = {tool.name: tool for tool in known.control_plane(kubernetes)} if kubernetes else {}
+    wanted = {tool.name for name in names for tool in known.named(name)}
+    return [programs.get(tool.name, tool) for tool in known.tools if tool.name in wanted]
+
+
+def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
+    """Tools as they are had here, whatever PATH has: without libraries, so that they run in any container.
+
+    Args:
+        names: of tools, or of sets of them.
+        known: other pins than the project's.
+
+    Returns:
+        Their executables by name, those included that are files only.
+
+    Raises:
+        ToolchainError: something can be neither downloaded nor built.
+    """
+    known = known or pins.load()
+    wanted = [replace(tool, probe_pattern=None) for name in names for tool in known.named(name)]
+    _provide(known, wanted)
+    return {tool.name: cache.executable(cache.home_of(known, tool), tool) for tool in wanted}
+
+
+def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
+    if not missing(known, wanted):
+        return
+    scratch = cache.root() / "scratch"
+    with lock.exclusive(cache.root() / "lock", "getting the tools", say), _terminated_like_interrupted():
+        # Whoever held the lock before may have built just these.
+        lacking = missing(known, wanted)
+        # Nobody else is at work now, so what lies here is what a killed run left.
+        shutil.rmtree(scratch / "work", ignore_errors=True)
+        try:
+            _make(known, _not_reused(known, lacking, scratch), scratch)
+        except KeyboardInterrupt:
+            left = len(missing(known, wanted))
+            say(f"\ninterrupted with {left} of {len(lacking)} tools to go; the next run goes on from here")
+            raise
+        # Gigabytes, and of use to nobody once everything is there.
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(cache.downloads(), ignore_errors=True)
+
+
+def missing(known: Pins, wanted: Sequence[Tool]) -> list[Tool]:
+    """Those of the tools that are neither on PATH nor in the cache."""
+    return [tool for tool in wanted if locate(known, tool).path is None]
+
+
+def _not_reused(known: Pins, lacking: Sequence[Tool], scratch: Path) -> list[Tool]:
+    reused = [tool for tool in lacking if build.reuse(tool, cache.home_of(known, tool), scratch)]
+    if reused:
+        say(f"{', '.join(tool.name for tool in reused)}: unchanged, taken from an earlier run")
+    return [tool for tool in lacking if tool not in reused]
+
+
+def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
+    mode = releases.mode()
+    downloaded = Downloads(known, required=mode == "download").get(lacking) if mode != "build" else []
+    left = [tool for tool in lacking if tool not in downloaded]
+    _build(known, [tool for tool in left if tool.buildable], scratch)
+    for tool in left:
+        if not tool.buildable:
+            why = "KUMULUS_TOOLS=build never does" if mode == "build" else "that did not succeed"
+            raise ToolMissing(f"{tool.name} v{tool.version} can only be downloaded, and {why}")
+
+
+def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
+    if not to_build:
+        return
+    _check_disk(known.gigabytes_to_build(to_build), scratch)
+    (scratch / "work").mkdir(parents=True, exist_ok=True)
+    builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
+    for number, tool in enumerate(to_build, start=1):
+        step = Step(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
+        try:
+            builder.build(tool, cache.home_of(known, tool), step)
+        except ToolchainError:
+            step.end("failed")
+            raise
+        except OSError as error:
+            step.end("failed")
+            raise ToolchainError(f"{tool.name} could not be built: {error}") from error
+        step.end(f"built in {step.seconds} s")
+        if all(later.module != tool.module for later in to_build[number:]):
+            builder.drop_caches(tool.module)
+
+
+def _check_disk(total: float, scratch: Path) -> None:
+    scratch.mkdir(parents=True, exist_ok=True)
+    needed = total - _gigabytes(scratch)
+    free = shutil.disk_usage(scratch).free / 1e9
+    if free < needed:
+        raise ToolchainError(
+            f"not enough disk space to build the tools: {free:.1f} GB free in {cache.root()},"
+            f" needed for a while: {needed:.1f} GB"
+            "\n  Make room, or set XDG_CACHE_HOME to a directory with more; about 0.7 GB stay in use."
+        )
+
+
+def _gigabytes(directory: Path) -> float:
+    """What an interrupted run has put here already and need not put here again."""
+    total = 0
+    for folder, _, files in os.walk(directory):
+        for file in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, file)).st_size
+    return total / 1e9
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    # `kill` and a closing terminal should stop the compiler as Ctrl-C does.
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    earlier = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

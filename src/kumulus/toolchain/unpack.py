@@ -1,0 +1,75 @@
+"""Taking programs out of a release file: these and no others, whatever else the archive holds."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from kumulus.toolchain.errors import ToolchainError
+
+
+def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> dict[str, Path]:
+    """Take files out of an archive, each under its own name.
+
+    Args:
+        archive: a .tar.gz, a .zip, or a file that is the program itself.
+        members: a name for each wanted file, to its path in the archive; an empty path is the file itself.
+        others: a pattern of paths; files of that pattern are taken too, under their own names.
+        into: a folder to put them in.
+
+    Returns:
+        what was taken, by name.
+
+    Raises:
+        ToolchainError: the archive has no such member, or is broken.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    if list(members.values()) == [""]:
+        (name,) = members
+        shutil.copyfile(archive, into / name)
+        return {name: into / name}
+    wanted = {path: name for name, path in members.items()}
+    taken: dict[str, Path] = {}
+    try:
+        for path, content in _files(archive):
+            # A link's target is not looked at, and a path is only compared: nothing is written anywhere else.
+            name = wanted.get(path) or (_own_name(path) if others and fnmatch.fnmatchcase(path, others) else "")
+            if not name:
+                continue
+            with (into / name).open("wb") as file:
+                shutil.copyfileobj(content, file)
+            taken[name] = into / name
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise ToolchainError(f"{archive.name} is no archive that can be read: {error}") from error
+    lacking = [path for path, program in wanted.items() if program not in taken]
+    if lacking:
+        raise ToolchainError(f"{archive.name} has no {' and no '.join(lacking)}")
+    return taken
+
+
+def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """The plain files of an archive; links and devices are none."""
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                if not entry.is_dir():
+                    with zipped.open(entry) as content:
+                        yield entry.filename, content
+        return
+    with tarfile.open(archive, "r:gz") as packed:
+        for member in packed:
+            file = packed.extractfile(member) if member.isreg() else None
+            if file is not None:
+                yield member.name, file
+
+
+def _own_name(path: str) -> str:
+    """The last part of a path; empty where it cannot be a file's name."""
+    name = path.rpartition("/")[2]
+    return "" if name in (".", "..") else name

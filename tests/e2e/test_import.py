@@ -1,0 +1,57 @@
+"""A state that was lost: `pulumi import` finds the cluster and its pools again, and nothing is left to change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import ROOT, Project
+
+pytestmark = pytest.mark.e2e
+
+PROGRAM = ROOT / "examples" / "languages" / "python"
+
+
+def resource(token: str, name: str, parent: str = "", **further: Any) -> dict[str, Any]:
+    return {"type": f"kumulus:index:{token}", "name": name, **({"parent": parent} if parent else {}), **further}
+
+
+def test_a_cluster_and_its_pools_are_imported_with_nothing_left_to_change(tmp_path: Path) -> None:
+    project = Project(tmp_path, PROGRAM)
+    try:
+        project.write_config({}, stack="dev")
+        project.up()
+        nodes, identity = project.node_uids("fleet"), project.identity("fleet")
+        assert project.pulumi("stack", "rm", "--force", "--yes", "--preserve-config").code == 0
+        assert project._spawn("stack", "init", "dev", "--no-select", variables={}).result().code == 0
+        wanted = [
+            resource("KwokCluster", "fleet", component=True),
+            resource("Cluster", "fleet-control-plane", "fleet", id="fleet"),
+            resource("Lifetime", "fleet-lifetime", "fleet", id=identity),
+            resource("KwokNodeGroup", "training", component=True),
+            resource("KwokNodeGroup", "general", component=True),
+            # By name, and by the directory of its cluster.
+            resource("NodePool", "training-use1", "training", id="fleet/training-use1"),
+            resource("NodePool", "training-use2", "training", id=f"{project.cluster('fleet')}/training-use2"),
+            resource("NodePool", "general-use1", "general", id="fleet/general-use1"),
+        ]
+        (tmp_path / "import.json").write_text(json.dumps({"resources": wanted}))
+        flags = ("--yes", "--protect=false", "--generate-code=false", "--skip-preview")
+        imported = project.pulumi("import", "--file", str(tmp_path / "import.json"), *flags)
+        assert imported.code == 0, imported.text
+        assert "was made by" not in imported.text
+        recorded = {each["urn"].split("::")[-1]: each for each in project.state()["resources"]}
+        assert recorded["fleet-control-plane"]["id"] == "fleet"
+        assert recorded["training-use2"]["id"] == "fleet/training-use2"
+        assert recorded["training-use2"]["inputs"]["replicas"] == 4
+        project.preview("--expect-no-changes")
+        project.preview("--expect-no-changes", "--refresh")
+        project.up()
+        assert (project.node_uids("fleet"), project.identity("fleet")) == (nodes, identity)
+        project.destroy()
+        assert project.processes() == {}
+    finally:
+        project.close()

@@ -1,0 +1,175 @@
+"""CRDs that are in a cluster already: used where they are the chart's own, refused otherwise, and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.helm.charts import Chart
+from kumulus.helm.crds import MADE_BY
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.chart_crds import ChartCrds
+from tests.integration.conftest import Plane, Said, operation
+from tests.support.api import Object
+
+pytestmark = pytest.mark.integration
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAMES = ("ones.crds.kumulus.test", "twos.crds.kumulus.test")
+
+
+def crd(name: str, *fields: str, **metadata: Any) -> Object:
+    plural, _, group = name.partition(".")
+    schema = {"type": "object", "properties": {field: {"type": "string"} for field in fields}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, **metadata},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture
+def bare(plane: Plane) -> Iterator[Plane]:
+    """A cluster without these CRDs, before and after."""
+    yield plane
+    for name in NAMES:
+        if name in {each["metadata"]["name"] for each in plane.api.list(CRDS)}:
+            plane.api.delete(f"{CRDS}/{name}")
+    plane.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+
+
+@pytest.fixture
+async def resource() -> AsyncIterator[ChartCrds]:
+    connections = Connections()
+    yield ChartCrds(connections)
+    await connections.close()
+
+
+def asked(plane: Plane, resource: ChartCrds, *fields: str, cluster: str = "test", addon: str = "queue") -> Properties:
+    """Inputs as the check of a chart gives them whose two CRDs have some fields."""
+    chart = Chart(Path("/nowhere"), "-".join(fields), {name: yaml.safe_dump(crd(name, *fields)) for name in NAMES})
+    inputs = {
+        "kubeconfig": plane.observed.kubeconfig,
+        "clusterIdentity": plane.identity,
+        "clusterName": cluster,
+        "name": addon,
+        "chart": "oci://e.x/queue",
+        "version": chart.version,
+        "crds": chart.digests(),
+    }
+    resource._charts[(inputs["chart"], "", chart.version)] = chart
+    return inputs
+
+
+def there(plane: Plane) -> dict[str, Object]:
+    """The CRDs, without what the API server writes into them by itself."""
+    return {name: _made(plane.api.get(f"{CRDS}/{name}")) for name in NAMES}
+
+
+def _made(crd: Object) -> Object:
+    metadata = {key: value for key, value in crd["metadata"].items() if key != "resourceVersion"}
+    metadata["managedFields"] = [each for each in metadata["managedFields"] if each.get("subresource") != "status"]
+    return {"metadata": metadata, "spec": crd["spec"]}
+
+
+async def test_another_crd_of_that_name_is_refused_in_the_preview_and_left_as_it_is(
+    bare: Plane, resource: ChartCrds
+) -> None:
+    theirs = {"labels": {"app.kubernetes.io/version": "9.9.9"}}
+    helm = {"meta.helm.sh/release-name": "prom", "meta.helm.sh/release-namespace": "monitoring"}
+    bare.api.create(CRDS, crd(NAMES[0], "size", "colour", **theirs))
+    bare.api.create(CRDS, crd(NAMES[1], "size", "colour", annotations=helm))
+    before = there(bare)
+    # Theirs is the newer one: ours would take a field from it.
+    inputs = asked(bare, resource, "size")
+    for preview in (True, False):
+        with pytest.raises(ProviderError) as caught:
+            await resource.create(operation(preview=preview), inputs)
+        one, two = str(caught.value).splitlines()
+        assert f"the CRD {NAMES[0]} is there already and another one (made with " in one
+        assert "version 9.9.9, since 20" in one
+        assert "(made by the Helm release monitoring/prom, since 20" in two
+        for line in (one, two):
+            assert "crds: Skip" in line
+            assert f"{MADE_BY}=kumulus-crds-test-queue" in line
+        with pytest.raises(ProviderError, match="is there already"):
+            await resource.update(operation(preview=preview), "id", inputs, inputs)
+    await resource.delete(operation(), "id", inputs)
+    assert there(bare) == before
+
+
+async def test_the_very_same_crd_is_used_and_left_as_it_is(bare: Plane, resource: ChartCrds) -> None:
+    for name in NAMES:
+        bare.api.create(CRDS, crd(name, "size"))
+    before = there(bare)
+    inputs = asked(bare, resource, "size")
+    await resource.create(operation(preview=True), inputs)
+    _, outputs = await resource.create(operation(), inputs)
+    found = await resource.read(operation(), "id", outputs, inputs)
+    assert found is not None
+    assert "drift" not in found.outputs
+    # The chart's next version has another: that is theirs to decide.
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match="is there already"):
+            await resource.update(operation(preview=preview), "id", outputs, asked(bare, resource, "size", "colour"))
+    await resource.delete(operation(), "id", outputs)
+    after = there(bare)
+    assert after == before
+
+
+async def test_one_that_is_handed_over_is_the_stacks(bare: Plane, resource: ChartCrds) -> None:
+    for name in NAMES:
+        bare.api.create(CRDS, crd(name, "size", annotations={MADE_BY: "kumulus-crds-test-queue"}))
+    inputs = asked(bare, resource, "size", "colour")
+    await resource.create(operation(), inputs)
+    schema = there(bare)[NAMES[0]]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert set(schema["properties"]["spec"]["properties"]) == {"size", "colour"}
+    await resource.delete(operation(), "id", inputs)
+    bare.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+
+
+async def test_ours_are_made_upgraded_and_removed_and_another_stacks_are_not(bare: Plane, resource: ChartCrds) -> None:
+    first = asked(bare, resource, "size")
+    _, outputs = await resource.create(operation(), first)
+    second = asked(bare, resource, "size", "colour")
+    outputs = await resource.update(operation(), "id", outputs, second)
+    # Another add-on of the same stack, and another stack with the very same CRDs, share them.
+    await resource.create(operation(), asked(bare, resource, "size", "colour", addon="other"))
+    elsewhere = asked(bare, resource, "size", "colour", cluster="another")
+    await resource.create(operation(), elsewhere)
+    before = there(bare)
+    older = asked(bare, resource, "size", cluster="another")
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match=r"made by test-queue of another stack.* --overwrite"):
+            await resource.update(operation(preview=preview), "id", elsewhere, older)
+    assert there(bare) == before
+    said = Said()
+    await resource.delete(operation(said), "id", outputs)
+    assert any("uses it too" in each for each in said.messages)
+    assert there(bare).keys() == before.keys()
+
+
+async def test_one_that_a_killed_run_had_just_made_is_ours(bare: Plane, resource: ChartCrds) -> None:
+    inputs = asked(bare, resource, "size")
+    await resource.create(operation(), inputs)
+    for name in NAMES:
+        bare.api.merge(f"{CRDS}/{name}", {"metadata": {"annotations": {MADE_BY: None, "kumulus.io/crd-digest": None}}})
+    await resource.create(operation(), asked(bare, resource, "size", "colour"))
+    assert there(bare)[NAMES[0]]["metadata"]["annotations"][MADE_BY] == "kumulus-crds-test-queue"

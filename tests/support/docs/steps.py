@@ -1,0 +1,147 @@
+"""What a page has its reader do, in order: the commands of its blocks, and the files it has them write or edit.
+
+A block of commands stands below one of these comments:
+
+    <!-- run -->                     its commands are run; where output is printed, they have to write it
+    <!-- run: unordered -->          …, in any order of lines
+    <!-- run: fails 2, 3 -->         …, and the second and the third command have to fail
+    <!-- not run: REASON -->         they are not, and this is why
+
+Any other block may stand below:
+
+    <!-- file: PATH -->              it is written to the file
+    <!-- file: PATH, end -->         it is written to the file's end
+
+And anywhere, for what the page says in words:
+
+    <!-- edit: PATH: OLD => NEW -->  the first OLD in the file becomes NEW
+    <!-- meanwhile: COMMAND -->      run and not printed, such as waiting for what a reader sees happen
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.docs import pages
+from tests.support.docs.pages import Block
+
+_RUN = re.compile(r"^run(:\s*(?P<how>.*))?$")
+_NOT_RUN = re.compile(r"^not run:\s*(?P<reason>\S.*)$")
+_FILE = re.compile(r"^file:\s*(?P<path>\S+?)(?P<end>,\s*end)?$")
+_EDIT = re.compile(r"^edit:\s*(?P<path>\S+):\s+(?P<old>.+?)\s+=>\s+(?P<new>.+)$")
+_MEANWHILE = re.compile(r"^meanwhile:\s*(?P<command>.+)$")
+_PROMPT = "$ "
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run.
+
+    Attributes:
+        place: where it stands.
+        text: the command, of one line or several.
+        output: what the page prints below it; None when it prints nothing.
+        fails: whether it has to fail.
+        unordered: whether its output's lines may come in any order.
+    """
+
+    place: str
+    text: str
+    output: str | None = None
+    fails: bool = False
+    unordered: bool = False
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to write, whole or at its end."""
+
+    place: str
+    path: str
+    text: str
+    at_end: bool = False
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A text to replace in a file, once."""
+
+    place: str
+    path: str
+    old: str
+    new: str
+
+
+Step = Command | File | Edit
+
+
+def steps(page: Path) -> list[Step]:
+    """What a page has its reader do.
+
+    Raises:
+        AssertionError: a marker that is none of these, or in the wrong place.
+    """
+    return [step for _, step in sorted(_all(page), key=lambda numbered: numbered[0])]
+
+
+def marker_problem(block: Block) -> str | None:
+    """What is wrong with how a block is marked, or None."""
+    shell = block.language in pages.SHELL
+    if not shell:
+        line = next((line for line in block.text.splitlines() if line.startswith(_PROMPT)), None)
+        return f"has a command and is no console block: {line}" if line else None
+    wanted = [marker for marker in block.markers if _RUN.match(marker) or _NOT_RUN.match(marker)]
+    if len(wanted) != 1:
+        return "has commands, and above it neither <!-- run --> nor <!-- not run: REASON -->"
+    if not block.text.startswith(_PROMPT):
+        return 'has commands: the first line begins with "$ "'
+    return None
+
+
+def is_run(page: Path) -> bool:
+    """Whether any of a page's commands are run."""
+    return any(isinstance(step, Command) for step in steps(page))
+
+
+def _all(page: Path) -> Iterator[tuple[int, Step]]:
+    for block in pages.blocks(page):
+        for marker in block.markers:
+            if run := _RUN.match(marker):
+                for number, command in enumerate(_commands(block, run["how"] or "")):
+                    yield block.line + number, command
+            elif file := _FILE.match(marker):
+                yield block.line, File(block.place, file["path"], block.text + "\n", file["end"] is not None)
+    for number, line in pages.prose(page):
+        place = f"{page.relative_to(pages.ROOT)}:{number}"
+        comment = re.match(r"^\s*<!--\s*(.*?)\s*-->\s*$", line)
+        if comment is None:
+            continue
+        if edit := _EDIT.match(comment[1]):
+            yield number, Edit(place, edit["path"], edit["old"], edit["new"])
+        elif meanwhile := _MEANWHILE.match(comment[1]):
+            yield number, Command(place, meanwhile["command"])
+
+
+def _commands(block: Block, how: str) -> Iterator[Command]:
+    fails = {int(number) for number in re.findall(r"\d+", how)} if "fails" in how else set()
+    lines = block.text.splitlines()
+    parts: list[tuple[list[str], list[str]]] = []
+    for line in lines:
+        if line.startswith(_PROMPT):
+            parts.append(([line.removeprefix(_PROMPT)], []))
+        elif parts and not parts[-1][1] and parts[-1][0][-1].endswith("\\"):
+            parts[-1][0].append(line)
+        else:
+            parts[-1][1].append(line)
+    for number, (command, output) in enumerate(parts, start=1):
+        printed = "\n".join(output)
+        yield Command(
+            f"{block.page.relative_to(pages.ROOT)}:{block.line}, command {number}",
+            "\n".join(command),
+            printed if printed.strip() else None,
+            number in fails,
+            "unordered" in how,
+        )

@@ -1,0 +1,138 @@
+"""Kumulus as a user has it: a wheel in a virtual environment of its own, and a home with nothing in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from kumulus.toolchain import cache, pins
+
+ROOT = Path(__file__).resolve().parents[2]
+_SOURCES = ("components", "src", "README.md", "pyproject.toml")
+_KEPT = ("LANG", "LC_ALL", "KUMULUS_TOOLS", "KUMULUS_MIRROR")
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build the sdist, and from that the wheel, of a copy of the project; returns their paths."""
+    copy, made = folder / "copy", folder / "dist"
+    copy.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", ".venv", "*.egg-info")
+    for source in (*(ROOT / name for name in _SOURCES), *ROOT.glob("LICENSE*"), *ROOT.glob("NOTICE*")):
+        if source.is_dir():
+            shutil.copytree(source, copy / source.name, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(source, copy / source.name)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (sdist,), (wheel,) = made.glob("*.tar.gz"), made.glob("*.whl")
+    return sdist, wheel
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with nothing but Kumulus in it; what Kumulus needs is taken from the test's own.
+
+    Attributes:
+        prefix: its directory.
+    """
+
+    prefix: Path
+
+    @classmethod
+    def make(cls, prefix: Path) -> Environment:
+        """Make one, without Kumulus."""
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True, timeout=120)
+        made = cls(prefix)
+        # A path in a .pth file is added as it is, so the editable installation there is not found by it.
+        (made.packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        return made
+
+    @property
+    def packages(self) -> Path:
+        """Its site-packages."""
+        return self.prefix / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.prefix / "bin" / "python"
+
+    def install(self, wheel: Path) -> None:
+        """Install a wheel with pip, without what it needs."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check"]
+        options = ["--quiet", "--no-index", "--no-deps", "--ignore-installed"]
+        subprocess.run([*pip, "install", *options, str(wheel)], check=True, timeout=120)
+
+    def digest(self) -> dict[str, str]:
+        """What is in its site-packages, by path."""
+        files = (path for path in self.packages.rglob("*") if path.is_file())
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody with an empty home, and the tools that this machine has.
+
+    Attributes:
+        home: the home.
+    """
+
+    home: Path
+
+    def variables(self, environment: Environment, *, tools: bool = False, **more: str) -> dict[str, str]:
+        """The variables of a shell in which an environment is active.
+
+        Args:
+            environment: the Python environment.
+            tools: whether the tools are on PATH too.
+            more: further variables.
+        """
+        own = str(Path(sys.executable).parent)
+        path = [folder for folder in os.get_exec_path() if folder != own and not cache.owns(Path(folder))]
+        first = [str(environment.prefix / "bin"), *([str(cache.tools(pins.load()) / "bin")] if tools else [])]
+        return {
+            **{name: os.environ[name] for name in _KEPT if name in os.environ},
+            "HOME": str(self.home),
+            "PATH": os.pathsep.join([*first, *path]),
+            "PULUMI_HOME": str(self.home / ".pulumi"),
+            "XDG_CACHE_HOME": str(cache.root().parents[1]),
+            "NO_COLOR": "1",
+            **more,
+        }
+
+    def run(
+        self, command: list[str], cwd: Path, variables: dict[str, str], timeout: float = 300
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        found = shutil.which(command[0], path=variables["PATH"])
+        return subprocess.run(
+            command,
+            executable=found,
+            cwd=cwd,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+
+    def processes(self) -> dict[int, str]:
+        """What still runs for this user; the command line by pid."""
+        found = {}
+        for process in psutil.process_iter(["cmdline", "status"]):
+            try:
+                mine = process.environ().get("HOME") == str(self.home)
+            except (psutil.Error, OSError):
+                continue
+            if mine and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found[process.pid] = " ".join(process.info["cmdline"] or [])
+        return found

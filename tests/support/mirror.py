@@ -1,0 +1,142 @@
+"""A mirror of release files on this machine, which answers well or badly as a test asks."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Answer:
+    """What a path gives.
+
+    Attributes:
+        body: the whole file.
+        status: other than 200, and the body is not sent.
+        location: where it redirects to.
+        truncate: after how many bytes of an answer the connection breaks, one number for each of the first answers.
+        ranges: whether a part can be asked for.
+        drip: seconds to wait after each kilobyte.
+        silent: seconds to wait before anything is said.
+    """
+
+    body: bytes = b""
+    status: int = 200
+    location: str = ""
+    truncate: list[int] = field(default_factory=list)
+    ranges: bool = True
+    drip: float = 0
+    silent: float = 0
+
+
+@dataclass
+class Mirror:
+    """The server: its URL, what it has, and what it was asked for as (path, Range header)."""
+
+    url: str
+    files: dict[str, Answer] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    gate: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def serving() -> Iterator[Mirror]:
+    """A mirror while the block lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            wanted = self.headers.get("Range", "")
+            mirror.asked.append((self.path, wanted))
+            answer = mirror.files.get(self.path)
+            if answer is None or answer.status != 200:
+                self._head(404 if answer is None else answer.status, {"Content-Length": "0"})
+                return
+            if answer.location:
+                self._head(302, {"Location": answer.location, "Content-Length": "0"})
+                return
+            mirror.gate.wait(answer.silent)
+            begin = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and answer.ranges else 0
+            if begin >= len(answer.body) > 0 and begin:
+                self._head(416, {"Content-Length": "0"})
+                return
+            body = answer.body[begin:]
+            whole = {"Content-Range": f"bytes {begin}-{len(answer.body) - 1}/{len(answer.body)}"} if begin else {}
+            self._head(206 if begin else 200, {"Content-Length": str(len(body)), **whole})
+            self._send(body[: answer.truncate.pop(0)] if answer.truncate else body, answer.drip)
+            if len(body) and self.wfile.closed:
+                return
+            # One broken off early is seen as such only when the connection ends.
+            self.close_connection = True
+
+        def _head(self, status: int, headers: Mapping[str, str]) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def _send(self, body: bytes, drip: float) -> None:
+            try:
+                for start in range(0, len(body), 1024 if drip else max(len(body), 1)):
+                    self.wfile.write(body[start : start + 1024] if drip else body)
+                    self.wfile.flush()
+                    time.sleep(drip)
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    mirror = Mirror(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield mirror
+    finally:
+        mirror.gate.set()
+        server.shutdown()
+        server.server_close()
+
+
+def program(version: str, padding: int = 0) -> bytes:
+    """A program that tells its version as the sample's tools do, and is so many bytes longer."""
+    return f"#!/bin/sh\necho tool v{version}\nexit 0\n".encode() + b"#" * padding
+
+
+def tar(members: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
+    """A .tar.gz with these files, and links to these targets."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for path, content in members.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        for path, target in (links or {}).items():
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            archive.addfile(entry)
+    return packed.getvalue()
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    """A .zip with these files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, content in members.items():
+            archive.writestr(path, content)
+    return packed.getvalue()
+
+
+def sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()

@@ -1,0 +1,203 @@
+"""Mistakes planted into a right stack file and a right experiment file, for whatever has to find them.
+
+Each is a place in the file and what is written there; `GONE` takes the key away.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+GONE = object()
+Place = tuple[str | int, ...]
+
+_C: Place = ("config", "kumulus:cluster")
+_G: Place = (*_C, "nodeGroups", 0)
+_T: Place = (*_G, "nodeTemplate")
+
+STACK: dict[str, Any] = {
+    "encryptionsalt": "v1:abc=:v1:def:ghi",
+    "config": {
+        "aws:region": "eu-central-1",
+        "kumulus:cluster": {
+            "runtime": "kwok",
+            "kubernetesVersion": "1.35.4",
+            "nodeGroups": [
+                {
+                    "name": "a100",
+                    "placement": [{"availabilityZone": "use1", "replicas": 4, "region": "us-east1"}],
+                    "topology": {"nodesPerRack": 2, "racksPerBlock": 2, "preset": "kueue"},
+                    "nodeTemplate": {
+                        "metadata": {"labels": {"example.com/team": "search"}},
+                        "taints": [{"key": "example.com/dedicated", "effect": "NoSchedule"}],
+                        "capacity": {"cpu": 96, "memory": "1360Gi", "pods": "110", "nvidia.com/gpu": "8"},
+                        "nodeInfo": {"architecture": "arm64"},
+                    },
+                },
+                {"name": "h100", "instanceType": "a3-highgpu-8g", "placement": []},
+            ],
+            "clusterAddons": [{"name": "metrics", "chart": "metrics-server", "repoURL": "https://charts.example.com"}],
+            "faults": [{"name": "xid", "kind": "gpu-fell-off-bus", "target": {"percent": "10%", "zone": "use1"}}],
+            "podLifecycles": [{"name": "training", "run": {"lognormal": {"median": "10m", "sigma": 0.5}}}],
+            "podUsage": [{"name": "training", "cpu": "80%", "memory": {"range": {"from": "1Gi", "to": "2Gi"}}}],
+            "observability": {"retention": "12h", "memory": "2Gi"},
+            "tenants": [{"name": "research", "quota": {"requests.nvidia.com/gpu": "16", "pods": 50}}],
+            "kwok": {"apiServerPort": 6443, "featureGates": {"SomeGate": True}, "runtimeConfig": {"api/all": True}},
+        },
+    },
+}
+STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
+    "a key of the namespace that is none": (("config", "kumulus:clutser"), {}),
+    "no cluster at all": (("config", "kumulus:cluster"), GONE),
+    "a runtime that is none": (("config", "kumulus:runtime"), "kwock"),
+    "a switch that is none": (("config", "kumulus:skipAddons"), "yes"),
+    "two descriptions of the cluster": (("config", "kumulus:clusterConfig"), "gcp.yaml"),
+    "an unknown key of the cluster": ((*_C, "nodeGroup"), []),
+    "an unknown key without a value": ((*_C, "nodeGroup"), None),
+    "a version that is not whole": ((*_C, "kubernetesVersion"), "1.35"),
+    "a number for a version": ((*_C, "kubernetesVersion"), 1.35),
+    "capitals in a group's name": ((*_G, "name"), "A100"),
+    "an empty name": ((*_C, "name"), ""),
+    "negative replicas": ((*_G, "placement", 0, "replicas"), -1),
+    "replicas in quotes": ((*_G, "placement", 0, "replicas"), "5"),
+    "half a replica": ((*_G, "placement", 0, "replicas"), 2.5),
+    "a zone left out": ((*_G, "placement", 0, "availabilityZone"), GONE),
+    "one placement in place of a list": ((*_G, "placement"), {"availabilityZone": "use1", "replicas": 4}),
+    "a group without a template": (_T, GONE),
+    "a capacity without pods": ((*_T, "capacity", "pods"), GONE),
+    "a quantity with a wrong suffix": ((*_T, "capacity", "memory"), "1360GB"),
+    "a negative quantity": ((*_T, "capacity", "cpu"), "-96"),
+    "half a GPU": ((*_T, "capacity", "nvidia.com/gpu"), "0.5"),
+    "a resource that no pod can request": ((*_T, "capacity", "gpu"), "8"),
+    "a label that is Kumulus' own": ((*_T, "metadata", "labels", "kumulus.io/pool"), "x"),
+    "a label with a blank": ((*_T, "metadata", "labels", "example.com/team"), "search and rank"),
+    "an effect that is none": ((*_T, "taints", 0, "effect"), "NoShedule"),
+    "an instance type that is not in the catalog": ((*_C, "nodeGroups", 1, "instanceType"), "a3-highgpu-9g"),
+    "a preset that is none": ((*_G, "topology", "preset"), "slurm"),
+    "blocks of no size": ((*_G, "topology"), {"nodesPerRack": 2, "blocks": 3}),
+    "a repository without a protocol": ((*_C, "clusterAddons", 0, "repoURL"), "charts.example.com"),
+    "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-79"),
+    "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
+    "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
+    "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
+    "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),
+    "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),
+    "a namespace of Kubernetes' own": ((*_C, "tenants", 0, "namespace"), "kube-system"),
+    "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),
+    "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true"),
+    "an interval in words": ((*_C, "observability", "scrapeInterval"), "every minute"),
+    # What a schema cannot say.
+    "two groups of one name": ((*_C, "nodeGroups", 1, "name"), "a100"),
+    "an add-on that depends on none": ((*_C, "clusterAddons", 0, "dependsOn"), ["prometheus"]),
+    "settings of another runtime": ((*_C, "kind"), {"wait": "3m"}),
+    "a fault on nodes that are none": ((*_C, "faults", 0, "target", "zone"), "use7"),
+    "more nodes than places": ((*_G, "topology", "blocks"), 0.5),
+    "racks that do not fit into domains": ((*_G, "topology", "nodesPerNvlinkDomain"), 3),
+}
+STACK_BEYOND: Mapping[str, str] = {
+    "two groups of one name": "names are compared with each other",
+    "an add-on that depends on none": "names are looked up in another part of the file",
+    "settings of another runtime": "the runtime may be given beside the cluster, as kumulus:runtime",
+    "a fault on nodes that are none": "the nodes follow from the groups",
+    "racks that do not fit into domains": "one number has to be a multiple of another",
+}
+
+_W: Place = ("workloads", 0)
+EXPERIMENT: dict[str, Any] = {
+    "name": "fill",
+    "description": "all GPUs are allocated",
+    "about": {"source": "ours", "expected": "all", "emulation": "nothing"},
+    "stack": "quickstart",
+    "seed": 1,
+    "repetitions": 2,
+    "scheduler": {"name": "volcano"},
+    "workloads": [
+        {
+            "name": "training",
+            "jobs": 10,
+            "workers": 8,
+            "requests": {"cpu": "8", "nvidia.com/gpu": 8},
+            "arrival": {"poisson": 4, "after": "10s"},
+            "affinity": {"preferred": "rack"},
+            "priority": 100,
+            "duration": {"normal": {"mean": "10m", "sigma": "1m"}},
+        },
+        {"name": "web", "kind": "Deployment", "workers": 3},
+    ],
+    "timeline": [
+        {"at": "30s", "fault": {"name": "rack", "kind": "unreachable", "target": {"rack": "r3"}}},
+        {"at": "1m", "clear": "rack"},
+        {"at": "2m", "after": "created", "scheduler": "restart"},
+    ],
+    "until": "running",
+    "settle": "5s",
+    "timeout": "10m",
+    "expect": [
+        {"measure": "allocation.gpu", "atLeast": "99%"},
+        {"measure": "timeToSchedule.p99", "atMost": "2s"},
+        {"workload": "web", "nodes": ["a100-use1-0"]},
+    ],
+}
+EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
+    "an unknown key": (("workload",), []),
+    "an unknown key without a value": (("workload",), None),
+    "no name": (("name",), GONE),
+    "a name with a blank": (("name",), "gpu fill"),
+    "no workloads": (("workloads",), []),
+    "one workload in place of a list": (("workloads",), {"name": "training"}),
+    "a negative seed": (("seed",), -1),
+    "no repetition": (("repetitions",), 0),
+    "a scheduler that is none": (("scheduler", "name"), "volcanoo"),
+    "an end that is none": (("until",), "done"),
+    "a time without a unit": (("timeout",), 600),
+    "a negative time": (("settle",), "-5s"),
+    "an unknown key of a workload": ((*_W, "worker"), 8),
+    "no workers": ((*_W, "workers"), 0),
+    "more workers than can be": ((*_W, "workers"), 20_001),
+    "a kind that is none": ((*_W, "kind"), "StatefulSet"),
+    "a quantity with a wrong suffix": ((*_W, "requests", "memory"), "8 GB"),
+    "half a GPU": ((*_W, "requests", "nvidia.com/gpu"), 0.5),
+    "a rate of nothing": ((*_W, "arrival", "poisson"), 0),
+    "two rates": ((*_W, "arrival", "rate"), 4),
+    "a place that is none": ((*_W, "affinity", "preferred"), "shelf"),
+    "a priority beyond a user's": ((*_W, "priority"), 2_000_000_000),
+    "a distribution without its spread": ((*_W, "duration"), {"normal": {"mean": "10m"}}),
+    "an end of what has none": (("workloads", 1, "duration"), "10m"),
+    "a manifest beside what it describes": ((*_W, "manifest"), "job.yaml"),
+    "an event without an action": (("timeline", 0), {"at": "30s"}),
+    "an event of two actions": (("timeline", 1, "delete"), "training"),
+    "an action that is none": (("timeline", 2, "scheduler"), "pause"),
+    "a fault that is not in the catalog": (("timeline", 0, "fault", "kind"), "unreachabel"),
+    "a measure that is none": (("expect", 0, "measure"), "allocation.gpus"),
+    "a threshold left out": (("expect", 0, "atLeast"), GONE),
+    "a share without a per cent sign": (("expect", 0, "atLeast"), 99),
+    "a duration without its unit": (("expect", 1, "atMost"), 2),
+    "nodes beside a measure": (("expect", 0, "nodes"), ["a100-use1-0"]),
+    "nodes that are no list": (("expect", 2, "nodes"), "a100-use1-0"),
+    # What a schema cannot say.
+    "two workloads of one name": (("workloads", 1, "name"), "training"),
+    "a fault that ends and never began": (("timeline", 1, "clear"), "racks"),
+    "a scheduler that is stopped for good": (("timeline", 2, "scheduler"), "stop"),
+    "a binary for the cluster's own scheduler": (("scheduler",), {"binary": "./mine"}),
+    "the nodes of a workload that is none": (("expect", 2, "workload"), "webb"),
+}
+EXPERIMENT_BEYOND: Mapping[str, str] = {
+    "two workloads of one name": "names are compared with each other",
+    "a fault that ends and never began": "names are looked up in another part of the file",
+    "a scheduler that is stopped for good": "it depends on the order of the timeline",
+    "the nodes of a workload that is none": "names are looked up in another part of the file",
+}
+
+
+def planted(whole: Mapping[str, Any], place: Place, value: object) -> dict[str, Any]:
+    """A copy of a file with something else at a place, or nothing there for `GONE`."""
+    copied = copy.deepcopy(dict(whole))
+    holder: Any = copied
+    for part in place[:-1]:
+        holder = holder[part]
+    if value is GONE:
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = value
+    return copied

@@ -1,0 +1,85 @@
+"""Release files as the projects publish them, made of the tools that are built here, for a mirror on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+from kumulus.toolchain import pins
+from kumulus.toolchain.locate import locate
+from kumulus.toolchain.releases import Release
+
+
+def make(folder: Path, pins_file: Path, tools: Sequence[str]) -> None:
+    """Write the release files of some tools into a mirror's folder, and their sums into a copy of the project's pins.
+
+    Args:
+        folder: the mirror's; it gets a folder for each host.
+        pins_file: the pins.toml of the Kumulus that will download them.
+        tools: names of tools, all of which are there.
+
+    Raises:
+        ToolMissing: one is not.
+    """
+    known, text = pins.load(), pins_file.read_text()
+    for release in {tool.release.url: tool.release for tool in _chosen(known, tools) if tool.release}.values():
+        parts = urlsplit(release.url)
+        file = folder / parts.netloc / parts.path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(known, release, file)
+        assert text.count(release.sum) == 1, release
+        text = text.replace(release.sum, hashlib.sha256(file.read_bytes()).hexdigest())
+    pins_file.write_text(text)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder as a mirror while the block lasts; gives its URL."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _chosen(known: pins.Pins, names: Sequence[str]) -> list[pins.Tool]:
+    return [known.tool(name) for name in names]
+
+
+def _write(known: pins.Pins, release: Release, file: Path) -> None:
+    found = {member: locate(known, known.tool(name)).path for name, member in release.members.items()}
+    if list(found) == [""]:
+        (program,) = found.values()
+        assert program is not None
+        file.write_bytes(program.read_bytes())
+        return
+    assert file.name.endswith(".tar.gz"), file
+    with tarfile.open(file, "w:gz", compresslevel=1) as archive:
+        for member, program in found.items():
+            assert program is not None, member
+            entry = tarfile.TarInfo(member)
+            content = program.read_bytes()
+            entry.size, entry.mode = len(content), 0o755
+            archive.addfile(entry, io.BytesIO(content))
+
+
+if __name__ == "__main__":
+    # python -m tests.support.release_files FOLDER PINS_TOML TOOL...: for trying an installed package by hand.
+    make(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

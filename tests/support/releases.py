@@ -1,0 +1,88 @@
+"""What former versions left behind: put where a test can go on with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus import toolchain
+from kumulus.host import ports
+from kumulus.runtimes.kwok.layout import Layout
+from tests.support.project import ROOT, Project
+
+RELEASES = ROOT / "tests" / "data" / "releases"
+PACKED = "recording.tar.xz"
+# What a cluster's folder has links to, or names.
+_PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was there when a release was recorded.
+
+    Attributes:
+        root: the directory that the stack and its cluster were in.
+        tools: the directory of the programs that ran.
+        stack: the stack's name.
+        identity: the UID of the cluster's namespace kube-system.
+        nodes, pods: UIDs by name; the pods are those of the namespace default.
+    """
+
+    root: str
+    tools: str
+    stack: str
+    identity: str
+    nodes: dict[str, str]
+    pods: dict[str, str]
+
+
+def recorded() -> list[Path]:
+    """The releases that there is a recording of."""
+    return sorted(file.parent for file in RELEASES.glob(f"*/{PACKED}"))
+
+
+def restore(release: Path, project: Project, claims: ports.Claims) -> Recording:
+    """Put a recorded stack and cluster into a project, as if that version had made them there; nothing runs.
+
+    What depends on the machine is put in its place: the folder that all was in, that of the tools, and ports, which may
+    be taken here. All else is as it was written.
+
+    Args:
+        release: one of :func:`recorded`.
+        project: where to put it; empty as yet.
+        claims: who keeps the cluster's ports free until it runs.
+    """
+    recording = Recording(**json.loads((release / "recording.json").read_text()))
+    root = project.directory.parent
+    with tarfile.open(release / PACKED) as packed:
+        packed.extractall(root, filter="tar")
+    layout = Layout(project.cluster(recording.stack))
+    moved = {recording.root: str(root)}
+    moved |= {f"{recording.tools}/{name}": str(toolchain.find(name)) for name in _PROGRAMS}
+    moved |= {str(port): str(claims.take()) for port in set(layout.ports().values())}
+    # All at once: a port that is taken here may be one of those that were taken there.
+    pattern = re.compile("|".join(rf"(?<![0-9]){re.escape(old)}(?![0-9a-z-])" for old in moved))
+    texts = [file for folder in (root / "home", root / "project") for file in folder.rglob("*")]
+    for file in [*texts, root / "state.json"]:
+        # What is in the cluster knows of no folder.
+        if "etcd" not in file.parent.parts:
+            _move(file, pattern, moved)
+    project.stack = recording.stack
+    imported = project.pulumi("stack", "import", "--file", str(root / "state.json"))
+    assert imported.code == 0, imported.text
+    return recording
+
+
+def _move(file: Path, pattern: re.Pattern[str], moved: dict[str, str]) -> None:
+    def place(found: re.Match[str]) -> str:
+        return moved[found[0]]
+
+    if file.is_symlink():
+        target = str(file.readlink())
+        file.unlink()
+        file.symlink_to(pattern.sub(place, target))
+    elif file.is_file():
+        file.write_text(pattern.sub(place, file.read_text()))

@@ -1,0 +1,67 @@
+"""What is read from a backend of files: who works on a stack, and which stacks have a cluster."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.cli.backend import at_work, with_cluster
+
+
+def lock(backend: Path, **changed: Any) -> None:
+    folder = backend / ".pulumi" / "locks" / "organization" / "fleet" / "dev"
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"pid": os.getpid(), "username": "kim", "hostname": socket.gethostname(), **changed}
+    content["timestamp"] = "2026-11-22T10:44:02.5+01:00"
+    (folder / "1b0c.json").write_text(json.dumps(content))
+
+
+def test_who_works_on_a_stack_is_told_while_it_lives(tmp_path: Path) -> None:
+    assert at_work(tmp_path, "fleet", "dev") is None
+    lock(tmp_path)
+    assert at_work(tmp_path, "fleet", "dev") == f"pid {os.getpid()} (kim, since 10:44:02)"
+    assert at_work(tmp_path, "fleet", "prod") is None
+    assert at_work(tmp_path, "other", "dev") is None
+
+
+def test_a_lock_of_what_was_killed_or_is_elsewhere_is_pulumis_to_tell(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    lock(tmp_path, pid=ended.pid)
+    assert at_work(tmp_path, "fleet", "dev") is None
+    lock(tmp_path, hostname="another")
+    assert at_work(tmp_path, "fleet", "dev") is None
+
+
+def test_a_lock_that_is_half_written_is_passed_over(tmp_path: Path) -> None:
+    lock(tmp_path)
+    (file,) = (tmp_path / ".pulumi" / "locks").rglob("*.json")
+    file.write_text(file.read_text()[:20])
+    assert at_work(tmp_path, "fleet", "dev") is None
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_stacks_with_a_cluster_are_found_by_their_state(tmp_path: Path, packed: bool) -> None:
+    up, gone = tmp_path / "clusters" / "old", tmp_path / "clusters" / "gone"
+    up.mkdir(parents=True)
+    folder = tmp_path / ".pulumi" / "stacks" / "fleet"
+    folder.mkdir(parents=True)
+    for name, directory in {"old": up, "gone": gone, "prod": up}.items():
+        resources = [
+            {"type": "pulumi:pulumi:Stack"},
+            {"type": "kumulus:index:Cluster", "outputs": {"directory": str(directory)}},
+        ]
+        text = json.dumps({"checkpoint": {"latest": {"resources": resources}}}).encode()
+        file = folder / f"{name}.json{'.gz' if packed else ''}"
+        file.write_bytes(gzip.compress(text) if packed else text)
+    (folder / "empty.json").write_text(json.dumps({"checkpoint": {"latest": None}}))
+    (folder / "old.json.bak").write_text("{}")
+    assert with_cluster(tmp_path, "fleet", but=["prod"]) == {"old": up}

@@ -1,0 +1,148 @@
+"""What is said before pulumi changes a stack: its file, its name, who else works on it, what is up beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.cli import beforehand, tenants_first
+from kumulus.cli.errors import UserError
+
+SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a backend of files, which the test is in."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "state").mkdir()
+    settings = {"name": "fleet", "runtime": "python", "stackConfigDir": "stacks", "backend": {"url": "file://./state"}}
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+    for variable in ("PULUMI_BACKEND_URL", "KUMULUS_HOME", "PULUMI_STACK"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    return tmp_path
+
+
+def write(fleet: Path, text: str, stack: str = "dev") -> Path:
+    file = fleet / "stacks" / f"Pulumi.{stack}.yaml"
+    file.write_text(text)
+    return file
+
+
+def up(fleet: Path, stack: str) -> Path:
+    """Have the backend know a stack with a cluster."""
+    cluster = fleet / ".kumulus" / "clusters" / stack
+    cluster.mkdir(parents=True)
+    resources = [{"type": "kumulus:index:Cluster", "outputs": {"directory": str(cluster)}}]
+    folder = fleet / "state" / ".pulumi" / "stacks" / "fleet"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{stack}.json").write_text(json.dumps({"checkpoint": {"latest": {"resources": resources}}}))
+    return cluster
+
+
+def refused(check: Any, *arguments: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        check(*arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("config:\n\tkumulus:cluster: {}\n", "line 2, column 1: there is a tab; indent with blanks"),
+        ("config:\n  kumulus:cluster:\n    name: a\n  faults:\n - {}\n", "line 5"),
+        ("config: [}\n", "line 1, column 10"),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_told_with_its_name_and_the_line(fleet: Path, text: str, said: str) -> None:
+    write(fleet, text)
+    told = refused(beforehand.of_any, "dev")
+    assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n")
+    assert said in told
+
+
+@pytest.mark.parametrize("name", ["Ärger", "a b", "a/b", "x" * 101])
+def test_a_name_that_pulumi_does_not_take_is_shown_as_it_is_written(fleet: Path, name: str) -> None:
+    told = refused(beforehand.of_any, name)
+    assert told.startswith(f"{name!r} cannot be a stack's name")
+    assert told.endswith(f"\n  Rename stacks/Pulumi.{name}.yaml")
+
+
+def test_two_at_once_are_refused_without_the_advice_to_take_the_lock_away(fleet: Path) -> None:
+    folder = fleet / "state" / ".pulumi" / "locks" / "organization" / "fleet" / "dev"
+    folder.mkdir(parents=True)
+    lock = {
+        "pid": os.getpid(),
+        "username": "kim",
+        "hostname": socket.gethostname(),
+        "timestamp": "2026-11-22T10:44:02Z",
+    }
+    (folder / "a.json").write_text(json.dumps(lock))
+    assert f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)" in refused(beforehand.of_update, "dev")
+    beforehand.of_update("prod")
+
+
+def test_a_stack_file_that_was_renamed_is_noticed_and_both_are_named(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(fleet, "config: {}\n", "prod")
+    write(fleet, "config: {}\n", "other")
+    up(fleet, "old")
+    up(fleet, "other")
+    beforehand.of_first("prod")
+    assert capsys.readouterr().err == (
+        "note: old has a cluster in .kumulus/clusters/old, and no stacks/Pulumi.old.yaml any more; prod gets another\n"
+        "  Where stacks/Pulumi.prod.yaml is the same file, renamed: name it stacks/Pulumi.old.yaml again, "
+        "or take old down\n"
+    )
+
+
+def test_a_file_with_only_a_salt_goes_where_there_was_none(fleet: Path) -> None:
+    beforehand.without_salt_only(fleet / "stacks" / "Pulumi.dev.yaml", there_before=False)
+    file = write(fleet, SALT)
+    beforehand.without_salt_only(file, there_before=True)
+    assert file.exists()
+    beforehand.without_salt_only(file, there_before=False)
+    assert not file.exists()
+    file = write(fleet, f"config: {{}}\n{SALT}")
+    beforehand.without_salt_only(file, there_before=False)
+    assert file.exists()
+
+
+def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def groups(count: int) -> str:
+        return yaml.safe_dump(
+            {"config": {"kumulus:cluster": {"nodeGroups": [{"name": f"g{n}"} for n in range(count)]}}}
+        )
+
+    write(fleet, groups(20))
+    assert beforehand.shown_options("dev", []) == []
+    write(fleet, groups(21))
+    assert beforehand.shown_options("dev", ["--refresh"]) == ["--suppress-outputs"]
+    assert capsys.readouterr().out == ("dev has 21 node groups: to see its outputs, pulumi stack output -s dev\n")
+    assert beforehand.shown_options("dev", ["--suppress-outputs=false"]) == []
+
+
+def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(tenants_first, "require_empty", lambda stack, kubeconfig: asked.append(stack))
+    (up(fleet, "dev") / "kubeconfig.yaml").touch()
+    write(fleet, "config: {'kumulus:cluster': {nodeGroups: []}}\n")
+    beforehand.of_destroy("dev", False)
+    assert asked == []
+    file = write(fleet, "config: {'kumulus:cluster': {tenants: [{name: research}]}}\n")
+    beforehand.of_destroy("dev", True)
+    assert asked == []
+    beforehand.of_destroy("dev", False)
+    # Nobody knows what a stack without a file has.
+    file.unlink()
+    beforehand.of_destroy("dev", False)
+    assert asked == ["dev", "dev"]

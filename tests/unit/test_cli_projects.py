@@ -1,0 +1,242 @@
+"""`kumulus new`, the current stack, completion: what the command does in a user's own project."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kumulus.cli import completing, policy, project, stack_file
+from kumulus.cli.errors import UserError
+from kumulus.cli.main import main
+from kumulus.cli.registry import COMMANDS
+from kumulus.surroundings import installation
+from kumulus.surroundings.version import VERSION
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to be in, with nothing chosen."""
+    for name in ("PULUMI_STACK", "PULUMI_BACKEND_URL", "KUMULUS_HOME", "PWD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def select(root: Path, name: str) -> None:
+    """As `pulumi stack select` does."""
+    digest = hashlib.sha1(str(root / "Pulumi.yaml").encode(), usedforsecurity=False).hexdigest()
+    file = Path(os.environ["PULUMI_HOME"]) / "workspaces" / f"{root.name}-{digest}-workspace.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"stack": name}))
+
+
+# --- new -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["new", "my-fleet"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == ["made my-fleet: the stack dev, 30 nodes", "  cd my-fleet"]
+    made = folder / "my-fleet"
+    names = {".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt"}
+    assert {path.name for path in made.iterdir()} == names
+    assert yaml.safe_load((made / "Pulumi.yaml").read_text())["name"] == "my-fleet"
+    assert not any(str(folder) in path.read_text() for path in made.iterdir()), "another machine has other paths"
+    assert len((made / "__main__.py").read_text().splitlines()) <= 5
+    assert (made / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
+    monkeypatch.chdir(made)
+    loaded = stack_file.load(project.chosen(None))
+    assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
+
+
+def test_its_program_is_the_checkouts_own(folder: Path) -> None:
+    checkout = installation.checkout()
+    assert checkout is not None
+    main(["new", "fleet"])
+    ours, theirs = ((path / "__main__.py").read_text().partition('"""\n')[2] for path in (checkout, folder / "fleet"))
+    assert ours == theirs
+
+
+def test_only_an_empty_directory_becomes_a_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a" / ".git").mkdir(parents=True)
+    assert main(["new", "a"]) == 0
+    (folder / "b").mkdir()
+    (folder / "b" / "mine").write_text("mine")
+    assert main(["new", "b"]) == 1
+    assert "error: b is not empty: it has mine; name another directory" in capsys.readouterr().err
+    assert [path.name for path in (folder / "b").iterdir()] == ["mine"]
+    (folder / "c").touch()
+    assert main(["new", "c"]) == 1
+    assert capsys.readouterr().err == "error: c: File exists\n"
+
+
+@pytest.mark.parametrize("name", ["", "..", "-x/.hidden", "a b", "ü", "a" * 101, "${HOME}"])
+def test_a_name_that_pulumi_would_refuse_is_refused(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "--", name]) == 1
+    assert "is no name for a project\n  Write up to 100 letters" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+
+
+def test_a_policy_pack_is_a_copy_and_keeps_what_is_the_users(folder: Path) -> None:
+    pack = folder / "pack"
+    policy.write(pack)
+    assert {"PulumiPolicy.yaml", "__main__.py", "limits.json", "requirements.txt"} <= {p.name for p in pack.iterdir()}
+    code = "import sys; sys.path[:] = [sys.argv[1], *sys.path]; import kumulus.policy.limits as it; print(it.__file__)"
+    done = subprocess.run([sys.executable, "-I", "-c", code, str(pack)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(pack / "kumulus" / "policy" / "limits.py")
+    (pack / "limits.json").write_text("{}")
+    policy.write(pack)
+    assert (pack / "limits.json").read_text() == "{}"
+    (folder / "mine").mkdir()
+    (folder / "mine" / "file").touch()
+    with pytest.raises(UserError, match="mine is not empty, and no policy pack; name another directory"):
+        policy.write(folder / "mine")
+
+
+# --- which project, which stack --------------------------------------------------------------------------------------
+
+
+def test_outside_of_any_project_the_way_to_one_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("up", "preview", "down", "topology"):
+        assert main([command]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith(f"error: there is no Pulumi.yaml in {folder} or above it\n  To make a project: ")
+        assert said.endswith("kumulus new my-fleet\n")
+
+
+def test_clusters_and_stacks_are_those_of_the_project_that_one_is_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "fleet"])
+    (folder / "fleet" / "deep").mkdir()
+    monkeypatch.chdir(folder / "fleet" / "deep")
+    assert project.kubeconfig("dev") == folder / "fleet" / ".kumulus" / "clusters" / "dev" / "kubeconfig.yaml"
+    monkeypatch.setenv("KUMULUS_HOME", "elsewhere")
+    assert project.clusters_directory() == folder / "fleet" / "elsewhere" / "clusters"
+    assert project.current().stacks() == ["dev"]
+
+
+def test_the_current_stack_is_the_one_that_pulumi_has_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["new", "fleet"])
+    root = folder / "fleet"
+    monkeypatch.chdir(root)
+    assert project.chosen(None) == "dev"
+    (root / "Pulumi.test.yaml").touch()
+    with pytest.raises(UserError, match="which stack\\? There are dev, test\n  To choose one: pulumi stack select dev"):
+        project.chosen(None)
+    (root / "Pulumi.quickstart.yaml").touch()
+    assert project.chosen(None) == "quickstart"
+    select(root, "test")
+    assert project.chosen(None) == "test"
+    monkeypatch.setenv("PULUMI_STACK", "organization/fleet/dev")
+    assert project.chosen(None) == "dev"
+    assert project.chosen("quickstart") == "quickstart"
+
+
+def test_a_stack_is_named_as_for_pulumi_or_as_a_word_and_only_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    for arguments in (["down", "dev"], ["down", "-s", "dev"], ["down", "dev", "-s", "dev"], ["down", ""]):
+        capsys.readouterr()
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == "dev is not up: nothing to destroy\n"
+    assert main(["down", "dev", "-s", "other"]) == 1
+    assert capsys.readouterr().err == "error: dev or other? Name one stack\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("config:\n  kumulus:cluster: {nodeGroups: [{name: A}]}\n", "nodeGroups[0].name"),
+        ("config:\n  kumulus:cluster:\n  x: y: z\n", "Pulumi.dev.yaml"),
+    ],
+)
+def test_a_broken_file_is_told_before_pulumi_knows_the_stack(
+    text: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    (folder / "fleet" / "Pulumi.dev.yaml").write_text(text)
+    with pytest.raises(UserError) as raised:
+        stack_file.check("dev")
+    assert words in str(raised.value)
+
+
+def test_the_configuration_of_another_program_is_its_own_matter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    (folder / "fleet" / "Pulumi.dev.yaml").write_text("config:\n  fleet:nodes: 3\n")
+    stack_file.check("dev")
+
+
+def test_every_committed_stack_file_is_one_that_pulumi_leaves_as_it_is() -> None:
+    """It writes a salt where there is none, at the end, and formats the rest anew."""
+    checkout = installation.checkout()
+    assert checkout is not None
+    files = [*(checkout / "stacks").glob("Pulumi.*.yaml"), checkout / "src/kumulus/cli/new_project/Pulumi.dev.yaml"]
+    assert len(files) > 10
+    salts = {line for file in files for line in file.read_text().splitlines() if line.startswith("encryptionsalt:")}
+    assert all(file.read_text().count("encryptionsalt:") == 1 for file in files)
+    assert len(salts) == 1
+    assert salts.pop().startswith("encryptionsalt: v1:")
+
+
+# --- completion ------------------------------------------------------------------------------------------------------
+
+
+def completions(line: str) -> set[str]:
+    """What the shell is offered after a line."""
+    checkout = installation.checkout()
+    assert checkout is not None
+    variables = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    # File descriptor 8 is the shell's, as its functions have it.
+    command = ["bash", "-c", 'exec "$0" "$1" 8>&1 9>&2 >/dev/null', sys.executable, str(checkout / "kumulus")]
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    return {word.strip() for word in done.stdout.splitlines()}
+
+
+def test_commands_options_and_stacks_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    assert set(COMMANDS) <= completions("kumulus ")
+    assert completions("kumulus pre") == {"preview"}
+    assert completions("kumulus watch --o") == {"--once"}
+    assert completions("kumulus up ") >= {"dev"}
+    assert completions("kumulus fault list -s ") == {"dev"}
+    # Outside of any project, a checkout's own command works on the checkout.
+    monkeypatch.chdir(folder)
+    assert "gcp-large" in completions("kumulus watch -s g")
+
+
+def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:
+    whole = completing.parser("kumulus topology ")
+    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    options = {name: {each.dest for each in parser._actions} for name, parser in commands.choices.items()}
+    assert "svg" in options["topology"]
+    assert options["watch"] == {"help"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    said = capsys.readouterr().out
+    assert "_ARGCOMPLETE" in said
+    assert "kumulus" in said
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=said, text=True, check=True)

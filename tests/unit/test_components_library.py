@@ -1,0 +1,497 @@
+"""The components as a program of one's own uses them: plain values, outputs where they are allowed, and mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from kumulus import (
+    DeviceClass,
+    EmulatedCluster,
+    ExistingCluster,
+    Fault,
+    HelmAddon,
+    KindCluster,
+    KwokCluster,
+    KwokNodeGroup,
+    PrometheusStack,
+    Tenant,
+)
+from tests.support.program import CLUSTER, KUBECONFIG, Program, run
+from tests.support.project import ROOT
+
+POOL, RELEASE, NAMESPACE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release", "kumulus:index:Namespace"
+QUOTA, PROVIDER = "kubernetes:core/v1:ResourceQuota", "pulumi:providers:kubernetes"
+CAPACITY = {"cpu": 8, "memory": "32Gi", "pods": 110, "nvidia.com/gpu": 8}
+ZONE = {"zones": {"a": 1}, "capacity": CAPACITY}
+CHART = {"chart": "queue", "repo_url": "https://charts.example.com"}
+
+
+def later(value: Any) -> pulumi.Output[Any]:
+    """An output of another resource: of a preview it is unknown."""
+
+    async def known() -> bool:
+        return not pulumi.runtime.is_dry_run()
+
+    async def secret() -> bool:
+        return False
+
+    async def data() -> Any:
+        return value
+
+    return pulumi.Output(set(), data(), asyncio.ensure_future(known()), asyncio.ensure_future(secret()))
+
+
+def unknown(value: Any) -> bool:
+    return isinstance(value, pulumi.output.Unknown)
+
+
+def told(component: Callable[..., Any], name: str = "x", **arguments: Any) -> str:
+    """What is said of a component's arguments, by a program that declares it in a cluster."""
+    said: list[str] = []
+
+    def program() -> None:
+        cluster = (
+            {} if component in (KwokCluster, KindCluster, ExistingCluster, EmulatedCluster) else {"cluster": mine()}
+        )
+        with pytest.raises(pulumi.RunError) as raised:
+            component(name, **{**cluster, **arguments})
+        said.append(str(raised.value))
+
+    run(program)
+    return said[0]
+
+
+def mine() -> KwokCluster:
+    return KwokCluster("mine")
+
+
+# --- HelmAddon -------------------------------------------------------------------------------------------------------
+
+
+def test_an_addon_of_plain_values_is_a_release_with_the_clusters_provider() -> None:
+    program = run(
+        lambda: HelmAddon("metrics", cluster=mine(), version="1.2.3", namespace="m", values={"a": {"b": 1}}, **CHART)
+    )
+    release = program.only(RELEASE)
+    wanted = {
+        "name": "metrics",
+        "chart": "queue",
+        "version": "1.2.3",
+        "namespace": "m",
+        "values": {"a": {"b": 1}},
+        "repositoryOpts": {"repo": "https://charts.example.com"},
+        "createNamespace": True,
+        "timeout": 300,
+        "atomic": False,
+    }
+    assert {key: release.inputs.get(key) for key in wanted} == wanted
+    assert release.provider.startswith(f"{PROVIDER}::mine-kubernetes")
+    assert program.only(PROVIDER).parent == "kumulus:index:KwokCluster::mine"
+
+
+def test_two_addons_share_the_clusters_provider_and_one_waits_for_the_other() -> None:
+    def program() -> None:
+        cluster = mine()
+        first = HelmAddon("first", cluster=cluster, **CHART)
+        HelmAddon("second", cluster=cluster, **CHART, opts=pulumi.ResourceOptions(depends_on=[first]))
+
+    program_ = run(program)
+    assert len(program_.of_type(PROVIDER)) == 1
+    releases = program_.of_type(RELEASE)
+    assert f"{RELEASE}::first-release" in releases["second-release"].depends_on
+    assert f"{RELEASE}::second-release" not in releases["first-release"].depends_on
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_an_addon_takes_outputs(preview: bool) -> None:
+    def program() -> None:
+        HelmAddon(
+            "metrics",
+            cluster=mine(),
+            chart="queue",
+            repo_url=later("https://charts.example.com"),
+            version=later("1.2.3"),
+            namespace=later("m"),
+            values={"plain": 1, "auth": {"user": "u", "password": later("hunter2")}, "list": [later("x")]},
+            timeout=later(10),
+            repository_opts={"username": later("u"), "password": later("p")},
+            max_history=later(3),
+        )
+
+    inputs = run(program, preview=preview).only(RELEASE).inputs
+    values = inputs["values"]
+    # What is known is shown, leaf by leaf.
+    assert (values["plain"], values["auth"]["user"], inputs["name"]) == (1, "u", "metrics")
+    if preview:
+        assert all(map(unknown, (inputs["version"], inputs["namespace"], inputs["timeout"], inputs["maxHistory"])))
+        assert unknown(values["auth"]["password"])
+        assert unknown(values["list"])
+    else:
+        assert (inputs["version"], inputs["namespace"], inputs["timeout"]) == ("1.2.3", "m", 10)
+        assert (values["auth"]["password"], values["list"], inputs["maxHistory"]) == ("hunter2", ["x"], 3)
+        access = {"repo": "https://charts.example.com", "username": "u", "password": "p"}
+        assert inputs["repositoryOpts"]["value"] == access
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_all_of_an_addons_values_may_be_one_output(preview: bool) -> None:
+    def program() -> None:
+        HelmAddon("metrics", cluster=mine(), values=later({"a": 1}), repository_opts=later({"username": "u"}), **CHART)
+
+    values = run(program, preview=preview).only(RELEASE).inputs["values"]
+    assert unknown(values) if preview else values == {"a": 1}
+
+
+def test_a_secret_output_stays_one() -> None:
+    def program() -> None:
+        values = {"open": 1, "password": pulumi.Output.secret("hunter2")}
+        HelmAddon("metrics", cluster=mine(), values=values, **CHART)
+
+    assert "values" in run(program).only(RELEASE).secret_inputs
+
+
+def test_an_output_that_turns_out_wrong_is_told_when_it_is_known() -> None:
+    def program() -> None:
+        HelmAddon("metrics", cluster=mine(), namespace=later("A b"), **CHART)
+
+    with pytest.raises(pulumi.RunError, match=r"1 problem in HelmAddon metrics\n  namespace: .*not a DNS-1123 name"):
+        run(program)
+    assert run(program, preview=True).only(RELEASE)
+
+
+# --- KwokNodeGroup ---------------------------------------------------------------------------------------------------
+
+
+def test_a_group_has_what_a_stack_files_group_has() -> None:
+    def program() -> None:
+        KwokNodeGroup(
+            "gpu",
+            cluster=mine(),
+            zones={"rack-1": 2},
+            regions={"rack-1": "site"},
+            capacity=CAPACITY,
+            gpu_product="NVIDIA-L40S",
+            gpu_operator={"simulatedPool": "pool"},
+            node_info={"architecture": "arm64"},
+            resource_slices={"count": 8},
+            topology={"nodesPerRack": 1},
+            shards=2,
+        )
+
+    inputs = run(program).only(POOL).inputs
+    labels = inputs["labels"]
+    assert labels["topology.kubernetes.io/region"] == "site"
+    assert labels["run.ai/simulated-gpu-node-pool"] == "pool"
+    assert inputs["nodeInfo"]["architecture"] == labels["kubernetes.io/arch"] == "arm64"
+    assert inputs["resourceSlices"]["count"] == 8
+    assert inputs["gpu"]["product"] == "NVIDIA-L40S"
+    assert inputs["shards"] == 2
+
+
+@pytest.mark.parametrize("preview", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_labels_and_annotations_may_be_known_later(preview: bool, whole: bool) -> None:
+    def program() -> None:
+        labels: Any = later({"team": "x", "open": "y"}) if whole else {"team": later("x"), "open": "y"}
+        KwokNodeGroup(
+            "g", cluster=mine(), zones={"a": 1}, capacity=CAPACITY, labels=labels, annotations={"n": later("1")}
+        )
+
+    inputs = run(program, preview=preview).only(POOL).inputs
+    assert (inputs["replicas"], inputs["capacity"]["cpu"]) == (1, "8")
+    if preview and whole:
+        assert unknown(inputs["labels"])
+        return
+    # Kumulus' own stay.
+    assert (inputs["labels"]["open"], inputs["labels"]["kumulus.io/pool"]) == ("y", "g-a")
+    team, note = inputs["labels"]["team"], inputs["annotations"]["n"]
+    assert unknown(team) and unknown(note) if preview else (team, note) == ("x", "1")
+
+
+@pytest.mark.parametrize("label", ["topology.kubernetes.io/zone", "nvidia.com/gpu.product", "kubernetes.io/arch"])
+def test_a_label_that_others_follow_from_is_plain(label: str) -> None:
+    said = told(lambda name, **given: KwokNodeGroup(name, labels={label: later("x")}, **given), **ZONE)
+    assert f'labels["{label}"]: is a label that Kumulus sets, and an output' in said
+
+
+def test_nodes_wait_for_what_their_group_depends_on() -> None:
+    def program() -> None:
+        other = pulumi.CustomResource("a:b:C", "other", {})
+        opts = pulumi.ResourceOptions(depends_on=[other])
+        KwokNodeGroup("g", cluster=mine(), zones={"a": 1}, capacity=CAPACITY, opts=opts)
+
+    assert "a:b:C::other" in run(program).only(POOL).depends_on
+
+
+# --- Tenant ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_tenant_of_plain_values() -> None:
+    rule = {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}
+    program = run(
+        lambda: Tenant(
+            "research", cluster=mine(), quota={"pods": 5}, role="view", rules=[rule], pod_security="restricted"
+        )
+    )
+    home = program.only(NAMESPACE).inputs
+    assert home["name"] == "research"
+    assert home["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert program.only(QUOTA).inputs["spec"] == {"hard": {"pods": "5"}}
+    assert program.only("kubernetes:rbac.authorization.k8s.io/v1:Role").inputs["rules"] == [rule]
+
+
+@pytest.mark.parametrize("preview", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_quota_may_be_known_later(preview: bool, whole: bool) -> None:
+    def program() -> None:
+        quota: Any = later({"pods": 5, "requests.cpu": "4"}) if whole else {"pods": later(5), "requests.cpu": 4}
+        Tenant("research", cluster=mine(), quota=quota, labels={"cost": later("a1")})
+
+    program_ = run(program, preview=preview)
+    hard, labels = program_.only(QUOTA).inputs["spec"]["hard"], program_.only(NAMESPACE).inputs["labels"]
+    assert labels["kumulus.io/tenant"] == "research"
+    if preview:
+        assert unknown(labels["cost"])
+        assert unknown(hard) if whole else (unknown(hard["pods"]) and hard["requests.cpu"] == "4")
+    else:
+        assert (hard, labels["cost"]) == ({"pods": "5", "requests.cpu": "4"}, "a1")
+
+
+# --- Fault -----------------------------------------------------------------------------------------------------------
+
+
+def faulty(**arguments: Any) -> Callable[[], None]:
+    def program() -> None:
+        cluster = mine()
+        KwokNodeGroup("gpu", cluster=cluster, zones={"a": 4, "b": 2}, capacity=CAPACITY)
+        Fault("xid79", cluster=cluster, **arguments)
+
+    return program
+
+
+def test_a_fault_is_on_nodes_of_the_groups_declared_before() -> None:
+    fault = run(faulty(kind="gpu-fell-off-bus", target={"zone": "b"})).only("kumulus:index:Fault")
+    assert fault.inputs["nodes"] == {"gpu-b": "0-1"}
+    assert fault.inputs["kind"] == "gpu-fell-off-bus"
+    assert f"{POOL}::gpu-b" in fault.depends_on
+    assert fault.deleted_with == f"{CLUSTER}::mine-control-plane"
+    assert fault.parent == "pulumi:pulumi:Stack::kumulus-dev"
+
+
+def test_a_fault_chooses_from_the_groups_it_is_given() -> None:
+    def program() -> None:
+        cluster = mine()
+        KwokNodeGroup("cpu", cluster=cluster, zones={"a": 4}, capacity=CAPACITY)
+        gpu = KwokNodeGroup("gpu", cluster=cluster, zones={"a": 1}, capacity=CAPACITY)
+        Fault("down", cluster=cluster, node_groups=[gpu], kubelet="notReady")
+
+    assert run(program).only("kumulus:index:Fault").inputs["nodes"] == {"gpu-a": "0"}
+
+
+def test_two_faults_do_not_decide_the_same() -> None:
+    def program() -> None:
+        cluster = mine()
+        KwokNodeGroup("gpu", cluster=cluster, **ZONE)
+        Fault("one", cluster=cluster, labels={"a": "b"})
+        with pytest.raises(pulumi.RunError, match=r"target: .* is decided by the fault one too"):
+            Fault("two", cluster=cluster, labels={"a": "c"})
+
+    run(program)
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+
+def test_a_kwok_clusters_settings_are_arguments() -> None:
+    program = run(
+        lambda: KwokCluster(
+            "mine",
+            kubernetes_version="1.35.4",
+            heartbeat_factor=5,
+            runtime_config={"api/all": True},
+            stage_objects=True,
+        )
+    )
+    assert program.only(CLUSTER).inputs == {
+        "name": "mine",
+        "runtime": "kwok",
+        "kubernetesVersion": "v1.35.4",
+        "options": {"heartbeatFactor": 5, "runtimeConfig": {"api/all": "true"}, "stageObjects": True},
+    }
+
+
+def test_a_kind_clusters_settings_are_arguments() -> None:
+    config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
+    program = run(lambda: KindCluster("mine", node_image="example.com/node:v1", kind_config=config))
+    assert program.only(CLUSTER).inputs["options"] == {"nodeImage": "example.com/node:v1", "kindConfig": config}
+
+
+CONTENT = "clusters: []\nusers: []\n"
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_an_existing_clusters_kubeconfig_may_be_an_output_and_is_a_secret_then(preview: bool) -> None:
+    def program() -> None:
+        ExistingCluster("prod", kubeconfig=later(CONTENT), context=later("c"), needs=["nodes"])
+
+    cluster = run(program, preview=preview).only(CLUSTER)
+    if preview:
+        assert all(unknown(cluster.inputs["options"][key]) for key in ("kubeconfig", "context"))
+    else:
+        assert cluster.secret_inputs == {"options"}
+        options = {"kubeconfig": CONTENT, "context": "c", "needs": ["nodes"]}
+        assert cluster.inputs["options"]["value"] == options
+
+
+def test_an_existing_clusters_kubeconfig_is_a_path_or_a_text(tmp_path: Any) -> None:
+    path = run(lambda: ExistingCluster("prod", kubeconfig=str(tmp_path / "config"))).only(CLUSTER)
+    assert path.inputs["options"] == {"kubeconfig": str(tmp_path / "config"), "needs": []}
+    assert not path.secret_inputs
+    assert run(lambda: ExistingCluster("prod", kubeconfig=CONTENT)).only(CLUSTER).secret_inputs == {"options"}
+
+
+def test_a_described_cluster_is_a_cluster_to_put_more_into() -> None:
+    spec = {"nodeGroups": [{"name": "a", "placement": [], "nodeTemplate": {"capacity": {"pods": "1"}}}]}
+    spec["nodeGroups"][0]["placement"] = [{"availabilityZone": "z", "replicas": 2}]  # type: ignore[index]
+
+    def program() -> None:
+        cluster = EmulatedCluster("fleet", spec=spec)
+        KwokNodeGroup("more", cluster=cluster, zones={"z": 1}, capacity=CAPACITY)
+        Tenant("research", cluster=cluster)
+        Fault("down", cluster=cluster, target={"nodeGroup": "a"}, kubelet="notReady")
+
+    program_ = run(program)
+    assert program_.only(CLUSTER).inputs["name"] == "fleet"
+    assert {name: pool.inputs["kubeconfig"] for name, pool in program_.of_type(POOL).items()} == {
+        "a-z": KUBECONFIG,
+        "more-z": KUBECONFIG,
+    }
+    assert program_.only("kumulus:index:Fault").inputs["nodes"] == {"a-z": "0-1"}
+    assert program_.only(PROVIDER).name == "fleet-kubernetes"
+
+
+# --- the others ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_device_classs_driver_may_be_known_later(preview: bool) -> None:
+    program = run(lambda: DeviceClass("gpu", cluster=mine(), driver=later("gpu.example.com")), preview=preview)
+    found = program.only("kubernetes:resource.k8s.io/v1:DeviceClass").inputs
+    assert found["metadata"]["name"] == "gpu"
+    expression = found["spec"]["selectors"][0]["cel"]["expression"]
+    assert unknown(expression) if preview else expression == 'device.driver == "gpu.example.com"'
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_prometheus_stacks_values_may_be_known_later_and_lie_on_its_own(preview: bool) -> None:
+    def program() -> None:
+        values = {"grafana": {"adminPassword": later("hunter2"), "enabled": False}}
+        PrometheusStack(
+            "o", cluster=KindCluster("mine"), observability={"retention": "3h"}, values=values, version="1.0.0"
+        )
+
+    inputs = run(program, preview=preview).only(RELEASE).inputs
+    assert (inputs["name"], inputs["version"], inputs["namespace"]) == ("kube-prometheus-stack", "1.0.0", "monitoring")
+    assert inputs["values"]["prometheus"]["prometheusSpec"]["retention"] == "3h"
+    grafana = inputs["values"]["grafana"]
+    assert (grafana["enabled"], grafana["sidecar"]["dashboards"]["enabled"]) == (False, True)
+    assert unknown(grafana["adminPassword"]) if preview else grafana["adminPassword"] == "hunter2"
+
+
+# --- mistakes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "said"),
+    [
+        (HelmAddon, {**CHART, "verison": "1"}, "verison: is not a known argument; write version"),
+        (HelmAddon, {}, "chart: is missing; write chart=…"),
+        (HelmAddon, {"chart": "queue"}, "repo_url: is missing; write the URL of the chart's repository"),
+        (HelmAddon, {"chart": "./nowhere"}, "chart: the chart"),
+        (HelmAddon, {**CHART, "repo_url": "charts"}, 'repo_url: "charts" is not the URL of a chart repository'),
+        (HelmAddon, {**CHART, "skip_await": "no"}, 'skip_await: is "no", not true or false'),
+        (HelmAddon, {**CHART, "repository_opts": {"user": "x"}}, "repository_opts.user: is not a known key"),
+        (HelmAddon, {**CHART, "release_name": "A"}, 'release_name: "A" is not a DNS-1123 name; write a'),
+        (KwokNodeGroup, {"capacity": CAPACITY}, "zones: is missing"),
+        (KwokNodeGroup, {"zones": {"a": "many"}, "capacity": CAPACITY}, 'zones.a: is "many"'),
+        (KwokNodeGroup, {"zones": {"a": 1}}, "capacity: is missing"),
+        (KwokNodeGroup, {"zones": {"a": 1}, "instance_type": "a3"}, "instance_type: "),
+        (
+            KwokNodeGroup,
+            {"zones": {"a": 1}, "regions": {"b": "x"}, "capacity": CAPACITY},
+            "regions.b: is none of the zones",
+        ),
+        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": CAPACITY, "node_info": {"arch": "x"}}, "node_info.arch: "),
+        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": CAPACITY, "topology": {}}, "topology.nodesPerRack: is missing"),
+        (Tenant, {"quota": {"pods": "x"}}, "quota.pods: "),
+        (Tenant, {"role": "root"}, 'role: is "root"; write one of view, edit, admin'),
+        (Tenant, {"namespace": "kube-x"}, 'namespace: "kube-x" is a namespace of Kubernetes\' own'),
+        (Tenant, {"pod_security": "x"}, "pod_security: "),
+        (Fault, {"kind": "nope"}, 'kind: "nope" is not in the catalog'),
+        (Fault, {"kubelet": "gone", "target": {"zone": "b"}}, "target: matches no node"),
+        (Fault, {"kubelet": "gone", "exit_code": "1"}, "exit_code: "),
+        (KwokCluster, {"heartbeat_factor": 0}, "heartbeat_factor: is 0, less than 1"),
+        (KwokCluster, {"kubernetes_version": "1.35"}, 'kubernetes_version: is "1.35", not a whole Kubernetes version'),
+        (KwokCluster, {"cluster_name": "A"}, 'cluster_name: "A" is not a DNS-1123 name; write a'),
+        (KwokCluster, {"options": {}}, "options: is not a known argument"),
+        (KindCluster, {"provider": "x"}, "provider: "),
+        (ExistingCluster, {"needs": ["node"]}, 'needs: has "node"; write some of nodes, faults'),
+        (ExistingCluster, {"kubeconfig": ""}, "kubeconfig: is not a path or a kubeconfig's text"),
+        (DeviceClass, {"driver": "A b"}, "driver: "),
+        (PrometheusStack, {"observability": {"retention": "1"}}, "observability.retention: "),
+        (EmulatedCluster, {}, "spec: is missing"),
+        (EmulatedCluster, {"spec": {"nodegroups": []}}, "spec.nodegroups: is not a known key; write nodeGroups"),
+    ],
+)
+def test_a_mistake_is_told_with_the_argument_and_the_remedy(
+    component: Any, arguments: dict[str, Any], said: str
+) -> None:
+    found = told(component, **arguments)
+    assert found.startswith(f"1 problem in {component.__name__} x\n  ")
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "place"),
+    [
+        (KwokNodeGroup, {"zones": {"a": later}, "capacity": CAPACITY}, "zones.a"),
+        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": {"cpu": later}}, "capacity.cpu"),
+        (Fault, {"kind": later}, "kind"),
+        (KwokCluster, {"api_server_port": later}, "api_server_port"),
+        (Tenant, {"namespace": later}, "namespace"),
+        (EmulatedCluster, {"spec": {"name": later}}, "spec.name"),
+    ],
+)
+def test_an_output_where_resources_follow_from_the_value_is_told(component: Any, arguments: Any, place: str) -> None:
+    def made(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: made(each) for key, each in value.items()}
+        return pulumi.Output.from_input("x") if value is later else value
+
+    said: list[str] = []
+
+    def program() -> None:
+        cluster = {} if component in (KwokCluster, EmulatedCluster) else {"cluster": mine()}
+        with pytest.raises(pulumi.RunError) as raised:
+            component("x", **cluster, **made(arguments))
+        said.append(str(raised.value))
+
+    run(program)
+    assert f"  {place}: is an output, known too late: resources follow from it; write a plain value" in said[0]
+
+
+def test_a_local_chart_is_found_from_the_base() -> None:
+    program = run(lambda: HelmAddon("hello", cluster=mine(), chart="./tests/support/hello-chart", base=str(ROOT)))
+    assert program.only(RELEASE).inputs["chart"] == str(ROOT / "tests" / "support" / "hello-chart")
+
+
+def test_what_a_program_made_without_addons_does_not_pay_for_the_kubernetes_provider() -> None:
+    program: Program = run(lambda: KwokNodeGroup("g", cluster=mine(), zones={"a": 1}, capacity=CAPACITY))
+    assert program.of_type(PROVIDER) == {}
+    assert json.dumps(sorted(program.of_type(POOL))) == '["g-a"]'

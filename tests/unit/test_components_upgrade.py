@@ -1,0 +1,71 @@
+"""Stacks that version 0.1.0 made keep their resources: every one is registered as it was, by the same parent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus import EmulatedCluster
+from kumulus.stackfile.load import load
+from tests.support.program import run
+from tests.support.project import ROOT
+
+RECORDED = Path(__file__).with_name("declared_by_0_1_0.txt")
+
+
+def group(name: str, **more: Any) -> dict[str, Any]:
+    places = [
+        {"availabilityZone": "use1-a", "replicas": 4},
+        {"availabilityZone": "b", "replicas": 2, "region": "r"},
+    ]
+    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    return {"name": name, "placement": places, "nodeTemplate": {"capacity": capacity}, **more}
+
+
+TOPOLOGY = {"preset": "volcano", "nodesPerRack": 2}
+EVERYTHING: dict[str, Any] = {
+    "nodeGroups": [
+        group("a", topology=TOPOLOGY, gpuProduct="NVIDIA-L40S", resourceSlices={}),
+        {**group("b", gpuOperator={}, instanceType="p5.48xlarge"), "nodeTemplate": {}},
+    ],
+    "clusterAddons": [
+        {"name": "queue", "chart": "queue", "repoURL": "https://charts.example.com", "version": "1.2.3"},
+        {"name": "second", "chart": "oci://r.example/x", "dependsOn": ["queue"], "crds": "Create"},
+        {"name": "third", "chart": "./tests/support/hello-chart", "crds": "Skip"},
+    ],
+    "faults": [
+        {"name": "xid", "kind": "gpu-fell-off-bus", "target": {"nodeGroup": "a", "count": 2}},
+        {"name": "fail", "kind": "container-fails", "pods": {"labels": {"app": "x"}}},
+    ],
+    "tenants": [
+        {
+            "name": "research",
+            "namespace": "research-prod",
+            "quota": {"pods": 50},
+            "rules": [{"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}],
+        },
+        {"name": "t2"},
+    ],
+    "podLifecycles": [{"name": "training", "selector": {"labels": {"app": "training"}}, "run": "10m"}],
+    "podUsage": [{"name": "training", "selector": {"labels": {"app": "training"}}, "cpu": "80%"}],
+    "observability": {},
+    "hostCommands": [
+        {"name": "build", "create": "true"},
+        {"name": "mid", "create": "true", "when": "beforeNodes"},
+        {"name": "end", "create": "true", "when": "last"},
+    ],
+}
+KUBECONFIG = "clusters: []\nusers: []\n"
+
+
+@pytest.mark.parametrize("runtime", ["kwok", "kind", "existing"])
+def test_every_resource_is_called_as_it_was(runtime: str, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(KUBECONFIG)
+    existing = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
+    loaded = load({"cluster": {**EVERYTHING, **existing, "runtime": runtime}}, "dev", ROOT)
+    program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+    section = RECORDED.read_text().partition(f"[{runtime}]\n")[2].partition("[")[0]
+    assert sorted(f"{each.parent} > {each.type}::{each.name}" for each in program.resources) == section.splitlines()

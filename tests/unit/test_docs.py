@@ -1,0 +1,123 @@
+"""README and docs: every link leads somewhere, every page is in the index, every block of commands is marked."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from benchmarks import architecture
+from tests.support.docs import pages, steps
+from tests.support.docs.pages import DOCS, README, ROOT
+
+PAGES = pages.pages()
+DECISIONS = DOCS / "decisions"
+DECIDED = [page for page in PAGES if page.parent == DECISIONS and page.name != "README.md"]
+STATUS = re.compile(r"^\d{4}-\d\d-\d\d · (Accepted|Superseded by \[[^\]]+\]\([^)]+\.md\))( · .+)?$")
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    return pages.anchors(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_relative_link_and_anchor_leads_somewhere(page: Path) -> None:
+    astray = []
+    for line, target in pages.links(page):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = (page.parent / unquote(path)).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            astray.append(f"{named(page)}:{line}: {target}")
+    assert astray == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=named)
+def test_every_file_of_the_project_that_is_named_is_there(page: Path) -> None:
+    paths = re.findall(r"`((?:src/kumulus|tests|benchmarks|components|docs)/[^`\s]+)`", page.read_text())
+    patterns = [path for path in paths if not re.search(r"NAME|[<{*…]", path)]
+    assert [path for path in patterns if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_fits_two_screens() -> None:
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_every_page_is_in_the_index() -> None:
+    for index, below in ((DOCS / "README.md", DOCS.glob("*.md")), (DECISIONS / "README.md", DECISIONS.glob("*.md"))):
+        linked = {(index.parent / target.partition("#")[0]).resolve() for _, target in pages.links(index)}
+        assert {named(page) for page in below if page != index and page not in linked} == set()
+
+
+def test_a_newcomer_finds_every_page_from_the_readme() -> None:
+    found, waiting = set[Path](), [README]
+    while waiting:
+        page = waiting.pop()
+        if page not in found:
+            found.add(page)
+            targets = ((page.parent / target.partition("#")[0]).resolve() for _, target in pages.links(page))
+            waiting += [target for target in targets if target.suffix == ".md" and target.exists()]
+    assert {named(page) for page in PAGES} - {named(page) for page in found if ROOT in page.parents} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_block_of_commands_is_run_or_says_why_not(page: Path) -> None:
+    problems = {block.place: steps.marker_problem(block) for block in pages.blocks(page)}
+    assert {place: problem for place, problem in problems.items() if problem} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_code_is_fenced(page: Path) -> None:
+    indented = re.compile(r"^ {4,}\S")
+    lines = list(pages.prose(page))
+    blocks = [
+        f"{named(page)}:{number}"
+        for (_, above), (number, line) in pairwise(lines)
+        if indented.match(line) and not above.strip()
+    ]
+    assert blocks == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent == DECISIONS and page.name != "README.md"], ids=named
+)
+def test_a_decision_has_a_title_a_date_and_a_status_and_the_index_says_the_same(page: Path) -> None:
+    title, blank, status, after, *_ = page.read_text().splitlines()
+    assert title.startswith("# ")
+    assert (blank, after) == ("", "")
+    assert STATUS.match(status), status
+    date, state, *_ = status.split(" · ")
+    rows = (DECISIONS / "README.md").read_text().splitlines()
+    assert rows.count(f"| {date} | [{title.removeprefix('# ')}]({page.name}) | {state} |") == 1
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_contract_and_the_imports() -> None:
+    drawn = architecture.draw(architecture.layers(), architecture.needed(architecture.imports()))
+    assert architecture.PICTURE.read_text() == drawn, "python -m benchmarks.architecture draws it anew"
+
+
+def test_the_architecture_has_a_row_for_every_room() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    rooms = [room for layer in architecture.layers() for room in layer]
+    assert sorted(rows) == sorted(rooms) == sorted(architecture.ABOUT)
+
+
+def test_arrows_that_follow_from_others_are_left_out() -> None:
+    assert architecture.needed({("a", "b"), ("b", "c"), ("a", "c"), ("d", "c")}) == [("a", "b"), ("b", "c"), ("d", "c")]
+
+
+def test_the_licence_is_said_where_packages_say_it() -> None:
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    settings = (ROOT / "pyproject.toml").read_text()
+    assert 'license = "Apache-2.0"' in settings
+    assert 'license-files = ["LICENSE", "NOTICE"]' in settings

@@ -1,0 +1,142 @@
+"""Files of a cluster that were cut off, by a full disk or a loss of power: damaged, and never taken for running."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.host import processes
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kwok import kept
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+from tests.support.said import Said
+
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
+DOCUMENTS: list[dict[str, Any]] = [
+    {
+        "kind": "KwokctlConfiguration",
+        "options": {"kubeApiserverPort": 20001, "etcdPort": 20002},
+        "components": [{"name": name, "args": [f"--data-dir=/tmp/{name}", "--flag"]} for name in NAMES],
+    },
+    {"kind": "KwokConfiguration", "options": {"cidr": "10.0.0.0/16"}},
+    {"kind": "Stage", "metadata": {"name": "node-ready"}, "spec": {"next": {"delete": False}}},
+]
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A cluster as it was left, whose processes all run."""
+    found = Layout.of(str(tmp_path), "dev")
+    found.directory.mkdir(parents=True)
+    found.write_documents(DOCUMENTS)
+    found.write_note({"owner": "me", "configuration": "x"})
+    found.kubeconfig.write_text("{}")
+    monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
+    return found
+
+
+def wanted(layout: Layout) -> Wanted:
+    return Wanted("dev", "me", str(layout.home), "v1.35.4", {})
+
+
+def observed(layout: Layout) -> Observed:
+    recorded = Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+    found = asyncio.run(KwokRuntime().read(recorded, Said()))
+    assert found is not None
+    return found
+
+
+def repaired(layout: Layout) -> Said:
+    said = Said()
+    KwokRuntime()._mend(layout, wanted(layout), said)
+    return said
+
+
+def test_a_whole_file_is_not_damaged(layout: Layout) -> None:
+    found = observed(layout)
+    assert "kwok.yaml" not in found.components
+    assert not kept.restore(layout)
+
+
+@pytest.mark.parametrize("cut", [*range(0, len(dump(DOCUMENTS)), 29), len(dump(DOCUMENTS)) - 1])
+def test_wherever_the_file_is_cut_it_is_damaged_and_comes_back(layout: Layout, cut: int) -> None:
+    whole = layout.kwok_file.read_text()
+    layout.kwok_file.write_text(whole[:cut])
+    found = observed(layout)
+    assert found.components["kwok.yaml"] == "damaged"
+    assert set(NAMES) < set(found.components)
+    assert found.health == "degraded"
+    assert found.server == "https://127.0.0.1:20001"
+    said = repaired(layout)
+    assert layout.kwok_file.read_text() == whole
+    assert said.messages == [f"{layout.kwok_file} was damaged and is restored from its copy"]
+    assert stat.S_IMODE(layout.kwok_file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00" * 400,
+        b"\xff\xfe\x00half",
+        b"[" * 200_000,
+        b"kind: KwokctlConfiguration\ncomponents: [1, etcd]",
+        b"kind: KwokctlConfiguration\noptions: [1]\ncomponents: {}",
+        b"kind: KwokctlConfiguration\noptions: {etcdPort: [1]}\ncomponents: [{name: etcd, ports: 3}]",
+    ],
+)
+def test_whatever_the_file_has_become_it_is_damaged(layout: Layout, content: bytes) -> None:
+    layout.kwok_file.write_bytes(content)
+    # Asked by every cluster beside it, too.
+    assert isinstance(Layout.of(str(layout.home), "other").taken_ports(), set)
+    assert observed(layout).health == "degraded"
+    repaired(layout)
+    assert layout.documents() == DOCUMENTS
+
+
+def test_without_a_copy_it_is_told_and_only_a_new_cluster_helps(layout: Layout) -> None:
+    layout.kept_file.unlink()
+    layout.kwok_file.write_text("half: [")
+    found = observed(layout)
+    assert found.components == {"kwok.yaml": "missing"}
+    assert found.health == "incomplete"
+    with pytest.raises(ProviderError, match="damaged and has no copy") as caught:
+        repaired(layout)
+    assert "--refresh` replaces it" in str(caught.value)
+    assert layout.kwok_file.read_text() == "half: ["
+
+
+def test_a_damaged_copy_restores_nothing(layout: Layout) -> None:
+    layout.kept_file.write_text("half: [")
+    layout.kwok_file.write_text("half: [")
+    assert observed(layout).health == "incomplete"
+    assert not kept.restore(layout)
+
+
+def test_a_cluster_of_an_earlier_version_gets_its_copy_when_it_is_looked_at(layout: Layout) -> None:
+    layout.kept_file.unlink()
+    observed(layout)
+    assert layout.kept_file.read_text() == layout.kwok_file.read_text()
+    assert stat.S_IMODE(layout.kept_file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"owner": ', "[]", "\x00\x00"])
+def test_a_note_that_cannot_be_read_is_written_anew_with_its_owner(layout: Layout, content: str) -> None:
+    layout.note_file.write_text(content)
+    assert layout.damaged()
+    # Its settings count as changed: so the next update repairs it.
+    assert observed(layout).configuration == ""
+    repaired(layout)
+    assert layout.note() == {"owner": "me"}
+    assert not layout.damaged()
+
+
+def test_a_settings_change_that_shortens_the_file_is_no_damage(layout: Layout) -> None:
+    layout.write_documents(DOCUMENTS[:2])
+    assert not kept.damaged(layout)

@@ -1,0 +1,60 @@
+"""What a program imports from `kumulus`: a list that is meant, and an import that costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import kumulus
+from tests.support.project import ROOT
+
+PUBLIC = [
+    "DeviceClass",
+    "EmulatedCluster",
+    "ExistingCluster",
+    "Experiment",
+    "Fault",
+    "HelmAddon",
+    "KindCluster",
+    "KwokCharts",
+    "KwokCluster",
+    "KwokNodeGroup",
+    "PrometheusStack",
+    "Tenant",
+]
+
+
+def test_the_public_names_are_these_and_no_others() -> None:
+    assert list(kumulus.__all__) == PUBLIC
+    assert set(PUBLIC) <= set(dir(kumulus))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_is_a_class_of_its_own_module_with_a_docstring(name: str) -> None:
+    found = getattr(kumulus, name)
+    assert (found.__name__, isinstance(found, type)) == (name, True)
+    assert found.__doc__
+
+
+def test_what_is_not_there_is_told_as_of_any_module() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
+        kumulus.Nope  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    """The toolchain runs on a bare Python, and a program pays for what it uses only."""
+    script = "import sys; before = set(sys.modules); import kumulus; print(sorted(set(sys.modules) - before))"
+    environment = {"PYTHONPATH": str(ROOT / "src")}
+    # Without site-packages there is no pulumi and no pydantic to import either.
+    command = [sys.executable, "-S", "-c", script]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert not [name for name in ("pulumi", "pydantic", "yaml", "aiohttp") if f"'{name}'" in answer.stdout]
+    others = [name for name in eval(answer.stdout) if name.startswith("kumulus.")]
+    assert others == []
+
+
+def test_components_have_one_name_only() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"import kumulus\.components"):
+        __import__("components")

@@ -1,0 +1,228 @@
+"""Where clusters are kept: what is somebody else's is refused before anything is done, and never removed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes import directories
+from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.kind.place import KindPlace
+from kumulus.runtimes.kind.runtime import KindRuntime
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.runtimes.place import Place
+from tests.support.said import Said
+
+PLACES: dict[str, type[Place]] = {"kwok": Layout, "kind": KindPlace, "existing": CopyPlace}
+Occupy = Callable[[Path], object]
+
+
+def made(path: Path, text: str = "mine\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def linked(path: Path) -> None:
+    made(path.parent.parent.parent / "elsewhere" / "precious")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(path.parent.parent.parent / "elsewhere")
+
+
+OCCUPIED: dict[str, tuple[Occupy, list[str]]] = {
+    "another project's files": (lambda at: made(at / "deployment.yaml"), ["not this stack's (deployment.yaml)"]),
+    "a kubeconfig of the user's": (lambda at: made(at / "kubeconfig.yaml"), ["not this stack's (kubeconfig.yaml)"]),
+    "folders of common names": (lambda at: made(at / "logs" / "a.log"), ["not this stack's (logs)"]),
+    "another program's note": (lambda at: made(at / "kumulus.json", '{"name": "x"}'), ["(kumulus.json)"]),
+    "our note among another's files": (
+        lambda at: (made(at / "kumulus.json", '{"owner": "me"}'), made(at / "values.yaml")),
+        ["not this stack's (values.yaml)"],
+    ),
+    "another stack's cluster": (
+        lambda at: made(at / "kumulus.json", '{"owner": "you"}'),
+        ["that this stack did not make", "made by you"],
+    ),
+    "a link": (linked, ["is a symbolic link to", "elsewhere"]),
+    "a link above": (lambda at: linked(at.parent), ["clusters is a symbolic link to"]),
+    "a file": (made, ["is not a directory"]),
+    "a file above": (lambda at: made(at.parent), ["is not a directory"]),
+}
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Everything below a folder: modes and contents."""
+    return {
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b"",
+        )
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def asked(home: Path, owner: str = "me") -> Wanted:
+    return Wanted("dev", owner, str(home), "v1.35.4", {})
+
+
+@pytest.mark.parametrize("case", OCCUPIED)
+@pytest.mark.parametrize("runtime", [KwokRuntime(), KindRuntime()], ids=["kwok", "kind"])
+def test_a_place_that_is_taken_is_refused_and_nothing_is_changed(runtime: Runtime, case: str, tmp_path: Path) -> None:
+    occupy, words = OCCUPIED[case]
+    home = tmp_path / "home"
+    occupy(home / "clusters" / "dev")
+    before = tree(tmp_path)
+    with pytest.raises(ProviderError) as caught:
+        asyncio.run(runtime.create(asked(home), Said(), asyncio.Event()))
+    for word in words:
+        assert word in str(caught.value)
+    if case != "another stack's cluster":
+        # In a preview it may be the cluster that is to be replaced.
+        with pytest.raises(ProviderError) as foretold:
+            asyncio.run(runtime.examine(asked(home, owner=""), None, Said()))
+        assert str(foretold.value) == str(caught.value)
+    assert tree(tmp_path) == before
+
+
+def test_a_stacks_own_cluster_of_another_runtime_is_no_obstacle_in_a_preview(tmp_path: Path) -> None:
+    there = tmp_path / "clusters" / "dev"
+    made(there / "kumulus.json", '{"owner": "me"}')
+    for name in Layout.FILES - {"kumulus.json"}:
+        made(there / name)
+    directories.require_free(KindPlace(there), "")
+    with pytest.raises(ProviderError, match="not this stack's"):
+        directories.require_free(KindPlace(there), "me")
+    made(there / "values.yaml")
+    with pytest.raises(ProviderError, match=r"\(values.yaml\)"):
+        directories.require_free(KindPlace(there), "")
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("where", ["home", "home/clusters", "home/clusters/dev"])
+def test_another_users_folder_is_refused(
+    place: type[Place], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, home = os.geteuid(), tmp_path / "home"
+    (home / "clusters" / "dev").mkdir(parents=True)
+    taken, real = tmp_path / where, Path.stat
+
+    def stat(self: Path, **options: Any) -> os.stat_result:
+        found = real(self, **options)
+        if self != taken:
+            return found
+        fields = list(found)
+        fields[4] = mine + 4242
+        return os.stat_result(fields)
+
+    # To give a folder away takes an administrator.
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(ProviderError, match=rf"{taken} belongs to the user {mine + 4242}; set"):
+        directories.require_free(place.of(str(home), "dev"), "me")
+    if where == "home/clusters/dev":
+        with pytest.raises(ProviderError, match="it is left alone"):
+            directories.remove(place.of(str(home), "dev"))
+        assert taken.is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator can give a folder to another user")
+def test_another_users_folder_is_refused_to_an_administrator_too(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "clusters" / "dev"
+    folder.mkdir(parents=True)
+    os.chown(folder, 54321, 54321)
+    with pytest.raises(ProviderError, match="belongs to the user 54321"):
+        directories.require_free(Layout(folder), "me")
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_what_a_killed_run_left_is_no_obstacle(place: type[Place], tmp_path: Path) -> None:
+    here = place.of(str(tmp_path), "dev")
+    directories.require_free(here, "me")
+    here.directory.mkdir(parents=True)
+    directories.require_free(here, "me")
+    (here.directory / "kumulus.tmp").touch()
+    directories.require_free(here, "me")
+    here.write_note({"owner": "me"})
+    for name in here.FILES - {"kumulus.json"}:
+        (here.directory / name).touch()
+    directories.require_free(here, "me")
+    assert directories.remove(here) == []
+    assert not here.directory.exists()
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_removal_leaves_what_is_not_the_clusters(place: type[Place], tmp_path: Path) -> None:
+    here = place.of(str(tmp_path), "dev")
+    made(here.directory / "notes.txt")
+    made(here.directory / "values" / "dev.yaml")
+    for name in here.FILES:
+        made(here.directory / name)
+    assert directories.remove(here) == ["notes.txt", "values"]
+    assert {str(path.relative_to(here.directory)) for path in here.directory.rglob("*")} == {
+        "notes.txt",
+        "values",
+        "values/dev.yaml",
+    }
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_the_note_goes_last(place: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = place.of(str(tmp_path), "dev")
+    for name in here.FILES:
+        made(here.directory / name)
+    gone: list[str] = []
+    real = Path.unlink
+
+    def unlink(self: Path, missing_ok: bool = False) -> None:
+        gone.append(self.name)
+        real(self, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    directories.remove(here)
+    assert gone[-1] == "kumulus.json"
+    assert set(gone) == here.FILES
+
+
+def test_a_link_in_a_cluster_is_removed_and_not_followed(tmp_path: Path) -> None:
+    here = Layout.of(str(tmp_path / "home"), "dev")
+    made(tmp_path / "elsewhere" / "precious")
+    here.directory.mkdir(parents=True)
+    (here.directory / "etcd").symlink_to(tmp_path / "elsewhere")
+    assert directories.remove(here) == []
+    assert (tmp_path / "elsewhere" / "precious").exists()
+
+
+def recorded(home: Path) -> Recorded:
+    seen = Observed("uid", "", "", str(home / "clusters" / "dev"), {})
+    return Recorded.of(asked(home), seen)
+
+
+@pytest.mark.parametrize("case", ["a link", "another project's files", "folders of common names"])
+async def test_destroy_leaves_what_took_the_clusters_place(case: str, tmp_path: Path) -> None:
+    at = tmp_path / "home" / "clusters" / "dev"
+    OCCUPIED[case][0](at)
+    if case == "folders of common names":
+        made(at / "README.md")
+    before = tree(tmp_path)
+    with pytest.raises(ProviderError, match="it is left alone: remove it by hand"):
+        await KwokRuntime().delete(recorded(tmp_path / "home"), Said())
+    assert tree(tmp_path) == before
+
+
+async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path) -> None:
+    here = Layout.of(str(tmp_path / "home"), "dev")
+    here.directory.mkdir(parents=True)
+    here.write_note({"owner": "me"})
+    made(here.directory / "notes.txt")
+    said = Said()
+    await KwokRuntime().delete(recorded(tmp_path / "home"), said)
+    assert said.messages == [f"{here.directory} has files that are not the cluster's (notes.txt); they are left alone"]
+    assert tree(here.directory).keys() == {"notes.txt"}
+    with pytest.raises(ProviderError, match="is not"):
+        await KwokRuntime().delete(dataclasses.replace(recorded(tmp_path / "home"), directory=__file__), said)
