@@ -31,12 +31,6 @@ GROUPS = [
 ADDON = {"name": "queue", "chart": "oci://example.com/queue"}
 
 
-@pytest.fixture(autouse=True)
-def fetching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine may fetch plugins, whatever the tester's shell says: under the mocks there are none."""
-    monkeypatch.delenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", raising=False)
-
-
 def declared(*commands: dict[str, Any], secrets: Secrets | None = None, **cluster: Any) -> Program:
     spec = {"nodeGroups": GROUPS, "clusterAddons": [ADDON], "hostCommands": list(commands), **cluster}
     loaded = load({"cluster": spec}, "dev", ROOT, secrets=secrets)

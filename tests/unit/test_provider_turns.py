@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -36,11 +35,17 @@ async def test_two_have_their_turn_at_once_and_the_others_after_them() -> None:
 
 async def test_who_waited_for_long_goes_on_anyhow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_LONGEST_WAIT_S", 0.1)
-    order, started = Turns(), time.monotonic()
+    order, inside, everybody = Turns(), 0, asyncio.Event()
 
     async def look() -> None:
+        nonlocal inside
         async with order.turn():
-            await asyncio.sleep(0.5)
+            inside += 1
+            if inside == 6:
+                everybody.set()
+            # Nobody leaves before all are in: without an end to the waiting, that is never.
+            await everybody.wait()
 
-    await asyncio.gather(*(look() for _ in range(6)))
-    assert time.monotonic() - started < 0.9
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(look() for _ in range(6)))
+    assert inside == 6

@@ -1,0 +1,11 @@
+"""What holds for every unit test."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def fetching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine may fetch plugins, whatever the tester's shell says: under the mocks there are none."""
+    monkeypatch.delenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", raising=False)
