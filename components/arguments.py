@@ -19,7 +19,7 @@ from typing import Annotated, Any, ForwardRef, Required, Union, get_args, get_or
 
 import pulumi
 
-from kumulus.components.engine import told
+from kumulus.components.engine import user_error
 from kumulus.components.inputs import later
 from kumulus.model.checks import unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text
@@ -119,7 +119,7 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
         for place in later(value)
     ]
     if wrong:
-        raise told(SpecError(wrong, source))
+        raise user_error(SpecError(wrong, source))
 
 
 def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str] | None = None) -> dict[str, str]:

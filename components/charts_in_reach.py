@@ -7,7 +7,7 @@ from pathlib import Path
 import pulumi
 
 from kumulus.components import plugin
-from kumulus.components.engine import told
+from kumulus.components.engine import user_error
 from kumulus.components.helm_release import chart_source, repository_access
 from kumulus.stackfile.load import Loaded
 
@@ -37,7 +37,7 @@ def require_charts(loaded: Loaded, base: Path) -> None:
     if not wrong:
         return
     lines = [f"  clusterAddons[{index}]: {wrong[index]}" for index in sorted(wrong)]
-    raise told(
+    raise user_error(
         "\n".join(
             [
                 f"{len(wrong)} of {len(wanted)} add-ons cannot be installed; nothing of the cluster was changed",

@@ -6,7 +6,7 @@ import os
 import shutil
 from importlib.metadata import version
 
-from kumulus.components.engine import told
+from kumulus.components.engine import user_error
 from kumulus.surroundings.launcher import pulumi_home
 
 _ENGINE_FETCHES_NONE = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
@@ -27,7 +27,7 @@ def require_command_plugin() -> None:
     if any(path.is_dir() for path in home.glob("plugins/resource-command-v*")):
         return
     install = f"pulumi plugin install resource command {version('pulumi-command')}"
-    raise told(
+    raise user_error(
         f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {home / 'plugins'}\n"
         f"  To get it: {install}\n"
         f"  From a machine that can fetch it: {install} --file ARCHIVE"

@@ -21,7 +21,7 @@ from kumulus.model.errors import SpecError
 from kumulus.surroundings.version import VERSION
 
 # By this exit code Pulumi's language host knows that the user has been told what is wrong.
-_TOLD = 32
+_REPORTED = 32
 _LOOK_EVERY = 1.0
 _READY = "kumulus:index:ready"
 _ends_with_engine = threading.Event()
@@ -39,7 +39,7 @@ def end_with_engine() -> None:
     To be called at the start of a program, in its main thread.
     """
     _ends_with_engine.set()
-    signal.signal(signal.SIGINT, lambda *_: os._exit(_TOLD))
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_REPORTED))
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 
 
@@ -69,7 +69,7 @@ class Mistake(pulumi.RunError):
         self.source = error.source
 
 
-def told(message: str | SpecError) -> pulumi.RunError:
+def user_error(message: str | SpecError) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is said of it.
 
     Pulumi would exit with code 1 after it, for which the language host reports another error of its own.
@@ -78,7 +78,7 @@ def told(message: str | SpecError) -> pulumi.RunError:
         message: what is wrong, where, and what to do.
     """
     if _ends_with_engine.is_set():
-        atexit.register(os._exit, _TOLD)
+        atexit.register(os._exit, _REPORTED)
     return Mistake(message) if isinstance(message, SpecError) else pulumi.RunError(message)
 
 
@@ -96,4 +96,4 @@ def _watch(host: int) -> None:
             time.sleep(_LOOK_EVERY)
     except psutil.NoSuchProcess:
         pass
-    os._exit(_TOLD)
+    os._exit(_REPORTED)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import pulumi
 from pydantic import BaseModel
 
-from kumulus.components.engine import told
+from kumulus.components.engine import user_error
 from kumulus.model.errors import Problem, SpecError, Where, under
 from kumulus.stackfile.validation import validated
 
@@ -85,7 +85,7 @@ def telling(source: str, names: Mapping[str, str]) -> Iterator[None]:
         yield
     except SpecError as error:
         problems = [replace(each, path=renamed(each.path, names)) for each in error.problems]
-        raise told(SpecError(problems, source)) from None
+        raise user_error(SpecError(problems, source)) from None
 
 
 def renamed(path: str, names: Mapping[str, str]) -> str:
@@ -113,7 +113,7 @@ def refused(source: str, place: str, message: str, remedy: str) -> pulumi.RunErr
         message: what is wrong.
         remedy: what to write instead.
     """
-    return told(SpecError([Problem(place, message, remedy)], source))
+    return user_error(SpecError([Problem(place, message, remedy)], source))
 
 
 def later(value: Any) -> dict[Where, Any]:

@@ -14,7 +14,7 @@ import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from kumulus.components import plugin
-from kumulus.components.engine import end_with_engine, start_plugin, told
+from kumulus.components.engine import end_with_engine, start_plugin, user_error
 from kumulus.surroundings import pulumi_project
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run() -> EmulatedCluster:
     try:
         loaded = _load(base)
     except SpecError as error:
-        raise told(str(error)) from None
+        raise user_error(str(error)) from None
     for notice in loaded.notices:
         pulumi.log.warn(str(notice))
     emulated = EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base)

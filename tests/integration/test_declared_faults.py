@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.catalog.faults import kinds
 from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.faults import hold, records
+from kumulus.cluster.faults import operations, records
 from kumulus.cluster.faults.pods import met
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
@@ -252,13 +252,13 @@ async def test_a_fault_whose_time_is_up_or_whose_ending_was_cut_short_is_ended_b
     name = inputs["name"]
     client = await faults.resource.client(faults.inputs("x", {}, "not-ready"), 5)
     brief = records.Record("brief", nodes={name: frozenset({0})}, node=kinds()["unreachable"].node)
-    await hold.begin(client, brief)
+    await operations.begin(client, brief)
     until = records.Record(
         "brief", nodes=brief.nodes, node=brief.node, since="2026-01-01T00:00:00Z", until="2026-01-01T00:00:01Z"
     )
     await records.write_fault(client, until)
     cut = records.Record("cut", nodes={name: frozenset({1})}, node=kinds()["xid-48"].node)
-    await hold.begin(client, cut)
+    await operations.begin(client, cut)
     await records.write_fault(client, records.Record("cut", nodes=cut.nodes, node=cut.node, ending=True))
     assert await pools.drift(inputs) != {}
     await pools.update(inputs, inputs)

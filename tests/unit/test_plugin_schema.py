@@ -20,7 +20,7 @@ from kumulus.plugin.package import SCHEMA as SCHEMA_FILE
 from kumulus.plugin.package import package, schema_json, written
 from kumulus.provider import VERSION
 from kumulus.provider.resources.base import Resource
-from kumulus.provider.resources.placed import PLACE_KEYS
+from kumulus.provider.resources.in_cluster import PLACE_KEYS
 from kumulus.provider.resources.registry import CLASSES, resources
 
 SCHEMA = package()

@@ -117,7 +117,7 @@ def test_a_schemas_words_do_not_quote_values() -> None:
 )
 def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str, remedy: str) -> None:
     source = Source("c", "https://e.com", "9", {"password": "hunter2"})
-    error = charts._told(source, said)
+    error = charts._chart_error(source, said)
     assert error.path == path
     assert str(error).startswith("the chart c 9 of https://e.com cannot be had: ")
     assert remedy in str(error)
@@ -125,7 +125,7 @@ def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str
 
 
 def test_a_registry_is_entered_otherwise_than_a_repository() -> None:
-    error = charts._told(Source("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
+    error = charts._chart_error(Source("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
     assert str(error).endswith("enter it first: helm registry login HOST")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, removed, renamed
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.removals import _sibling, foretell
+from kumulus.provider.resources.removals import _sibling, preview
 
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:KwokCluster$kumulus:index:Cluster::dev"
 KUBECONFIG = """
@@ -100,7 +100,7 @@ async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
         {"contents": contents(["f"], [], preview=False)},
         {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},
     )
-    await foretell(connections, said, CLUSTER, old, {"contents": after})
+    await preview(connections, said, CLUSTER, old, {"contents": after})
     await connections.close()
     assert list(said.warnings) == ([CLUSTER] if warned else [])
     assert not warned or "what the removal of f means could not be looked up" in said.warnings[CLUSTER]

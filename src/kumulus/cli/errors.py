@@ -7,7 +7,7 @@ class UserError(Exception):
     """Something the user can put right. The message's first line says what is wrong, the rest what to do."""
 
 
-def told(error: OSError) -> str | None:
+def os_message(error: OSError) -> str | None:
     """A file that this user may not read or write, as one line; None for an error of another kind."""
     if not isinstance(error, PermissionError) or error.filename is None:
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.cli.fault import described
-from kumulus.cluster.faults import hold, records, stages
+from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record
 from kumulus.kube import Client, load_kubeconfig
@@ -44,8 +44,8 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         until = _later(lasts) if lasts else ""
         record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until)
         try:
-            began, turned = await hold.begin(client, record)
-        except hold.Refused as error:
+            began, turned = await operations.begin(client, record)
+        except operations.Refused as error:
             raise UserError(str(error)) from None
         except stages.NoStages:
             raise UserError(
@@ -76,7 +76,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
         raise UserError("name the fault to clear, or write --all")
     async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
         known = await records.read(client)
-        await hold.settle(client, known)
+        await operations.settle(client, known)
         names = sorted(each.name for each in known.faults.values() if not each.declared) if args.all else [args.name]
         for name in names:
             there = known.faults.get(name)
@@ -85,7 +85,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
                 raise UserError(f"no fault {name} holds; there are: {others}")
             if there.declared:
                 raise UserError(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
-            _, turned = await hold.end(client, name)
+            _, turned = await operations.end(client, name)
             print(f"{args.stack}: {name} is over; nodes restored: {turned.changed + turned.created}")
             _complain(turned)
     return 0
@@ -95,7 +95,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     """List the faults that hold; those whose time is up are ended first."""
     async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
         known = await records.read(client)
-        if await hold.settle(client, known):
+        if await operations.settle(client, known):
             known = await records.read(client)
     rows = [("NAME", "KIND", "NODES", "SINCE", "UNTIL", "FROM")]
     rows += [
@@ -183,7 +183,7 @@ async def _stay(client: Client, name: str, lasts: float) -> None:
     try:
         await asyncio.sleep(lasts or _FOR_EVER)
     finally:
-        _, turned = await asyncio.shield(hold.end(client, name))
+        _, turned = await asyncio.shield(operations.end(client, name))
         print(f"{name} is over; nodes restored: {turned.changed + turned.created}")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from kumulus.cli.entering import enter_venv, has_venv
-from kumulus.cli.errors import UserError, told
+from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
 from kumulus.cli.registry import COMMANDS, Command, Module
 from kumulus.surroundings import installation
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _main(arguments)
     except PermissionError as error:
-        if (message := told(error)) is None:
+        if (message := os_message(error)) is None:
             raise
         print(f"error: {message}", file=sys.stderr)
         return 1

@@ -98,7 +98,7 @@ async def fetch(source: Source) -> Chart:
         about = yaml.safe_load(await run("show", "chart", str(place)))
         crds = await run("show", "crds", str(place))
     except HelmError as error:
-        raise _told(source, str(error)) from None
+        raise _chart_error(source, str(error)) from None
     return Chart(place, str(about["version"]), _by_name(crds))
 
 
@@ -114,7 +114,7 @@ async def have(source: Source) -> None:
     try:
         await _kept(source)
     except HelmError as error:
-        raise _told(source, str(error)) from None
+        raise _chart_error(source, str(error)) from None
 
 
 async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
@@ -225,7 +225,7 @@ def _texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) and len(value) > 3 else []
 
 
-def _told(source: Source, said: str) -> ChartError:
+def _chart_error(source: Source, said: str) -> ChartError:
     said = " ".join(said.split())
     version = f" {source.version}" if source.version else ""
     what = f"the chart {source.chart}{version}" + (f" of {source.repository}" if source.repository else "")

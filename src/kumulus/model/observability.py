@@ -23,7 +23,7 @@ _BYTES_PER_SERIES = 4096
 _SERIES_PER_NODE = 100
 
 
-def _told(default: Any, description: str) -> Any:
+def _described(default: Any, description: str) -> Any:
     return field(default=default, metadata={"description": description})
 
 
@@ -31,13 +31,13 @@ def _told(default: Any, description: str) -> Any:
 class Observability:
     """What is measured, how often, and what that may take."""
 
-    prometheusPort: int | None = _told(None, "Prometheus' port on 127.0.0.1; a free one is taken unless given.")
-    retention: str = _told("24h", "How long samples are kept, from 2h to 8760h.")
-    retentionSize: str = _told("2Gi", "How much disk samples may take, 512Mi or more; the oldest go first.")
-    memory: str = _told("1Gi", "How much memory Prometheus' garbage collector keeps to, 256Mi or more.")
-    scrapeInterval: str = _told("15s", "How often control plane and kube-state-metrics are asked, from 1s to 30s.")
-    nodeScrapeInterval: str = _told("1m", "How often each emulated node's own endpoint is asked, from 5s to 2m.")
-    nodeLabels: tuple[str, ...] = _told(
+    prometheusPort: int | None = _described(None, "Prometheus' port on 127.0.0.1; a free one is taken unless given.")
+    retention: str = _described("24h", "How long samples are kept, from 2h to 8760h.")
+    retentionSize: str = _described("2Gi", "How much disk samples may take, 512Mi or more; the oldest go first.")
+    memory: str = _described("1Gi", "How much memory Prometheus' garbage collector keeps to, 256Mi or more.")
+    scrapeInterval: str = _described("15s", "How often control plane and kube-state-metrics are asked, from 1s to 30s.")
+    nodeScrapeInterval: str = _described("1m", "How often each emulated node's own endpoint is asked, from 5s to 2m.")
+    nodeLabels: tuple[str, ...] = _described(
         (), "Keys of node labels that kube-state-metrics shows besides those of the dashboards."
     )
 

@@ -175,7 +175,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async def work() -> Any:
             resource = self._resource(request.urn)
             olds, news = from_struct(request.olds), from_struct(request.news)
-            await resource.foretell(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
+            await resource.preview(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
             found = await resource.compare(olds, news)
             ignored = list(request.ignoreChanges)
             found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]

@@ -2,7 +2,7 @@
 
 A process of its own, so that the command that injected the fault is free to end. While it waits it is a bare Python
 that looks now and then whether the cluster is still there. It does not have to live: whatever ends it, the record says
-when the fault is over, and the next operation on the cluster ends it (kumulus.cluster.faults.hold.settle).
+when the fault is over, and the next operation on the cluster ends it (kumulus.cluster.faults.operations.settle).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(kubeconfig: Path, name: str, until: str) -> int:
 
 
 async def _end(kubeconfig: Path, name: str, until: str) -> int:
-    from kumulus.cluster.faults import hold, records
+    from kumulus.cluster.faults import operations, records
     from kumulus.kube import Client, load_kubeconfig
 
     async with Client(load_kubeconfig(kubeconfig)) as client:
@@ -37,7 +37,7 @@ async def _end(kubeconfig: Path, name: str, until: str) -> int:
         # One that was injected anew under this name has another time, and a process of its own.
         if there is None or there.until != until:
             return 0
-        _, turned = await hold.end(client, name)
+        _, turned = await operations.end(client, name)
         return 1 if turned.problems or turned.undone else 0
 
 

@@ -44,10 +44,10 @@ async def recorded(client: Client, pool: Pool) -> Pool:
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    from kumulus.cluster.faults import hold, records
+    from kumulus.cluster.faults import operations, records
 
     known = await records.read(client, only_pool=pool.name)
-    if await hold.settle(client, known):
+    if await operations.settle(client, known):
         known = await records.read(client, only_pool=pool.name)
     if known.pools.get(pool.name) != pool:
         await records.write_pool(client, pool)
@@ -71,6 +71,6 @@ async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    from kumulus.cluster.faults.played import see_played
+    from kumulus.cluster.faults.new_pods import wait_until_played
 
-    return await see_played(client, [node_name(pool.name, ordinal) for ordinal in ordinals], stop)
+    return await wait_until_played(client, [node_name(pool.name, ordinal) for ordinal in ordinals], stop)

@@ -113,13 +113,13 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
         if node_or_none is not None:
             look(node_or_none)
     found.missing = sorted(unseen.values())
-    found.extra += await _strayed(client, pool, formerly, set(found.extra))
+    found.extra += await _orphaned(client, pool, formerly, set(found.extra))
     if pool.devices is not None:
         found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
     return found
 
 
-async def _strayed(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
+async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
     """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
     names = [node_name(pool.name, ordinal) for ordinal in range(pool.replicas, formerly)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]

@@ -64,10 +64,10 @@ def trace_jobs(text: str, trace: Trace, source: str) -> list[TraceJob]:
     if problems:
         raise SpecError(problems, source)
     rows.sort(key=lambda job: job.arrival)
-    return list(_played(rows[: trace.limit or MOST_JOBS], trace.speed))
+    return list(_at_speed(rows[: trace.limit or MOST_JOBS], trace.speed))
 
 
-def _played(rows: list[TraceJob], speed: float) -> Iterator[TraceJob]:
+def _at_speed(rows: list[TraceJob], speed: float) -> Iterator[TraceJob]:
     first = rows[0].arrival
     for job in rows:
         length = None if job.duration is None else job.duration / speed

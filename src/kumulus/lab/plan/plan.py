@@ -12,10 +12,10 @@ from kumulus.lab.file.manifest import filled, objects_of
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.arrivals import arrivals
 from kumulus.lab.plan.draws import drawn, stream
-from kumulus.lab.plan.given import adopt
 from kumulus.lab.plan.kinds import job_objects
+from kumulus.lab.plan.manifests import adopt
 from kumulus.lab.plan.pods import Object, pod_template, priority_class
-from kumulus.lab.plan.told import told
+from kumulus.lab.plan.scheduling import for_scheduler
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iter
             text = filled(loaded.manifests[workload.name], workload.replace, number)
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
-            yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
+            yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers
@@ -102,7 +102,7 @@ def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iter
             places=places,
         )
         objects = job_objects(workload.kind, name, workers, template)
-        yield PlannedJob(name, workload.name, at, workers, tuple(told(scheduler, workload, name, objects)))
+        yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:

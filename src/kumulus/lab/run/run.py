@@ -21,7 +21,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
-from kumulus.lab.plan.told import queues
+from kumulus.lab.plan.scheduling import queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.faults import hold, records, stages
+from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.records import Record
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import remove
@@ -125,8 +125,8 @@ class Timeline:
 
     async def _begin(self, record: Record) -> None:
         try:
-            await hold.begin(self._client, record)
-        except hold.Refused as error:
+            await operations.begin(self._client, record)
+        except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages:
             remedy = "declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
@@ -136,7 +136,7 @@ class Timeline:
         self._faults.append(record.name)
 
     async def _end(self, name: str) -> None:
-        await hold.end(self._client, name)
+        await operations.end(self._client, name)
         self._faults.remove(name)
 
     async def _resize(self, resize: Resize) -> str:

@@ -151,7 +151,7 @@ class Resource(ABC):
         """:meth:`diff`, and the differences that only a look at the real thing shows, in every preview."""
         return self.diff(old_outputs, inputs)
 
-    async def foretell(  # noqa: B027 - there is nothing that every resource would have to do
+    async def preview(  # noqa: B027 - there is nothing that every resource would have to do
         self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
         """Say at a diff, in previews too, what no other call has an occasion for; nothing, for most resources.

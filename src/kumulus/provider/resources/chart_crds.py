@@ -16,7 +16,7 @@ from kumulus.provider.connections import Connections, WrongCluster
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, known
 from kumulus.provider.resources.diffing import differences
-from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, Placed
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class ChartCrds(Placed):
+class ChartCrds(InCluster):
     """The CRDs of a Helm chart, made and kept up to date."""
 
     token: ClassVar[str] = "kumulus:index:ChartCrds"

@@ -111,15 +111,15 @@ class Cluster(Resource):
                 failures.append(Failure(under("options", path), remedy))
         return Checked(checked, failures + _contents_failures(checked))
 
-    async def foretell(
+    async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
-        """See :meth:`Resource.foretell`: what goes from the cluster with what is declared no more."""
+        """See :meth:`Resource.preview`: what goes from the cluster with what is declared no more."""
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
-        await removals.foretell(self._connections, reporters, urn, old, inputs)
+        await removals.preview(self._connections, reporters, urn, old, inputs)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`."""

@@ -14,7 +14,7 @@ from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import STRING, Property, listing
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.placed import PLACE, WORK_PATIENCE, Placed, when_down
+from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, when_down
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -23,7 +23,7 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BEFORE = "before"
 
 
-class Definitions(Placed):
+class Definitions(InCluster):
     """The kinds of an API group that a chart brings, which Helm would leave behind."""
 
     token: ClassVar[str] = "kumulus:index:Definitions"

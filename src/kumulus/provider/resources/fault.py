@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.faults import hold, leases, pods, records, stages
+from kumulus.cluster.faults import leases, operations, pods, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
@@ -16,7 +16,15 @@ from kumulus.provider.connections import WrongCluster
 from kumulus.provider.object_types import NODE_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, PLACE_KEYS, WORK_PATIENCE, Placed, when_down
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    PLACE_KEYS,
+    WORK_PATIENCE,
+    InCluster,
+    when_down,
+)
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ _OWN = (
 _FAULT_KEYS = tuple(each.name for each in _OWN)
 
 
-class Fault(Placed):
+class Fault(InCluster):
     """Something that goes wrong on nodes or with pods, for as long as it is declared."""
 
     token: ClassVar[str] = "kumulus:index:Fault"
@@ -55,7 +63,7 @@ class Fault(Placed):
         """See :meth:`Resource.create`."""
         resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
         if op.preview:
-            await self._foretell(op, None, inputs)
+            await self._preview(op, None, inputs)
             return resource_id, inputs
         return resource_id, await self._begin(op, resource_id, inputs)
 
@@ -82,7 +90,7 @@ class Fault(Placed):
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         if op.preview:
-            await self._foretell(op, old_outputs, inputs)
+            await self._preview(op, old_outputs, inputs)
             return inputs
         return await self._begin(op, resource_id, inputs)
 
@@ -92,7 +100,7 @@ class Fault(Placed):
         try:
             client = await self.client(outputs, WORK_PATIENCE)
             with self.cleared_way(outputs, _recorded_size(outputs)):
-                _, turned = await hold.end(client, name, stop=op.stop, progress=_meter(op))
+                _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op))
         except (KubeconfigError, WrongCluster):
             return
         except (ApiError, Unreachable) as error:
@@ -105,8 +113,8 @@ class Fault(Placed):
         try:
             client = await self.client(inputs, WORK_PATIENCE)
             with self.cleared_way(inputs, size(record.nodes)):
-                _, turned = await hold.begin(client, record, stop=op.stop, progress=_meter(op))
-        except hold.Refused as error:
+                _, turned = await operations.begin(client, record, stop=op.stop, progress=_meter(op))
+        except operations.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
         except stages.NoStages:
             raise ProviderError(
@@ -119,7 +127,7 @@ class Fault(Placed):
             raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
         return inputs
 
-    async def _foretell(self, op: Operation, old: Properties | None, inputs: Properties) -> None:
+    async def _preview(self, op: Operation, old: Properties | None, inputs: Properties) -> None:
         """Say which nodes and running pods a fault hits."""
         if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
             return
@@ -163,7 +171,7 @@ def _wanted(record: Record) -> tuple[Any, ...]:
     return record.nodes, record.node, record.pods
 
 
-def _meter(op: Operation) -> hold.Progress:
+def _meter(op: Operation) -> operations.Progress:
     def show(done: int, total: int) -> None:
         if done % 20 == 0 or done == total:
             op.report.status(f"nodes {done:,}/{total:,}", last=done == total)

@@ -16,7 +16,7 @@ from kumulus.provider.connections import WrongCluster
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, Placed
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class HyperNodes(Placed):
+class HyperNodes(InCluster):
     """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"

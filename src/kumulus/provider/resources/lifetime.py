@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from kumulus.provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import differences
-from kumulus.provider.resources.placed import PLACE
+from kumulus.provider.resources.in_cluster import PLACE
 
 
 class Lifetime(Resource):

@@ -13,14 +13,14 @@ from kumulus.model.names import dns_label_fault
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.placed import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, Placed
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
 from kumulus.provider.values import contains_unknown
 
 _SECONDS_TO_GO = 120.0
 _REMEDY = "write another `namespace:` for the tenant, or remove that one first"
 
 
-class Namespace(Placed):
+class Namespace(InCluster):
     """A namespace that is the stack's own: deleted with everything in it when the stack goes."""
 
     token: ClassVar[str] = "kumulus:index:Namespace"
@@ -54,7 +54,7 @@ class Namespace(Placed):
         """See :meth:`Resource.create`; a preview refuses somebody else's namespace too, once there is a cluster."""
         if op.preview:
             if not contains_unknown(inputs):
-                await self._foretell(op, inputs)
+                await self._preview(op, inputs)
             return "", inputs
         await self._make(inputs, {}, str(known(inputs, "stack")))
         return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}", inputs
@@ -112,7 +112,7 @@ class Namespace(Placed):
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"namespace {wanted.name}: {error}") from None
 
-    async def _foretell(self, op: Operation, inputs: Properties) -> None:
+    async def _preview(self, op: Operation, inputs: Properties) -> None:
         wanted = _wanted(inputs)
         try:
             client = await self.client(inputs, LOOK_PATIENCE)

@@ -29,17 +29,17 @@ from kumulus.provider.object_types import DEVICES, NODE_INFO, TAINT, TOPOLOGY
 from kumulus.provider.properties import INTEGER, OBJECT, STRING, STRINGS, Property, listing
 from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.placed import (
+from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     PLACE_KEYS,
     WORK_PATIENCE,
     ClearWay,
-    Placed,
+    InCluster,
     when_down,
 )
+from kumulus.provider.resources.limit import limited, why
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.existing.copy import is_copy
 
@@ -52,7 +52,7 @@ _LAST_LOOK, _CALM_LOOK = 1.0, 8.0
 _STILL = 0.25
 
 
-class NodePool(Placed):
+class NodePool(InCluster):
     """The emulated nodes of one node group in one availability zone, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:NodePool"
@@ -99,7 +99,7 @@ class NodePool(Placed):
             if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
                 op.report.info(consequences(None, _pool(inputs)).describe())
             if not contains_unknown(inputs):
-                await self._foretell_taken(inputs)
+                await self._preview_taken(inputs)
             await self._refuse_real(inputs, LOOK_PATIENCE)
             return resource_id, inputs
         return resource_id, await self._converge(op, resource_id, inputs, {})
@@ -130,7 +130,7 @@ class NodePool(Placed):
         """See :meth:`Resource.update`."""
         if op.preview:
             if not contains_unknown(inputs):
-                await self._foretell(op, old_outputs, inputs)
+                await self._preview(op, old_outputs, inputs)
             await self._refuse_real(inputs, LOOK_PATIENCE)
             return inputs
         return await self._converge(op, resource_id, inputs, old_outputs)
@@ -144,8 +144,8 @@ class NodePool(Placed):
                 with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
-                    strayed = await _strayed(client, outputs, _formerly(op, outputs))
-                    result = await remove_nodes(client, strayed, stop, op.report)
+                    orphaned = await _orphaned(client, outputs, _formerly(op, outputs))
+                    result = await remove_nodes(client, orphaned, stop, op.report)
                 if result.complete and outputs.get("resourceSlices"):
                     await remove_slices(client, str(outputs["name"]), stop, result)
         except (KubeconfigError, WrongCluster):
@@ -155,7 +155,7 @@ class NodePool(Placed):
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
         if not result.complete:
-            raise ProviderError(f"pool {outputs.get('name')}: {_told(result, op)}")
+            raise ProviderError(f"pool {outputs.get('name')}: {_outcome(result, op)}")
         try:
             await forgotten(client, str(known(outputs, "name")))
         except (ApiError, Unreachable) as error:
@@ -199,10 +199,10 @@ class NodePool(Placed):
         if not result.complete:
             if not result.certain and (after := await _last_look(client, pool, _patience(op))) is not None:
                 result = result.recounted(seen, after)
-            raise _partial(pool, resource_id, there, _told(result, op), result.left, result.problems[1:])
+            raise _partial(pool, resource_id, there, _outcome(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
 
-    async def _foretell_taken(self, inputs: Properties) -> None:
+    async def _preview_taken(self, inputs: Properties) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
         pool = _pool(inputs)
         # What does not answer now is told by what needs it.
@@ -225,7 +225,7 @@ class NodePool(Placed):
         if taken := await real.in_the_way(client, pool := _pool(inputs), patience):
             raise ProviderError(real.refusal(pool, taken))
 
-    async def _foretell(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
+    async def _preview(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
         new = _pool(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
@@ -258,7 +258,7 @@ async def _labelled(client: Client, outputs: Properties) -> list[str]:
     return [node.name async for node in selected(client, pool) if not node.real]
 
 
-async def _strayed(client: Client, outputs: Properties, formerly: int) -> list[str]:
+async def _orphaned(client: Client, outputs: Properties, formerly: int) -> list[str]:
     """Names of the pool's nodes that lost its label: our record on them says that we made them."""
     none = _pool({**outputs, "replicas": 0, "resourceSlices": None})
     return (await observe(client, none, formerly=formerly)).extra
@@ -323,7 +323,7 @@ def _partial(
     return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))
 
 
-def _told(result: Result, op: Operation) -> str:
+def _outcome(result: Result, op: Operation) -> str:
     """What was done and what was not, and why not."""
     if result.problems:
         return f"{result.describe()}: {result.problems[0]}"

@@ -8,10 +8,10 @@ from kumulus.helm import history
 from kumulus.helm.history import Revision
 from kumulus.provider.properties import STRING, Property
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
-from kumulus.provider.resources.placed import PLACE, Placed
+from kumulus.provider.resources.in_cluster import PLACE, InCluster
 
 
-class OfRelease(Placed):
+class OfRelease(InCluster):
     """A resource about a Helm release; ``namespace`` and ``name`` say which, beside its cluster's place."""
 
     inputs: ClassVar[tuple[Property, ...]] = (
@@ -29,7 +29,7 @@ class OfRelease(Placed):
         return Found(resource_id, outputs, inputs)
 
     async def revisions(self, properties: Properties, patience: float) -> list[Revision]:
-        """The release's revisions; arguments and errors as of :meth:`Placed.client`."""
+        """The release's revisions; arguments and errors as of :meth:`InCluster.client`."""
         client = await self.client(properties, patience)
         namespace, name = str(known(properties, "namespace")), str(known(properties, "name"))
         return await history.revisions(client, namespace, name, patience)

@@ -14,7 +14,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
 from kumulus.provider.resources.base import Difference, Operation, Properties, known
-from kumulus.provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
 

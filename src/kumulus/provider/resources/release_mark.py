@@ -13,7 +13,7 @@ from kumulus.helm import history
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.resources.base import Difference, Operation, Properties
-from kumulus.provider.resources.placed import LOOK_PATIENCE, WORK_PATIENCE
+from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
 

@@ -15,7 +15,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import INTEGER, NUMBER, Property
 from kumulus.provider.resources.base import Operation, Properties, known
-from kumulus.provider.resources.placed import WORK_PATIENCE
+from kumulus.provider.resources.in_cluster import WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 
 _EVERY = 1.0

@@ -13,7 +13,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
 from kumulus.provider.connections import Connections, WrongCluster
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.placed import LOOK_PATIENCE
+from kumulus.provider.resources.in_cluster import LOOK_PATIENCE
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Reporters = Callable[[str], Reporter]
 """Gives the reporter of the resource with a URN."""
 
 
-async def foretell(
+async def preview(
     connections: Connections, reporters: Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
 ) -> None:
     """Say, under each resource that goes, what its removal does.

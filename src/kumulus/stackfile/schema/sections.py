@@ -71,15 +71,15 @@ def _distribution() -> Schema:
 
 
 def _usage(amount: Schema) -> Schema:
-    def told(form: Schema, description: str) -> Schema:
+    def described(form: Schema, description: str) -> Schema:
         return {**form, "description": description}
 
-    point = {"at": told(_DURATION, "The pod's age."), "value": told(amount, "How much it uses then.")}
-    spread = {"from": told(amount, "The least."), "to": told(amount, "The most.")}
+    point = {"at": described(_DURATION, "The pod's age."), "value": described(amount, "How much it uses then.")}
+    spread = {"from": described(amount, "The least."), "to": described(amount, "The most.")}
     curve = {"type": "array", "minItems": 1, "items": _only(point, required=list(point))}
     ways = {
-        "range": told(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
-        "curve": told(curve, "Points in the order of their ages, lines between them, the last one from then on."),
+        "range": described(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
+        "curve": described(curve, "Points in the order of their ages, lines between them, the last one from then on."),
     }
     return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
 

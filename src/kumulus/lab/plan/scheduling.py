@@ -9,7 +9,7 @@ from kumulus.lab.plan.pods import Object
 from kumulus.schedulers import SchedulerError, catalog, workloads
 
 
-def told(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
+def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
     """The objects of a job as a scheduler wants them, those included that come before it.
 
     Args:

@@ -40,7 +40,7 @@ _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
 
 
-class Placed(Resource):
+class InCluster(Resource):
     """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which."""
 
     def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
