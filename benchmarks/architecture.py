@@ -31,6 +31,7 @@ ABOUT = {
     "runtimes": "kwok, kind, existing",
     "schedulers": "Volcano, Kueue, …",
     "helm": "charts, CRDs, repairs",
+    "kind_image": "node images for kind",
     "cluster": "nodes, faults, live state",
     "kwok": "stages, metrics",
     "kube": "API client",

@@ -15,8 +15,8 @@ import psutil
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
 from kumulus import toolchain
+from kumulus.kind_image import image
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.toolchain.kind.node import image
 from tests.support import docker, kind
 from tests.support.project import Project
 

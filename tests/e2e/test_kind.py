@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.toolchain.kind.node import containers
+from kumulus.kind_image import containers
 from tests.support import docker, kind
 from tests.support.pods import JOBS, PODS, is_ready, is_running
 from tests.support.processes import await_that

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.kind_image import image
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.containers import CLUSTER_LABEL
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
-from kumulus.toolchain.kind.node import image
 from tests.integration.conftest import Said
 from tests.support import docker
 from tests.support.kind import node_image

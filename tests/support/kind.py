@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.toolchain.kind.node import image
+from kumulus.kind_image import image
 from tests.support import docker
 
 HELLO_CHART = Path(__file__).with_name("hello-chart")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kumulus.kind_image import containers, debian, docker, image
+from kumulus.kind_image.containers import Container
 from kumulus.toolchain import ToolchainError
-from kumulus.toolchain.kind.node import containers, debian, docker, image
-from kumulus.toolchain.kind.node.containers import Container
 from kumulus.toolchain.progress import Step
 
 # Answers like Docker with an image made from $MADE_FROM, and writes down what it was asked.

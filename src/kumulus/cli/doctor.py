@@ -17,11 +17,11 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kumulus.kind_image import image
 from kumulus.surroundings import installation
 from kumulus.surroundings.launcher import pulumi_home
 from kumulus.surroundings.version import VERSION
 from kumulus.toolchain import cache, golang, pins, plugins, supply, venv
-from kumulus.toolchain.kind.node import image
 from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
 from kumulus.toolchain.pins import Pins, Tool
 

@@ -12,7 +12,7 @@ import sys
 from typing import NoReturn
 
 from kumulus import toolchain
-from kumulus.toolchain.kind.environment import environment
+from kumulus.runtimes.kind.environment import environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

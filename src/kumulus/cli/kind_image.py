@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from kumulus.toolchain.kind.node import image
+from kumulus.kind_image import image
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kumulus.kind_image import containers
+from kumulus.kind_image.containers import Container
 from kumulus.toolchain import pins, supply
-from kumulus.toolchain.kind.node import containers
-from kumulus.toolchain.kind.node.containers import Container
 
 _HERE = Path(__file__).resolve().parent
 # By program: the image's name, and the program's path in it, which the operator's manifests name or leave out.

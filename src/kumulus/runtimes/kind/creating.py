@@ -20,11 +20,11 @@ from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kind import commands, daemons, failures
 from kumulus.runtimes.kind.containers import Engine
+from kumulus.runtimes.kind.environment import environment
 from kumulus.runtimes.kind.metrics import with_metrics
 from kumulus.runtimes.kind.network import with_room
 from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import KindPlace
-from kumulus.toolchain.kind.environment import environment
 
 # Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
 _LONGEST = 1800.0

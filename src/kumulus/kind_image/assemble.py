@@ -9,8 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from kumulus.kind_image import docker
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.kind.node import docker
 from kumulus.toolchain.progress import Step
 
 _CONTAINER = "kumulus-node-image"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.toolchain.kind import capabilities
-from kumulus.toolchain.kind.environment import SHIM, environment
+from kumulus.runtimes.kind import capabilities
+from kumulus.runtimes.kind.environment import SHIM, environment
 
 ALL = 0x1FFFFFFFFFF
 NO_SYS_RESOURCE = ALL & ~(1 << 24)

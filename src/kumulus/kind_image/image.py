@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kumulus.kind_image import assemble, containers, debian, docker
+from kumulus.kind_image.containers import Container
 from kumulus.toolchain import cache, lock, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.kind.node import assemble, containers, debian, docker
-from kumulus.toolchain.kind.node.containers import Container
 from kumulus.toolchain.progress import Step, say
 
 _HERE = Path(__file__).resolve().parent

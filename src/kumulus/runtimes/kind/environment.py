@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.toolchain.kind import capabilities
+from kumulus.runtimes.kind import capabilities
 
 SHIM = Path(__file__).resolve().parent / "shim"
 
