@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import pulumi
 
+from kumulus.components.identity import stack_identity
 from kumulus.components.resources import Cluster, Lifetime
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ControlPlane(pulumi.ComponentResource):
     """UID of the namespace kube-system: another one means another cluster."""
     server: pulumi.Output[str]
     """Address of the API server."""
+    stack_id: pulumi.Output[str]
+    """The identity of the stack: what is made in the cluster carries it."""
 
     @classmethod
     def declared(
@@ -90,9 +93,11 @@ class ControlPlane(pulumi.ComponentResource):
         self.cluster_name = cluster_name or resource_name
         self.groups: list[KwokNodeGroup] = []
         self.faults: list[Fault] = []
+        self.stack_id = stack_identity(self, resource_name)
         self.resource = Cluster(
             f"{resource_name}-control-plane",
             name=self.cluster_name,
+            stack_id=self.stack_id,
             runtime=self.runtime,
             kubernetes_version=kubernetes_version,
             options=options,
@@ -110,6 +115,7 @@ class ControlPlane(pulumi.ComponentResource):
                 "kubeconfig": self.kubeconfig,
                 "identity": self.identity,
                 "server": self.server,
+                "stackId": self.stack_id,
                 # What other languages' components in it, which are constructed elsewhere, know of it.
                 "controlPlaneUrn": self.resource.urn,
                 **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),

@@ -73,6 +73,8 @@ class EmulatedCluster(pulumi.ComponentResource):
     """UID of the namespace kube-system: another one means another cluster."""
     server: pulumi.Output[str]
     """Address of the API server."""
+    stack_id: pulumi.Output[str]
+    """The identity of the stack: what is made in the cluster carries it."""
 
     @overload
     def __init__(
@@ -105,6 +107,7 @@ class EmulatedCluster(pulumi.ComponentResource):
                 "nodeCount": self.node_count,
                 "identity": self.identity,
                 "server": self.server,
+                "stackId": self.stack_id,
                 "controlPlaneUrn": self.resource.urn,
                 **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
             }
@@ -124,7 +127,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         plan = KwokPlan.of(loaded, base)
         self.cluster = control_plane(resource_name, loaded, base, plan, self)
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
-        self.server = self.cluster.server
+        self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
         first = self._host_commands(loaded, "beforeAddons")
         first += self._images(loaded, first)
         self.kwok = self._kwok(plan, loaded, first)

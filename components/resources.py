@@ -27,6 +27,7 @@ class Cluster(pulumi.CustomResource):
     Args:
         resource_name: its name in the stack.
         name: the cluster's name.
+        stack_id: the identity of the stack whose it is.
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
@@ -45,6 +46,7 @@ class Cluster(pulumi.CustomResource):
         resource_name: str,
         *,
         name: pulumi.Input[str],
+        stack_id: pulumi.Input[str],
         runtime: pulumi.Input[str] = "kwok",
         kubernetes_version: pulumi.Input[str | None] | None = None,
         options: Mapping[str, Any] | None = None,
@@ -57,6 +59,7 @@ class Cluster(pulumi.CustomResource):
             "kubernetesVersion": kubernetes_version,
             "options": dict(options or {}),
             "contents": dict(contents) if contents is not None else None,
+            "stackId": stack_id,
             # Outputs that are no inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
@@ -78,6 +81,8 @@ class ClusterLike(Protocol):
     kubeconfig: pulumi.Output[str]
     identity: pulumi.Output[str]
     server: pulumi.Output[str]
+    stack_id: pulumi.Output[str]
+    """The identity of the stack whose it is, and whose all is that is put into it."""
     groups: list[KwokNodeGroup]
     """Those that are declared in it so far: faults are on their nodes."""
     faults: list[Fault]
@@ -121,6 +126,7 @@ class InCluster(pulumi.CustomResource):
             "clusterName": cluster.cluster_name,
             "kubeconfig": cluster.kubeconfig,
             "clusterIdentity": cluster.identity,
+            "stackId": cluster.stack_id,
         }
         super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
 

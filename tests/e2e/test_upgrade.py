@@ -31,7 +31,11 @@ def test_a_stack_of_a_former_release_is_brought_up_without_replacing_anything(re
         recording = releases.restore(release, project, claims)
         # The machine was restarted since: nothing runs, and a refresh sees that.
         foreseen = project.foresee("--refresh")
-        assert {step.op for step in foreseen.steps} == {"update"}, foreseen
+        # The stack is given an identity, and marks what is its own with it.
+        assert {(step.op, step.type if step.op != "update" else "") for step in foreseen.steps} == {
+            ("update", ""),
+            ("create", "kumulus:index:StackIdentity"),
+        }, foreseen
         brought_up = project.up("--refresh")
     assert "replaced" not in brought_up.text
     assert "deleted" not in brought_up.text

@@ -14,6 +14,7 @@ from pulumi.runtime import stack as pulumi_stack
 from pulumi.runtime.settings import set_root_resource
 
 CLUSTER, COMMAND = "kumulus:index:Cluster", "command:local:Command"
+IDENTITY, STACK_ID = "kumulus:index:StackIdentity", "0123456789abcdef" * 2
 KUBECONFIG = "/home/me/.kumulus/clusters/dev/kubeconfig.yaml"
 
 
@@ -71,6 +72,8 @@ class Outputs(mocks.Mocks):
             state["kubeconfig"] = KUBECONFIG
             if not self._preview:
                 state |= {"identity": "uid-1", "server": "https://127.0.0.1:1"}
+        if args.typ == IDENTITY:
+            state["stackId"] = STACK_ID
         if args.typ == COMMAND and not self._preview:
             state |= {"stdout": "", "stderr": ""}
         # The cluster's controller writes what is in it.

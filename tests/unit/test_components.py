@@ -22,7 +22,7 @@ from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.secrets import Secrets
-from tests.support.program import KUBECONFIG, Program, run
+from tests.support.program import KUBECONFIG, STACK_ID, Program, run
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER, POOL, LIFETIME = "kumulus:index:Cluster", "kumulus:index:NodePool", "kumulus:index:Lifetime"
@@ -57,6 +57,22 @@ def emulated(loaded: Loaded, **options: Any) -> Callable[[], EmulatedCluster]:
     return lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT, **options)
 
 
+# --- the stack's identity --------------------------------------------------------------------------------------------
+
+
+def test_a_program_has_one_identity_however_many_clusters_it_declares() -> None:
+    def program() -> None:
+        for name in ("one", "two"):
+            KwokNodeGroup("gpu-" + name, cluster=KwokCluster(name), zones={"a": 1}, capacity={"pods": "110"})
+
+    found = run(program)
+    identity = found.only("kumulus:index:StackIdentity")
+    assert identity.parent == "pulumi:pulumi:Stack::kumulus-dev"
+    carrying = [*found.of_type(CLUSTER).values(), *found.of_type(POOL).values()]
+    assert len(carrying) == 4
+    assert {each.inputs["stackId"] for each in carrying} == {STACK_ID}
+
+
 # --- EmulatedCluster -------------------------------------------------------------------------------------------------
 
 
@@ -69,18 +85,20 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
         "runtime": "kwok",
         "kubernetesVersion": "v1.35.4",
         "options": {"apiServerPort": 7000},
+        "stackId": STACK_ID,
         "contents": {"faults": "", "pools": "a100-use1,a100-use2,cpu-use1"},
     }
     pools = program.of_type(POOL)
     assert sorted(pools) == ["a100-use1", "a100-use2", "cpu-use1"]
-    place = {"clusterName": "dev", "kubeconfig": KUBECONFIG, "clusterIdentity": "uid-1"}
+    place = {"clusterName": "dev", "kubeconfig": KUBECONFIG, "clusterIdentity": "uid-1", "stackId": STACK_ID}
     for pool in loaded.pools:
         assert pools[pool.name].inputs == {**place, **json.loads(json.dumps(pool_to_properties(pool)))}
 
 
 def test_what_a_spec_leaves_to_the_plugin_is_not_sent() -> None:
     inputs = run(emulated(spec())).only(CLUSTER).inputs
-    assert {**inputs, "contents": {}} == {"name": "dev", "runtime": "kwok", "options": {}, "contents": {}}
+    left = {"name": "dev", "runtime": "kwok", "options": {}, "contents": {}, "stackId": STACK_ID}
+    assert {**inputs, "contents": {}} == left
 
 
 def test_a_preview_says_that_it_is_one() -> None:
@@ -134,6 +152,7 @@ def test_the_tree_of_components() -> None:
         ("NodePool", "a100-use1", "kumulus:index:KwokNodeGroup::a100"),
         ("NodePool", "a100-use2", "kumulus:index:KwokNodeGroup::a100"),
         ("NodePool", "cpu-use1", "kumulus:index:KwokNodeGroup::cpu"),
+        ("StackIdentity", "stack-identity", "pulumi:pulumi:Stack::kumulus-dev"),
     ]
 
 
@@ -390,7 +409,8 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
         )
 
     found = run(program)
-    assert found.only(CLUSTER).inputs == {"name": "mine", "runtime": "kwok", "options": {"etcdQuota": "8Gi"}}
+    asked = {"name": "mine", "runtime": "kwok", "options": {"etcdQuota": "8Gi"}, "stackId": STACK_ID}
+    assert found.only(CLUSTER).inputs == asked
     pools = found.of_type(POOL)
     assert {name: pool.inputs["replicas"] for name, pool in pools.items()} == {"gpu-a": 2, "gpu-b": 1}
     inputs = pools["gpu-a"].inputs
@@ -455,6 +475,7 @@ def test_the_cluster_can_be_called_otherwise_than_its_resource() -> None:
         "runtime": "kwok",
         "kubernetesVersion": "v1.35.4",
         "options": {},
+        "stackId": STACK_ID,
     }
 
 

@@ -103,6 +103,6 @@ def test_every_section_is_there() -> None:
 
 
 def test_outputs_are_those_of_the_class_and_of_what_it_is_made_from() -> None:
-    assert [each.key for each in outputs(kumulus.KwokCluster)] == ["kubeconfig", "identity", "server"]
+    assert [each.key for each in outputs(kumulus.KwokCluster)] == ["kubeconfig", "identity", "server", "stackId"]
     assert [each.key for each in outputs(kumulus.Tenant)] == ["namespace", "kubeconfig"]
     assert {each.type for each in outputs(kumulus.KwokNodeGroup)} == {int}

@@ -22,7 +22,7 @@ from kumulus import (
     PrometheusStack,
     Tenant,
 )
-from tests.support.program import CLUSTER, KUBECONFIG, Program, run
+from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
 from tests.support.project import ROOT
 
 POOL, RELEASE, NAMESPACE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release", "kumulus:index:Namespace"
@@ -321,6 +321,7 @@ def test_a_kwok_clusters_settings_are_arguments() -> None:
     assert program.only(CLUSTER).inputs == {
         "name": "mine",
         "runtime": "kwok",
+        "stackId": STACK_ID,
         "kubernetesVersion": "v1.35.4",
         "options": {"heartbeatFactor": 5, "runtimeConfig": {"api/all": "true"}, "stageObjects": True},
     }

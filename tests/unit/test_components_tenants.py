@@ -12,7 +12,7 @@ import yaml
 from kumulus import EmulatedCluster
 from kumulus.components.tenant import ACCOUNT, kubeconfig
 from kumulus.stackfile.load import load
-from tests.support.program import CLUSTER, KUBECONFIG, Program, run
+from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
 from tests.support.project import ROOT
 
 LIFETIME, PROVIDER = "kumulus:index:Lifetime", "pulumi:providers:kubernetes"
@@ -41,6 +41,7 @@ def test_a_tenant_has_a_namespace_of_the_stacks_own(monkeypatch: pytest.MonkeyPa
         "clusterName": "dev",
         "kubeconfig": KUBECONFIG,
         "clusterIdentity": "uid-1",
+        "stackId": STACK_ID,
         "name": "research-prod",
         "stack": "acme/kumulus/dev",
         "labels": {

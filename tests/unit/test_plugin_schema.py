@@ -104,6 +104,7 @@ OLD = {"runtime": "kwok", "home": "/h", "name": "n"}
 PLACE = {"clusterIdentity", "clusterName"}
 REPLACED = {
     "Cluster": {"name", "runtime", "kubernetesVersion", "home"},
+    "StackIdentity": set(),
     "NodePool": {"name", *PLACE},
     "HyperNodes": PLACE,
     "Lifetime": {"clusterIdentity"},

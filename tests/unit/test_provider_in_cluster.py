@@ -10,7 +10,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Difference
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.hyper_nodes import HyperNodes
-from kumulus.provider.resources.in_cluster import PLACE_KEYS, InCluster
+from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 
@@ -32,7 +32,7 @@ def test_a_place_that_is_not_text_is_refused(resource: type[InCluster], own: dic
 @pytest.mark.parametrize(("resource", "own"), RESOURCES)
 def test_inputs_that_are_missing_or_unheard_of_are_told_each(resource: type[InCluster], own: dict[str, Any]) -> None:
     found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
-    assert {failure.path for failure in found} >= {"colour", *PLACE_KEYS}
+    assert {failure.path for failure in found} >= {"colour", *PLACE}
     assert f"{resource.__name__} has no input 'colour'; it takes kubeconfig" in found[0].reason
 
 

@@ -79,6 +79,11 @@ class RemoteCluster:
             opts=pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False),
         )
 
+    @property
+    def stack_id(self) -> pulumi.Output[str]:
+        """The identity of the stack."""
+        return self._output("stackId")
+
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers."""
         return self._output("endpoints").apply(lambda found: (found or {}).get(name))

@@ -163,7 +163,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Check(self, request: Any, context: Any) -> Any:
         async def work() -> Any:
             resource = self._resource(request.urn)
-            checked = await resource.examine(from_struct(request.olds), from_struct(request.news), self._program)
+            olds, news = from_struct(request.olds), from_struct(request.news)
+            news |= resource.drawn(olds, news, request.randomSeed)
+            checked = await resource.examine(olds, news, self._program)
             failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
             return provider_pb2.CheckResponse(
                 inputs=keep_secret(to_struct(checked.inputs), request.news), failures=failures

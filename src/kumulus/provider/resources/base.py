@@ -135,6 +135,16 @@ class Resource(ABC):
         missing = [each.name for each in cls.inputs if each.required and inputs.get(each.name) is None]
         return found + [Failure(key, "is required") for key in missing]
 
+    def drawn(self, old_inputs: Properties, inputs: Properties, seed: bytes) -> Properties:
+        """Inputs that are random and were left out, drawn before they are checked; none, for most resources.
+
+        Args:
+            old_inputs: the recorded inputs; what was drawn once stays.
+            inputs: the inputs as given.
+            seed: the same one gives the same answer.
+        """
+        return {}
+
     @abstractmethod
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""

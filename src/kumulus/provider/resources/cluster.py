@@ -18,6 +18,7 @@ from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption, removals
 from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import differences, join
+from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 
@@ -50,6 +51,7 @@ class Cluster(Resource):
             "Directory of all clusters' files; `$KUMULUS_HOME`, or `.kumulus` beside the program.",
             replaces=True,
         ),
+        STACK_ID,
         Property("contents", CONTENTS, "What the stack has in it, so that a preview tells what goes.", fleeting=True),
     )
     outputs: ClassVar = (

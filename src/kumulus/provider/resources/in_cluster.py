@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.kube import KubeconfigError
+from kumulus.model.identity import Owner
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections, WrongCluster
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Difference, Failure, Properties, Resource, known
+from kumulus.provider.resources.base import Difference, Failure, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import differences
 from kumulus.runtimes.existing.copy import is_copy
 from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
@@ -19,6 +20,9 @@ from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+STACK_ID = Property(
+    "stackId", STRING, "The identity of the stack whose it is: what is made carries it, and nobody else's is touched."
+)
 PLACE = (
     Property("kubeconfig", STRING, "Path of the cluster's kubeconfig file.", required=True),
     Property(
@@ -29,6 +33,7 @@ PLACE = (
         replaces=True,
     ),
     Property("clusterName", STRING, "The cluster's name.", required=True, replaces=True),
+    STACK_ID,
 )
 PLACE_KEYS = tuple(each.name for each in PLACE)
 DRIFT = Property("drift", STRINGS, "What a refresh found not to be as wanted, by where; absent when all is well.")
@@ -76,6 +81,11 @@ class InCluster(Resource):
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
         return found + [Difference(path, "delete") for path in paths]
 
+    @staticmethod
+    def owner(op: Operation, properties: Properties) -> Owner:
+        """The stack, as what it makes in the cluster is marked with it."""
+        return Owner(str(properties.get(STACK_ID.name) or ""), stack_of(op.urn))
+
     async def client(self, properties: Properties, patience: float) -> Client:
         """A client of the cluster.
 
@@ -100,6 +110,12 @@ class InCluster(Resource):
             if not is_copy(kubeconfig):
                 raise
             raise ProviderError(f"{error}; nothing was changed; {GONE_FOR_GOOD}") from None
+
+
+def stack_of(urn: str) -> str:
+    """What people call the stack of a URN, ``urn:pulumi:<stack>::<project>::…``: ``<project>/<stack>``."""
+    stack, project = [*urn.removeprefix("urn:pulumi:").split("::"), ""][:2]
+    return f"{project}/{stack}"
 
 
 def when_down(properties: Properties) -> str:

@@ -18,6 +18,7 @@ from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.release_ground import ReleaseGround
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_ready import ReleaseReady
+from kumulus.provider.resources.stack_identity import StackIdentity
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
 from kumulus.runtimes.existing.runtime import ExistingRuntime
@@ -36,6 +37,7 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 
 
 CLASSES: tuple[type[Resource], ...] = (
+    StackIdentity,
     Cluster,
     NodePool,
     HyperNodes,
@@ -58,6 +60,7 @@ def resources() -> dict[str, Resource]:
         runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
     }
     served: list[Resource] = [
+        StackIdentity(),
         Cluster(runtimes, connections),
         NodePool(connections, way.cleared),
         HyperNodes(connections),

@@ -70,19 +70,22 @@ class ReleaseGround(OfRelease):
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
-        foreign = str(old_outputs.get("foreign") or "")
-        outputs = {**inputs, "repairs": int(old_outputs.get("repairs") or 0) + 1, "foreign": foreign}
+        foreign, repairs = str(old_outputs.get("foreign") or ""), int(old_outputs.get("repairs") or 0)
         try:
-            found = await self.revisions(inputs, WORK_PATIENCE)
+            found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
             left = history.leftover(found, foreign)
             if left:
                 ending = "is repaired" if op.preview else "was repaired"
                 op.report.info(f"release {resource_id}: {left} by an update that did not end; it {ending}")
+                # The release follows from this; anything else of it that changes is none of the release's concern.
+                repairs += 1
             if left and not op.preview:
                 client = await self.client(inputs, WORK_PATIENCE)
                 await history.mark_failed(client, str(inputs["namespace"]), found[-1])
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"release {resource_id}: {error}") from None
+            if not op.preview:
+                raise ProviderError(f"release {resource_id}: {error}") from None
+        outputs = {**inputs, "repairs": repairs, "foreign": foreign}
         await self._namespace(op, inputs)
         return outputs
 
