@@ -93,6 +93,31 @@ async def test_growing_creates_only_the_missing_nodes(pools: Pools) -> None:
     assert after.items() >= before.items()
 
 
+async def test_named_nodes_are_made_mended_and_exchanged_by_name(plane: Plane, pools: Pools) -> None:
+    own = pools.name()
+    called = [f"ip-{own}-{each}" for each in "abc"]
+    nodes = [{"name": called[0], "labels": {"rack": "r3"}}, {"name": called[1], "unschedulable": True}]
+    inputs = pools.inputs(2, own, nodes=nodes)
+    outputs = await pools.create(inputs)
+    made = pools.nodes(inputs)
+    assert set(made) == set(called[:2])
+    assert [made[name]["metadata"]["labels"].get("rack") for name in called[:2]] == ["r3", None]
+    assert [made[name]["spec"].get("unschedulable", False) for name in called[:2]] == [False, True]
+    assert await pools.drift(inputs) == {}
+    # Whoever uncordons it is right to.
+    plane.api.merge(f"{NODES}/{called[1]}", {"spec": {"unschedulable": None}})
+    plane.api.merge(f"{NODES}/{called[0]}", {"metadata": {"labels": {"rack": "r9"}}})
+    assert list((await pools.drift(inputs))["altered"]) == [called[0]]
+
+    uids = pools.uids(inputs)
+    other = pools.inputs(2, own, nodes=[nodes[0], {"name": called[2]}])
+    await pools.update(other, outputs)
+    assert set(pools.uids(other)) == {called[0], called[2]}
+    assert pools.uids(other)[called[0]] == uids[called[0]]
+    assert pools.nodes(other)[called[0]]["metadata"]["labels"]["rack"] == "r3"
+    assert await pools.drift(other) == {}
+
+
 async def test_shrinking_removes_the_highest_ordinals_and_their_pods(
     plane: Plane, pools: Pools, workloads: Create
 ) -> None:

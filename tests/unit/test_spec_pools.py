@@ -55,11 +55,16 @@ WIRE: dict[str, Any] = {
         "capacity": {"memory": "1024Mi"},
     },
     "shards": 4.0,
+    "nodes": [
+        {"name": "n-0", "labels": {"rack": "r3"}, "unschedulable": True},
+        *({"name": f"n-{n}"} for n in range(1, 5)),
+    ],
 }
 
 
 def wire(**changes: Any) -> dict[str, Any]:
-    return {**copy.deepcopy(WIRE), **changes}
+    """The pool with changes, and without names of its nodes, so that their number is free."""
+    return {**copy.deepcopy(WIRE), "nodes": None, **changes}
 
 
 def paths(problems: list[Problem]) -> list[str]:
@@ -100,7 +105,7 @@ def test_the_plain_form_goes_there_and_back() -> None:
 
 def test_equal_quantities_make_equal_pools() -> None:
     other = wire(capacity={**WIRE["capacity"], "memory": "1Ti", "cpu": "96000m"})
-    assert pool_from_properties(other) == pool_from_properties(WIRE)
+    assert pool_from_properties(other) == pool_from_properties(wire())
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append("shard" if old.shards != new.shards else "")
+    found.append("named nodes" if old.nodes[: new.replicas] != new.nodes[: old.replicas] else "")
     found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kumulus.model.active_faults import with_faults
-from kumulus.model.names import node_name
 from kumulus.model.node_effects import Condition
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 from kumulus.model.shards import shard_labels
@@ -75,12 +74,14 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
         ordinal: which of its nodes, from 0.
         cluster: the cluster's name, the value of the label kumulus.io/cluster; empty leaves the pool's own.
     """
-    name = node_name(pool.name, ordinal)
+    name = pool.node_name(ordinal)
     identity = {CLUSTER_LABEL: cluster} if cluster else {}
     places = pool.topology.labels(pool.name, ordinal) if pool.topology else {}
     shard = shard_labels(pool.name, ordinal, pool.shards)
+    named = pool.named(ordinal)
+    own = named.labels if named else {}
     ours = OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **shard, **identity, POOL_LABEL: pool.name},
+        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **own, **shard, **identity, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,
@@ -105,9 +106,12 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
         now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
         cluster: the cluster's name.
     """
-    name = node_name(pool.name, ordinal)
+    name = pool.node_name(ordinal)
     owned = owned_fields(pool, ordinal, cluster)
-    spec = {"taints": [taint.to_plain() for taint in owned.taints]} if owned.taints else {}
+    named = pool.named(ordinal)
+    spec: dict[str, object] = {"unschedulable": True} if named and named.unschedulable else {}
+    if owned.taints:
+        spec["taints"] = [taint.to_plain() for taint in owned.taints]
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -24,6 +24,7 @@ from kumulus.model.device_checks import devices_problems
 from kumulus.model.devices import Devices, devices_from
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, compacted, expanded, gpu_problems
+from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name, node_name
 from kumulus.model.quantity import QuantityError, canonical, parse
 from kumulus.model.shards import MOST_SHARDS
@@ -31,6 +32,7 @@ from kumulus.model.topology import Topology, topology_from, topology_problems
 
 if TYPE_CHECKING:
     from kumulus.model.active_faults import PoolFaults
+    from kumulus.model.node_sets import NodeSet
 
 GROUP_LABEL = "kumulus.io/group"
 POOL_LABEL = "kumulus.io/pool"
@@ -54,6 +56,7 @@ POOL_KEYS = (
     "topology",
     "resourceSlices",
     "shards",
+    "nodes",
 )
 """The keys of the plain form, in its order."""
 
@@ -119,6 +122,8 @@ class Pool:
         topology: where its nodes stand in the network; None for nowhere in particular.
         devices: what each node publishes for Dynamic Resource Allocation; None for nothing.
         shards: how many kwok-controllers share the cluster's nodes; of more than one, each node has its shard's label.
+        nodes: its nodes by name; none for `<name>-<ordinal>`. Of what was read from a cluster there may be more than
+            replicas, which are counted there.
         faults: those that hold on its nodes at the moment; not part of what the stack says of the pool.
     """
 
@@ -136,6 +141,7 @@ class Pool:
     topology: Topology | None = None
     devices: Devices | None = None
     shards: int = 1
+    nodes: tuple[NamedNode, ...] = ()
     faults: PoolFaults | None = field(default=None, compare=False)
 
     @property
@@ -145,7 +151,30 @@ class Pool:
 
     def node_names(self) -> list[str]:
         """The names of all nodes, lowest ordinal first."""
-        return [node_name(self.name, ordinal) for ordinal in range(self.replicas)]
+        return [self.node_name(ordinal) for ordinal in range(self.replicas)]
+
+    def node_name(self, ordinal: int) -> str:
+        """The name of one node: its own if the pool names its nodes, else the pool's with the ordinal."""
+        own = self.named(ordinal)
+        return own.name if own else node_name(self.name, ordinal)
+
+    def named(self, ordinal: int) -> NamedNode | None:
+        """What one node has of its own; None for a node that the pool does not name."""
+        return self.nodes[ordinal] if 0 <= ordinal < len(self.nodes) else None
+
+
+def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:
+    """The names of a set of nodes.
+
+    Args:
+        nodes: ordinals by pool.
+        pools: by name; of a pool that is not among them, nodes are taken to be called by their ordinals.
+    """
+    return {
+        pools[pool].node_name(ordinal) if pool in pools else node_name(pool, ordinal)
+        for pool, members in nodes.items()
+        for ordinal in members
+    }
 
 
 def allocatable_of(capacity: Mapping[str, str], allocatable: Mapping[str, str] | None) -> dict[str, str]:
@@ -189,7 +218,7 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
             may be floats, as JSON and protobuf have them.
     """
     found = unknown_key_problems((), raw, POOL_KEYS)
-    found += _name_problems(raw.get("name"), raw.get("replicas"))
+    found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else raw.get("replicas"))
     found += replicas_problems(("replicas",), raw.get("replicas"))
     if raw.get("labels") is not None:
         found += label_problems(("labels",), raw["labels"], ours_too=True)
@@ -212,6 +241,8 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
         found += devices_problems(("resourceSlices",), raw["resourceSlices"])
     if raw.get("shards") is not None:
         found += whole_problems(("shards",), raw["shards"], 1, MOST_SHARDS)
+    if raw.get("nodes") is not None:
+        found += named_nodes_problems(("nodes",), raw["nodes"], ours_too=True)
     return found
 
 
@@ -243,14 +274,15 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         topology=topology_from(raw.get("topology")),
         devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
         shards=int(cast(float, raw.get("shards") or 1)),
+        nodes=named_nodes_from(raw.get("nodes")),
     )
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
 
-    A pool without GPU labels, a topology, devices or shards has no such key, so that nothing differs from states
-    written before there were any.
+    A pool without GPU labels, a topology, devices, shards or named nodes has no such key, so that nothing differs from
+    states written before there were any.
     """
     labels, gpu = compacted(pool.labels)
     return {
@@ -266,6 +298,7 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
         **({"topology": pool.topology.to_plain()} if pool.topology else {}),
         **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
         **({"shards": pool.shards} if pool.shards > 1 else {}),
+        **({"nodes": [node.to_plain() for node in pool.nodes]} if pool.nodes else {}),
     }
 
 

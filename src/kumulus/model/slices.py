@@ -11,7 +11,6 @@ import hashlib
 from typing import Any
 
 from kumulus.model.devices import NUMA_NODE, NVIDIA_DRIVER, PCI_BUS_ID, PCIE_ROOT, Attribute, Devices, extended_resource
-from kumulus.model.names import node_name
 from kumulus.model.node_effects import lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO
@@ -49,7 +48,7 @@ def slice_spec(pool: Pool, devices: Devices, ordinal: int) -> dict[str, Any]:
         devices: the pool's devices.
         ordinal: which of its nodes, from 0.
     """
-    node, cluster = node_name(pool.name, ordinal), pool.labels.get(CLUSTER_LABEL, "")
+    node, cluster = pool.node_name(ordinal), pool.labels.get(CLUSTER_LABEL, "")
     left = devices_left(pool, devices, ordinal)
     return {
         "driver": devices.driver,
@@ -81,7 +80,7 @@ def slice_manifest(pool: Pool, devices: Devices, ordinal: int, node_uid: str) ->
         ordinal: which of its nodes, from 0.
         node_uid: UID of the node as it is now.
     """
-    node = node_name(pool.name, ordinal)
+    node = pool.node_name(ordinal)
     return {
         "apiVersion": RESOURCE_API,
         "kind": "ResourceSlice",

@@ -12,6 +12,7 @@ from typing import Any
 
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW
 from kumulus.model.devices import Devices
+from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import NodeInfo, Taint
@@ -106,6 +107,7 @@ def _type(hint: Any) -> Type:
 
 TAINT = of_dataclass(Taint, optional=("value",))
 NODE_INFO = of_dataclass(NodeInfo)
+NAMED_NODE = of_dataclass(NamedNode)
 BY_CLASS: dict[Any, ObjectType] = {Taint: TAINT, NodeInfo: NODE_INFO, Condition: of_dataclass(Condition)}
 LEVEL = of_dataclass(Level, "TopologyLevel", omit=("name",))
 TOPOLOGY = ObjectType(

@@ -102,12 +102,13 @@ def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Fl
     operator = group.gpuOperator
     name = pool_name(group.name, placement.availabilityZone)
     simulated = {SIMULATED_POOL_LABEL: operator.simulatedPool or group.name} if operator else {}
-    labels = {**_labels(group, placement, flavour), **simulated, **template.metadata.labels}
+    added = _labels(group, placement, flavour) if template.metadata.defaults else {}
+    labels = {**added, **simulated, **template.metadata.labels}
     labels |= _identity(group.name, name, cluster_name)
     return Pool(
         name=name,
         group=group.name,
-        zone=labels[ZONE_LABEL],
+        zone=labels.get(ZONE_LABEL, ""),
         region=labels.get(REGION_LABEL, ""),
         replicas=placement.replicas,
         labels=labels,
@@ -118,6 +119,7 @@ def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Fl
         node_info=node_info_from(template.nodeInfo, labels),
         topology=group.topology.topology() if group.topology else None,
         devices=devices_of(group.resourceSlices, template.capacity, labels),
+        nodes=placement.nodes,
     )
 
 

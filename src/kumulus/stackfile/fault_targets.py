@@ -16,7 +16,7 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import loss, offered
-from kumulus.model.names import nearest, node_name
+from kumulus.model.names import nearest
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.node_sets import NodeSet, size
 from kumulus.model.nodes import owned_fields
@@ -130,7 +130,7 @@ def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tu
         wanted = min(wanted, target.count)
     if wanted < len(fitting):
         seed = target.seed or name
-        fitting = sorted(fitting, key=lambda each: _draw(seed, node_name(each[0].name, each[1])))[:wanted]
+        fitting = sorted(fitting, key=lambda each: _draw(seed, each[0].node_name(each[1])))[:wanted]
     found: dict[str, set[int]] = {}
     for pool, ordinal in fitting:
         found.setdefault(pool.name, set()).add(ordinal)
@@ -157,7 +157,7 @@ def _members(target: Target, pool: Pool) -> list[int]:
     """The ordinals of a pool that a target means, without its count and percent."""
     among: Iterable[int] = range(pool.replicas)
     if target.names:
-        named = [ordinals for name, ordinals in map(split_node_name, target.names) if name == pool.name]
+        named = [ordinals for name, ordinals in _located(target, [pool]) if name == pool.name]
         among = sorted(n for n in frozenset().union(*named) if n < pool.replicas)
     for level_name, place in target.places().items():
         level = pool.topology.level(level_name) if pool.topology else None
@@ -167,12 +167,19 @@ def _members(target: Target, pool: Pool) -> list[int]:
     if target.labels:
         cluster = pool.labels.get(CLUSTER_LABEL, "")
         # Those that all nodes of the pool share are not looked at again on each.
-        varying = pool.topology is not None or "kubernetes.io/hostname" in target.labels or POOL_LABEL in target.labels
+        of_nodes = pool.topology is not None or any(node.labels for node in pool.nodes)
+        varying = of_nodes or "kubernetes.io/hostname" in target.labels or POOL_LABEL in target.labels
         if not varying and any(pool.labels.get(key) != value for key, value in target.labels.items()):
             return []
         if varying:
             among = [n for n in among if target.labels.items() <= owned_fields(pool, n, cluster).labels.items()]
     return list(among)
+
+
+def _located(target: Target, pools: Iterable[Pool]) -> list[tuple[str, frozenset[int]]]:
+    """The pool and the ordinals of each of a target's names: a node that a pool names, or one by its ordinal."""
+    own = {node.name: (pool.name, frozenset({n})) for pool in pools for n, node in enumerate(pool.nodes)}
+    return [own.get(name) or split_node_name(name) for name in target.names]
 
 
 def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Problem]:
@@ -189,10 +196,12 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
             remedy = f"write {' or '.join(near)}" if near else f"write one of {', '.join(sorted(names))}"
             yield problem((*where, key), f"{shown(value)} matches no node", remedy)
     sizes = {pool.name: pool.replicas for pool in pools}
-    for index, written in enumerate(target.names):
-        pool, ordinals = split_node_name(written)
+    own = {node.name for pool in pools for node in pool.nodes}
+    for index, (written, (pool, ordinals)) in enumerate(zip(target.names, _located(target, pools), strict=True)):
         here = (*where, "names", index)
-        if pool not in sizes:
+        if pool not in sizes and own and (similar := nearest(written, own)):
+            yield problem(here, f"{shown(written)} is no node of the stack", f"write {' or '.join(similar)}")
+        elif pool not in sizes:
             near = nearest(pool, sizes)
             remedy = f"write {near[0]}-…" if near else f"its pool is one of {', '.join(sorted(sizes)) or 'none'}"
             yield problem(here, f"{shown(written)} is no node of the stack", remedy)

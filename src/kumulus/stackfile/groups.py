@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.pools import Taint
 from kumulus.stackfile.fields import (
     COMPLETED,
@@ -32,6 +33,9 @@ KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 """Keeps pods off emulated nodes unless they ask for them; a template without `taints` has it."""
 
 
+NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, named_nodes_from, form="namedNodes")]
+
+
 class Metadata(Section):
     """Labels and annotations of every node of a group; labels win over those Kumulus gives."""
 
@@ -44,6 +48,14 @@ class Metadata(Section):
         default_factory=dict,
         description="Annotations of every node of the group.",
         examples=["{example.com/note: text}"],
+    )
+    defaults: bool = Field(
+        default=True,
+        description=(
+            "Whether nodes have labels beside those given here: architecture, operating system, role, instance type, "
+            "zone, region and type. Without, they have these labels only, as a captured cluster's nodes do."
+        ),
+        examples=["false"],
     )
 
 
@@ -86,6 +98,14 @@ class Placement(Section):
         default="",
         description="The zone's region; the one that the zone's name tells, if it does, unless given.",
         examples=["us-east1"],
+    )
+    nodes: NamedNodes = Field(
+        default=(),
+        description=(
+            "The nodes by name, as many as there are replicas, where they are not to be called by group, zone and "
+            "number; each with labels of its own, which win over the group's."
+        ),
+        examples=["[{name: ip-10-0-3-17, labels: {example.com/rack: r3}}, {name: ip-10-0-3-18}]"],
     )
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.model.named_nodes import count_problems
 from kumulus.model.names import (
     NODE_NAME_LENGTH,
     SYSTEM_GROUP,
@@ -56,6 +57,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_duplicates(_items(raw, "hostCommands"), ("hostCommands",), "name", "name"),
         *_groups(raw),
         *_pools(raw),
+        *_node_names(raw),
         *_tenants(raw),
         *device_problems(raw),
     ]
@@ -227,13 +229,37 @@ def _pools(raw: Mapping[str, object]) -> Found:
             seen.add(parts)
             names.append(pool_name(*parts))
             places.append(where)
-            yield from _length(where, names[-1], placement.get("replicas"))
+            named = placement.get("nodes")
+            yield from count_problems((*where, "replicas"), named, placement.get("replicas"))
+            # A pool's name is part of its nodes' names only where these have none of their own.
+            yield from _length(where, names[-1], 0 if named else placement.get("replicas"))
             if topology:
                 yield from placement_problems(where, topology, names[-1], _count(placement.get("replicas")))
     for one, other in collisions(names):
         node, place = node_name(names[other], 0), path_text(places[one])
         message = f"makes the same node names as {place}, such as {node}"
         yield problem(places[other], message, "rename one of the two groups or zones")
+
+
+def _node_names(raw: Mapping[str, object]) -> Found:
+    """Nodes that are named twice, or as a pool without names calls one of its own."""
+    counted: dict[str, int] = {}
+    first: dict[str, str] = {}
+    named: list[tuple[Where, str]] = []
+    for index, group in _items(raw, "nodeGroups"):
+        for number, placement in _items(group, "placement"):
+            here: Where = ("nodeGroups", index, "placement", number)
+            nodes = _items(placement, "nodes")
+            named += [((*here, "nodes", at, "name"), _text(node, "name")) for at, node in nodes]
+            if not nodes:
+                pool = pool_name(_text(group, "name"), _text(placement, "availabilityZone"))
+                counted[pool] = _count(placement.get("replicas"))
+    for place, name in named:
+        where, (pool, _, last) = path_text(place[:-2]), name.rpartition("-")
+        if first.setdefault(name, where) != where:
+            yield problem(place, f"{shown(name)} is already a node of {first[name]}", "write another name")
+        elif pool in counted and last.isdecimal() and str(int(last)) == last and int(last) < counted[pool]:
+            yield problem(place, f"{shown(name)} is what the pool {pool} calls a node", "write another name")
 
 
 def _length(where: Where, pool: str, replicas: object) -> Found:

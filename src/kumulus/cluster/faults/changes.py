@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kumulus.model.active_faults import ActiveFault, faults_of
-from kumulus.model.names import node_name
 from kumulus.model.node_delta import delta
 from kumulus.model.node_effects import Condition
 from kumulus.model.node_sets import NodeSet
@@ -47,7 +46,7 @@ class Turn:
     @property
     def name(self) -> str:
         """The node's name."""
-        return node_name(self.pools.bare.name, self.ordinal)
+        return self.pools.bare.node_name(self.ordinal)
 
     def kubelets(self) -> tuple[str, str]:
         """What had become of its kubelet, and what is to; each one of :data:`kumulus.model.node_effects.KUBELETS`."""

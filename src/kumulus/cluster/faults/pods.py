@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,10 @@ from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
-from kumulus.model.names import node_name
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.owner_kinds import is_of
 from kumulus.model.pod_effects import PodEffects
+from kumulus.model.pools import Pool, names_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -57,13 +57,19 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
     ]
 
 
-async def met(client: Client, nodes: NodeSet, effects: PodEffects | None) -> int:
+async def met(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
     """How many pods a fault meets that have not ended: those on its nodes, or those that a fault of pods selects.
+
+    Args:
+        client: of the cluster.
+        nodes: the fault's.
+        effects: of a fault of pods.
+        pools: those on record in the cluster, which know what their nodes are called.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    names = {node_name(pool, ordinal) for pool, members in nodes.items() for ordinal in members}
+    names = names_of(nodes, pools)
     if effects is None:
         return len(await on(client, names))
     found = await selected(client, effects)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, devices_left, slice_manifest, slice_name, slice_spec
 
@@ -34,7 +33,7 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     devices = after.devices
     if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
         return
-    name = slice_name(node_name(after.name, ordinal), devices.driver)
+    name = slice_name(after.node_name(ordinal), devices.driver)
     # A merge patch removes what is null.
     patch = {"spec": {"devices": None, **slice_spec(after, devices, ordinal)}}
     try:

@@ -10,7 +10,6 @@ from kumulus.cluster.faults.pod_stages import pod_stages
 from kumulus.cluster.faults.records import FAULT_LABEL, Record
 from kumulus.kube import ApiError, objects
 from kumulus.kwok.stages import STAGES
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None
     """
     if record.pods is None:
         return
-    nodes = [node_name(pool, n) for pool, members in record.nodes.items() for n in members if pool in pools]
+    nodes = [pools[pool].node_name(n) for pool, members in record.nodes.items() for n in members if pool in pools]
     wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
     try:
         for name in await _names(client, record.name) - set(wanted):

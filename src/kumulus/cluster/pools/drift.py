@@ -8,7 +8,6 @@ from kumulus.cluster.pools.compare import FieldDifference
 from kumulus.cluster.pools.observe import Observation
 from kumulus.cluster.pools.slices import SliceObservation
 from kumulus.model.devices import Devices
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_name
 
@@ -28,14 +27,14 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
     """
     drift: dict[str, object] = {}
     if seen.missing:
-        drift["missing"] = _names([node_name(pool.name, ordinal) for ordinal in seen.missing])
+        drift["missing"] = _names([pool.node_name(ordinal) for ordinal in seen.missing])
     if seen.extra:
         drift["extra"] = _names(sorted(seen.extra))
     if seen.foreign:
         drift["realNodes"] = _names(sorted(seen.foreign))
     if seen.altered:
         drift["altered"] = _altered(
-            {node_name(pool.name, ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"
+            {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"
         )
     if seen.slices and pool.devices is not None:
         drift["resourceSlices"] = _slices(pool, pool.devices, seen.slices)
@@ -56,7 +55,7 @@ def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[
 
 def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
     def name(ordinal: int) -> str:
-        return slice_name(node_name(pool.name, ordinal), devices.driver)
+        return slice_name(pool.node_name(ordinal), devices.driver)
 
     drift: dict[str, object] = {}
     if seen.missing:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kumulus.model.names import node_name
-
 if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.model.pools import Pool
@@ -73,4 +71,4 @@ async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.
     """
     from kumulus.cluster.faults.new_pods import wait_until_played
 
-    return await wait_until_played(client, [node_name(pool.name, ordinal) for ordinal in ordinals], stop)
+    return await wait_until_played(client, [pool.node_name(ordinal) for ordinal in ordinals], stop)

@@ -13,7 +13,6 @@ from kumulus.cluster.pools.slices import SliceObservation, observe_slices
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.model.applied import APPLIED
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
@@ -121,14 +120,14 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
 
 async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
     """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
-    names = [node_name(pool.name, ordinal) for ordinal in range(pool.replicas, formerly)]
+    names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
     return [node.name for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
 
 
 def _gone(pool: Pool) -> set[str]:
     """Nodes that a fault has taken away: as wanted while they are not there."""
-    return {node_name(pool.name, n) for n in pool.faults.gone(pool.replicas)} if pool.faults else set()
+    return {pool.node_name(n) for n in pool.faults.gone(pool.replicas)} if pool.faults else set()
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:

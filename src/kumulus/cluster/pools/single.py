@@ -11,7 +11,6 @@ from kumulus.cluster.pools.observe import get_node
 from kumulus.cluster.pools.others import taken
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         NameTaken: a real node has the name, or another stack's.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    name, uid = node_name(pool.name, ordinal), ""
+    name, uid = pool.node_name(ordinal), ""
 
     async def attempt() -> bool:
         nonlocal uid

@@ -18,7 +18,6 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import Devices
-from kumulus.model.names import node_name
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, slice_labels, slice_manifest, slice_name
 
@@ -78,7 +77,7 @@ async def observe_slices(
         ApiError, Unreachable: the server could not be asked.
     """
     found = SliceObservation()
-    unseen = {slice_name(node_name(pool.name, ordinal), devices.driver): ordinal for ordinal in range(pool.replicas)}
+    unseen = {slice_name(pool.node_name(ordinal), devices.driver): ordinal for ordinal in range(pool.replicas)}
 
     def look(item: Mapping[str, Any]) -> None:
         ordinal = unseen.pop(item["metadata"]["name"], None)
@@ -110,7 +109,7 @@ async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, no
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     body = json.dumps(slice_manifest(pool, devices, ordinal, node_uid), separators=(",", ":")).encode()
-    name = slice_name(node_name(pool.name, ordinal), devices.driver)
+    name = slice_name(pool.node_name(ordinal), devices.driver)
     path = f"{SLICES}/{name}"
 
     async def attempt() -> bool:

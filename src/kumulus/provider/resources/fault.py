@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
@@ -10,8 +11,8 @@ from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.model.fault_consequences import described
-from kumulus.model.names import node_name
 from kumulus.model.node_sets import from_plain, size
+from kumulus.model.pools import Pool, names_of
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.object_types import NODE_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
@@ -74,8 +75,9 @@ class Fault(InCluster):
         record = _record(inputs)
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            holding = (await records.read(client, LOOK_PATIENCE)).faults.get(record.name)
-            drift = await _drift(client, record) if holding is not None else ""
+            there = await records.read(client, LOOK_PATIENCE)
+            holding = there.faults.get(record.name)
+            drift = await _drift(client, record, there.pools) if holding is not None else ""
         except (KubeconfigError, WrongCluster):
             return None
         except (ApiError, Unreachable) as error:
@@ -137,15 +139,16 @@ class Fault(InCluster):
         if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
-                running = await pods.met(client, record.nodes, record.pods)
+                pools = (await records.read(client, LOOK_PATIENCE)).pools
+                running = await pods.met(client, record.nodes, record.pods, pools)
             except (ApiError, Unreachable, KubeconfigError, WrongCluster):
                 running = None
         op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
 
 
-async def _drift(client: Client, record: Record) -> str:
+async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> str:
     """What is not as the fault wants it and no pool looks at: leases, and nodes that are to be gone."""
-    names = {node_name(pool, ordinal) for pool, members in record.nodes.items() for ordinal in members}
+    names = names_of(record.nodes, pools)
     if record.node.kubelet == "silent":
         awake = names - await leases.taken(client)
         return f"{len(awake):,} nodes are not silent" if awake else ""

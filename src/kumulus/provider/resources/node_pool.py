@@ -22,10 +22,10 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.consequences import consequences
 from kumulus.model.errors import SpecError
-from kumulus.model.names import node_name
+from kumulus.model.named_nodes import count_problems
 from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
 from kumulus.provider.connections import Connections, WrongCluster
-from kumulus.provider.object_types import DEVICES, NODE_INFO, TAINT, TOPOLOGY
+from kumulus.provider.object_types import DEVICES, NAMED_NODE, NODE_INFO, TAINT, TOPOLOGY
 from kumulus.provider.properties import INTEGER, OBJECT, STRING, STRINGS, Property, listing
 from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
@@ -60,7 +60,11 @@ class NodePool(InCluster):
     inputs: ClassVar = (
         *PLACE,
         Property(
-            "name", STRING, "The pool's name; nodes are `<name>-<ordinal>`, from 0.", required=True, replaces=True
+            "name",
+            STRING,
+            "The pool's name; nodes are `<name>-<ordinal>`, from 0, unless they are named.",
+            required=True,
+            replaces=True,
         ),
         Property("replicas", INTEGER, "How many nodes; shrinking removes the highest ordinals.", required=True),
         Property("labels", STRINGS, "Labels of every node."),
@@ -73,6 +77,7 @@ class NodePool(InCluster):
         Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
         Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
         Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
+        Property("nodes", listing(NAMED_NODE), "Its nodes by name, as many as there are replicas."),
     )
     outputs: ClassVar = (Property("drift", OBJECT, DRIFT.description),)
 
@@ -86,6 +91,7 @@ class NodePool(InCluster):
         wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
         if not contains_unknown(wire):
             problems = pool_problems(wire)
+            problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
             failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
             if not problems:
                 # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
@@ -230,7 +236,7 @@ class NodePool(InCluster):
         new = _pool(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
         old = None if pool_problems(wire) else pool_from_properties(wire)
-        going = {node_name(new.name, n) for n in range(new.replicas, old.replicas)} if old else set()
+        going = set(old.node_names()) - set(new.node_names()) if old else set()
         bound = 0
         if going:
             try:

@@ -16,7 +16,7 @@ from kumulus.catalog.instances import gpu_products, instance_types
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
 from kumulus.model.device_checks import DRIVER_LENGTH
-from kumulus.model.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
+from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
 from kumulus.model.node_effects import KUBELETS
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
@@ -128,6 +128,24 @@ def _lists() -> dict[str, Schema]:
     return {
         "taints": {"type": "array", "items": {FORM: "taint"}},
         "nodeNames": {"type": "array", "items": text(patterns.NODE_NAME)},
+        "namedNodes": {
+            "type": "array",
+            "items": {"description": "A node that is not called by its group, zone and number."}
+            | closed(
+                {
+                    "name": {**text(patterns.SUBDOMAIN, NODE_NAME_LENGTH), "description": "The node's name."},
+                    "labels": {
+                        "anyOf": [{FORM: "labels"}, NULL],
+                        "description": "Labels of this node alone; they win over the group's.",
+                    },
+                    "unschedulable": {
+                        "type": ["boolean", "null"],
+                        "description": "Whether it is made cordoned; later on, a cordon is left as it is.",
+                    },
+                },
+                ("name",),
+            ),
+        },
         "namespaces": {"type": "array", "items": text(patterns.LABEL, LABEL_LENGTH)},
         "ownerKinds": {"type": "array", "items": text(patterns.OWNER_KIND)},
         "texts": {"type": "array", "minItems": 1, "items": {"type": "string"}},

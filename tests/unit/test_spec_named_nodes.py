@@ -1,0 +1,125 @@
+"""Nodes that a stack file names one by one: what they have of their own, and how mistakes are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.pools.bodies import Bodies
+from kumulus.model.consequences import consequences
+from kumulus.model.errors import SpecError
+from kumulus.model.nodes import owned_fields
+from kumulus.model.pools import Pool, names_of, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.fault_targets import chosen
+from kumulus.stackfile.faults import Target
+from kumulus.stackfile.model import ClusterSpec
+
+NODES = [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}, {"name": "db.rack-7", "unschedulable": True}]
+
+
+def group(
+    name: str = "a", zone: str = "z", replicas: int = 2, nodes: object = NODES, **metadata: Any
+) -> dict[str, Any]:
+    placement = {"availabilityZone": zone, "replicas": replicas, **({"nodes": nodes} if nodes is not None else {})}
+    return {"name": name, "placement": [placement], "nodeTemplate": {"capacity": {"pods": 1}, "metadata": metadata}}
+
+
+def made(*groups: dict[str, Any]) -> list[Pool]:
+    return pools(ClusterSpec.checked({"nodeGroups": list(groups)}), "dev")
+
+
+def told(*groups: dict[str, Any]) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        made(*groups)
+    return [f"{each.path}: {each.message}; {each.remedy}" for each in caught.value.problems]
+
+
+def test_nodes_have_the_names_and_labels_that_they_are_given() -> None:
+    (pool,) = made(group(labels={"example.com/rack": "none", "team": "search"}))
+    assert pool.node_names() == ["ip-10-0-3-17", "db.rack-7"]
+    labels = owned_fields(pool, 0, "dev").labels
+    assert labels["kubernetes.io/hostname"] == "ip-10-0-3-17"
+    assert (labels["example.com/rack"], labels["team"]) == ("r3", "search")
+    assert owned_fields(pool, 1, "dev").labels["example.com/rack"] == "none"
+
+
+def test_a_posted_node_carries_its_own_record_and_cordon() -> None:
+    (pool,) = made(group())
+    first, second = (Bodies(pool).manifest(ordinal) for ordinal in (0, 1))
+    assert first["metadata"]["name"] == "ip-10-0-3-17"
+    assert "example.com/rack" in first["metadata"]["annotations"]["kumulus.io/applied"]
+    assert "example.com/rack" not in second["metadata"]["annotations"]["kumulus.io/applied"]
+    assert "unschedulable" not in first["spec"]
+    assert second["spec"]["unschedulable"] is True
+
+
+def test_without_defaults_nodes_have_only_the_labels_that_are_given() -> None:
+    (pool,) = made(group(labels={"team": "search"}, defaults=False))
+    assert pool.zone == ""
+    ours = {key for key in owned_fields(pool, 1, "dev").labels if not key.startswith("kumulus.io/")}
+    assert ours == {"team", "kubernetes.io/hostname"}
+
+
+def test_the_plain_form_is_read_back_and_has_no_such_key_without_named_nodes() -> None:
+    (pool,) = made(group())
+    assert pool_from_properties(pool_to_properties(pool)) == pool
+    (counted,) = made(group(nodes=None))
+    assert "nodes" not in pool_to_properties(counted)
+
+
+def test_a_pool_of_which_nodes_are_missing_in_the_cluster_still_knows_their_names() -> None:
+    plain = {"name": "a-z", "replicas": 1, "nodes": NODES}
+    assert pool_problems(plain) == []
+    pool = pool_from_properties(plain)
+    assert (pool.node_names(), pool.node_name(1)) == (["ip-10-0-3-17"], "db.rack-7")
+
+
+def test_as_many_nodes_are_named_as_there_are() -> None:
+    assert told(group(replicas=3)) == [
+        "nodeGroups[0].placement[0].replicas: is 3, and 2 nodes are named; write 2, or name as many nodes"
+    ]
+
+
+def test_a_name_given_twice_is_told_in_one_list_and_across_groups() -> None:
+    assert "is already node 0" in told(group(nodes=[{"name": "x"}, {"name": "x"}]))[0]
+    across = told(group(replicas=1, nodes=[{"name": "x"}]), group("b", replicas=1, nodes=[{"name": "x"}]))
+    assert across[0].startswith("nodeGroups[1].placement[0].nodes[0].name: ")
+    assert "is already a node of nodeGroups[0].placement[0]" in across[0]
+
+
+def test_a_name_that_another_pool_counts_up_to_is_refused() -> None:
+    assert (
+        "the pool b-z calls a node"
+        in told(group(replicas=1, nodes=[{"name": "b-z-1"}]), group("b", replicas=2, nodes=None))[0]
+    )
+    made(group(replicas=1, nodes=[{"name": "b-z-2"}]), group("b", replicas=2, nodes=None))
+
+
+def test_a_long_pool_name_is_no_matter_where_nodes_have_their_own() -> None:
+    long, nodes = "g" * 59, [{"name": f"n{n}"} for n in range(11)]
+    made(group(long, replicas=11, nodes=nodes))
+    assert "characters" in told(group(long, replicas=11, nodes=None))[0]
+
+
+def test_a_fault_finds_its_nodes_by_their_names() -> None:
+    found = made(group(), group("b", nodes=None))
+    nodes, problems = chosen(Target.model_validate({"names": ["db.rack-7", "b-z-1"]}), "f", found, ())
+    assert (nodes, problems) == ({"a-z": frozenset({1}), "b-z": frozenset({1})}, [])
+    assert names_of(nodes, {pool.name: pool for pool in found}) == {"db.rack-7", "b-z-1"}
+    _, problems = chosen(Target.model_validate({"names": ["db.rack-8"]}), "f", found, ())
+    assert problems[0].remedy == "write db.rack-7"
+
+
+def test_a_fault_finds_its_nodes_by_labels_of_their_own() -> None:
+    nodes, _ = chosen(Target.model_validate({"labels": {"example.com/rack": "r3"}}), "f", made(group()), ())
+    assert nodes == {"a-z": frozenset({0})}
+
+
+def test_a_preview_tells_of_changed_names() -> None:
+    (before,), (after,) = made(group()), made(group(nodes=[NODES[0], {"name": "other"}]))
+    assert "named nodes" in consequences(before, after).describe()
+    assert not consequences(before, before)
+    (fewer,) = made(group(replicas=1, nodes=NODES[:1]))
+    assert "named nodes" not in consequences(before, fewer).describe()
