@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -50,12 +51,15 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     said = capsys.readouterr().out.splitlines()
     assert said[:2] == ["made my-fleet: the stack dev, 30 nodes", "  cd my-fleet"]
     made = folder / "my-fleet"
-    names = {".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt"}
+    names = {".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt", "stack.schema.json"}
     assert {path.name for path in made.iterdir()} == names
     assert yaml.safe_load((made / "Pulumi.yaml").read_text())["name"] == "my-fleet"
     assert not any(str(folder) in path.read_text() for path in made.iterdir()), "another machine has other paths"
     assert len((made / "__main__.py").read_text().splitlines()) <= 5
     assert (made / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
+    text = (made / "Pulumi.dev.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=stack.schema.json\n")
+    jsonschema.validate(yaml.safe_load(text), json.loads((made / "stack.schema.json").read_text()))
     monkeypatch.chdir(made)
     loaded = stack_file.load(project.chosen(None))
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)

@@ -14,11 +14,14 @@ import string
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.lab.file.published import schema_text
 from kumulus.surroundings import installation
 from kumulus.surroundings.version import VERSION
 
 _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}
+# Named by the first line of the stack's file, for editors.
+_SCHEMA = "stack.schema.json"
 # As Pulumi has it.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -59,6 +62,7 @@ def _write(directory: Path, name: str) -> None:
         if template.is_file():
             text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
             (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
+    (directory / _SCHEMA).write_text(schema_text("stack"), encoding="utf-8")
 
 
 def _command(directory: Path) -> str:

@@ -43,7 +43,7 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "new": Command("new", "make a project: a stack of 30 nodes, and a program of five lines"),
+    "new": Command("new", "make a project: a stack of 30 nodes, and a program of five lines", venv=True),
     "up": Command("up", "set everything up, then bring a stack up", parses=True, passes_on=True),
     "preview": Command("preview", "set everything up, then show what `up` would change", parses=True, passes_on=True),
     "down": Command("down", "destroy what a stack made; calm when there is nothing", parses=True, passes_on=True),
@@ -59,7 +59,7 @@ COMMANDS: dict[str, Command] = {
     "plan": Command("plan", "say what a fleet of a size costs its control plane", venv=True),
     "env": Command("env", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True),
     "completion": Command("completion", "print what a shell needs to complete commands and stacks", venv=True),
-    "kind": Command("kind", "run kind itself, as Kumulus does", passes_on=True),
+    "kind": Command("kind", "run kind itself, as Kumulus does", passes_on=True, venv=True),
     "kind-image": Command("kind_image", "make a node image for kind, where no registry is in reach"),
     "tools": Command("tools", "get the tools that are missing: download or build them, or list them"),
     "venv": Command("venv", "make or update .venv", checkout=True),
