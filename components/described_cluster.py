@@ -13,8 +13,8 @@ from kumulus.components.kind_cluster import KindCluster
 from kumulus.components.kind_cluster import options_of as kind_options
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.lives.options import cluster_options
 from kumulus.model.contents import contents
+from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.load import Loaded
 
 _CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}

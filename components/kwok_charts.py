@@ -110,8 +110,8 @@ class KwokCharts(pulumi.ComponentResource):
         self.services: list[Service] = []
         installed = charts.install is not False
         if installed:
-            controllers = Controllers(charts, cluster.cluster_name, nodes, shards_for(nodes, charts.shards))
-            self._install(resource_name, controllers, depended_on(opts))
+            controllers = Controllers(charts.settings(), cluster.cluster_name, nodes, shards_for(nodes, charts.shards))
+            self._install(resource_name, charts, controllers, depended_on(opts))
             if args.get("measured"):
                 self._measure(resource_name, controllers)
         self.stages = [
@@ -128,8 +128,9 @@ class KwokCharts(pulumi.ComponentResource):
         self.controllers = pulumi.Output.from_input(len(self.deployments))
         self.register_outputs({"controllers": len(self.deployments)})
 
-    def _install(self, resource_name: str, controllers: Controllers, after: Sequence[pulumi.Resource]) -> None:
-        charts = controllers.charts
+    def _install(
+        self, resource_name: str, charts: Charts, controllers: Controllers, after: Sequence[pulumi.Resource]
+    ) -> None:
         definitions = Definitions(
             f"{resource_name}-definitions",
             group=API_VERSION.partition("/")[0],

@@ -24,7 +24,8 @@ class PodLives(pulumi.ComponentResource):
         resource_name: its name in the stack.
         lifecycles: as in the stack file's ``podLifecycles``.
         usages: as in its ``podUsage``.
-        cluster: the cluster component they are for, with the options of :func:`kumulus.lives.options.cluster_options`.
+        cluster: the cluster component they are for, with the options of
+            :func:`kumulus.stackfile.kwok_options.cluster_options`.
         depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
         opts: Pulumi's resource options.
     """
@@ -58,8 +59,8 @@ class PodLives(pulumi.ComponentResource):
                 ),
             )
 
-        self.stages = [declare("Stage", stage.metadata, stage.spec) for stage in stage_objects(lifecycles)]
-        self.usage = (
-            declare("ClusterResourceUsage", {"name": usage.NAME}, usage.resource_usage(usages)) if usages else None
-        )
+        stages = stage_objects([each.lifecycle() for each in lifecycles])
+        self.stages = [declare("Stage", stage.metadata, stage.spec) for stage in stages]
+        used = usage.resource_usage([each.usage() for each in usages])
+        self.usage = declare("ClusterResourceUsage", {"name": usage.NAME}, used) if usages else None
         self.register_outputs({"stages": len(self.stages)})

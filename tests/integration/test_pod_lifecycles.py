@@ -13,6 +13,7 @@ import pytest
 
 from kumulus.kwok.stages import API_VERSION
 from kumulus.lives.stages import stage_objects
+from kumulus.model.lifecycles import Lifecycle
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
@@ -59,8 +60,8 @@ OWNERS: dict[str, tuple[str, str, dict[str, str], str]] = {
 }
 
 
-def lifecycles() -> ClusterSpec:
-    return ClusterSpec.checked({"podLifecycles": LIFECYCLES})
+def lifecycles() -> list[Lifecycle]:
+    return [each.lifecycle() for each in ClusterSpec.checked({"podLifecycles": LIFECYCLES}).podLifecycles]
 
 
 @dataclasses.dataclass
@@ -114,7 +115,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         after = processes.components(home)
         assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
         plane = Living(runtime, changed, observed, api, api.version(PODS))
-        for stage in stage_objects(lifecycles().podLifecycles):
+        for stage in stage_objects(lifecycles()):
             body = {"apiVersion": API_VERSION, "kind": "Stage", "metadata": stage.metadata, "spec": stage.spec}
             api.create(STAGES, body)
         plane.begin()
@@ -244,7 +245,7 @@ def test_hundreds_of_pods_run_as_long_as_drawn_through_updates_and_a_controller_
     done = living.api.until(
         PODS, lambda pods: sum(map(has_ended, pods.values())) == count, 90, labelSelector="life=drawn"
     )
-    stage = next(stage for stage in stage_objects(lifecycles().podLifecycles) if stage.name == "drawn.succeed")
+    stage = next(stage for stage in stage_objects(lifecycles()) if stage.name == "drawn.succeed")
     unstarted = [{**each, "status": {**each["status"], "containerStatuses": [STARTED]}} for each in done.values()]
     drawn = dict(zip(done, waits(stage, unstarted), strict=True))
     lasted = {name: ran(main(each)["state"]["terminated"]) for name, each in done.items()}
@@ -283,7 +284,7 @@ async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: 
 
 def test_without_lifecycles_pods_live_as_before(living: Living) -> None:
     """The last test: it takes the lifecycles away."""
-    for stage in stage_objects(lifecycles().podLifecycles):
+    for stage in stage_objects(lifecycles()):
         living.api.delete(f"{STAGES}/{stage.name}")
     plain = dataclasses.replace(living.wanted, options={})
     asyncio.run(living.runtime.repair(plain, living.identity, Said()))

@@ -78,7 +78,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
             patch.setenv("PATH", str(docker.parent), prepend=os.pathsep)
             observed = asyncio.run(runtime.repair(changed, made.identity, Said()))
         body = {"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": {"name": NAME}}
-        api.create(USAGES, {**body, "spec": resource_usage(spec.podUsage)})
+        api.create(USAGES, {**body, "spec": resource_usage([each.usage() for each in spec.podUsage])})
         yield Plane(runtime, changed, observed, api)
 
 

@@ -22,7 +22,7 @@ from kumulus.stackfile.secrets import Secrets
 
 
 def controllers(nodes: int = 100, shards: int = 1, **charts: Any) -> Controllers:
-    return Controllers(KwokCharts(**charts), "dev", nodes, shards)
+    return Controllers(KwokCharts(**charts).settings(), "dev", nodes, shards)
 
 
 def spec(**cluster: Any) -> ClusterSpec:
@@ -140,10 +140,8 @@ def test_mistakes_are_told_by_path_and_remedy(charts: dict[str, Any], path: str,
 
 
 def test_an_image_is_told_apart_from_its_tag() -> None:
-    assert KwokCharts(image="example.com:5000/a/kwok:v0.8.0").repository_and_tag == (
-        "example.com:5000/a/kwok",
-        "v0.8.0",
-    )
+    settings = KwokCharts(image="example.com:5000/a/kwok:v0.8.0").settings()
+    assert (settings.repository, settings.tag) == ("example.com:5000/a/kwok", "v0.8.0")
 
 
 def test_a_kubeconfigs_content_has_to_be_encrypted() -> None:

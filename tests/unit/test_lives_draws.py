@@ -26,7 +26,8 @@ DISTRIBUTIONS: dict[str, tuple[dict[str, Any], Cdf]] = {
 
 def stages(**lifecycle: Any) -> dict[str, StageObject]:
     spec = ClusterSpec.checked({"podLifecycles": [{"name": "a", **lifecycle}]})
-    return {stage.name.partition(".")[2]: stage for stage in stage_objects(spec.podLifecycles)}
+    made = stage_objects([each.lifecycle() for each in spec.podLifecycles])
+    return {stage.name.partition(".")[2]: stage for stage in made}
 
 
 @pytest.mark.parametrize("kind", DISTRIBUTIONS)

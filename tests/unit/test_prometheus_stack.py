@@ -227,7 +227,7 @@ def test_a_node_is_asked_for_at_its_controller() -> None:
 
 
 def test_a_controllers_service_has_its_pods_alone() -> None:
-    controllers = Controllers(KwokCharts(), "dev", 10, 2)
+    controllers = Controllers(KwokCharts().settings(), "dev", 10, 2)
     for shard in range(2):
         pods = controllers.deployment(shard)["spec"]["template"]["metadata"]["labels"]
         chosen = [controllers.service(each)["spec"]["selector"].items() <= pods.items() for each in range(2)]

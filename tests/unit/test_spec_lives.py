@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.lives.options import cluster_options
-from kumulus.lives.stages import stage_objects
+from kumulus.lives.stages import StageObject, stage_objects
 from kumulus.lives.usage import resource_usage
 from kumulus.model.errors import SpecError
+from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -100,10 +100,14 @@ def test_a_stack_without_lives_asks_nothing_of_its_cluster() -> None:
     assert cluster_options(ClusterSpec.checked({"podUsage": [{"name": "a", "cpu": "1"}]})) == {"podUsage": "pods"}
 
 
+def stages_of(*lifecycles: dict[str, Any]) -> list[StageObject]:
+    spec = ClusterSpec.checked({"podLifecycles": list(lifecycles)})
+    return stage_objects([each.lifecycle() for each in spec.podLifecycles])
+
+
 def test_stages_that_are_not_needed_are_not_there() -> None:
     def names(**fields: Any) -> list[str]:
-        spec = ClusterSpec.checked({"podLifecycles": [{"name": "a", **fields}]})
-        return [stage.name for stage in stage_objects(spec.podLifecycles)]
+        return [stage.name for stage in stages_of({"name": "a", **fields})]
 
     assert names(imagePull="1s") == ["a.create", "a.start"]
     assert names(run="1s") == ["a.create", "a.succeed", "a.restart"]
@@ -113,13 +117,13 @@ def test_stages_that_are_not_needed_are_not_there() -> None:
 
 def test_adding_a_lifecycle_at_the_end_changes_no_stage_of_the_others() -> None:
     first, second = life(selector={"labels": {"a": "b"}}), life(name="b")
-    alone = stage_objects(ClusterSpec.checked({"podLifecycles": [first]}).podLifecycles)
-    both = stage_objects(ClusterSpec.checked({"podLifecycles": [first, second]}).podLifecycles)
+    alone = stages_of(first)
+    both = stages_of(first, second)
     assert both[: len(alone)] == alone
 
 
 def test_the_first_usage_that_selects_a_pod_is_asked_first() -> None:
     usages = [{"name": "a", "selector": {"labels": {"app": "x"}}, "cpu": "1"}, {"name": "b", "cpu": "2"}]
     spec = ClusterSpec.checked({"podUsage": usages})
-    cpu = resource_usage(spec.podUsage)["usages"][0]["usage"]["cpu"]["expression"]
+    cpu = resource_usage([each.usage() for each in spec.podUsage])["usages"][0]["usage"]["cpu"]["expression"]
     assert cpu.index('"app" in pod.metadata.labels') < cpu.index('Quantity("1.000000000")') < cpu.index('"2.000')

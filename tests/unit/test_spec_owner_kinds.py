@@ -9,9 +9,9 @@ import pytest
 
 from kumulus.cluster.faults.pod_stages import pod_stages
 from kumulus.lives.selection import condition
+from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
 from kumulus.model.pod_effects import PodEffects
-from kumulus.stackfile.pod_selection import PodSelector
 
 BATCH = "batch/v1"
 KINDS = (*OWNER_KINDS, "StatefulSet")
@@ -43,7 +43,7 @@ def test_a_pod_belongs_to_the_workload_whose_operator_made_it(
     version: str, kind: str, labels: dict[str, str], belongs: str | None
 ) -> None:
     made = pod(version, kind, labels)
-    selecting = [each for each in KINDS if selects(condition(PodSelector(ownerKinds=(each,))), made)]
+    selecting = [each for each in KINDS if selects(condition(PodSelection(owner_kinds=(each,))), made)]
     assert selecting == ([belongs] if belongs else [])
     hit = [each for each in KINDS if hits(PodEffects("stuck", owner_kinds=(each,)), made)]
     assert hit == selecting
@@ -52,7 +52,7 @@ def test_a_pod_belongs_to_the_workload_whose_operator_made_it(
 
 def test_a_bare_pod_belongs_to_none() -> None:
     bare = {"metadata": {"name": "p", "namespace": "default"}}
-    assert not any(selects(condition(PodSelector(ownerKinds=(each,))), bare) for each in KINDS)
+    assert not any(selects(condition(PodSelection(owner_kinds=(each,))), bare) for each in KINDS)
     assert not hits(PodEffects("stuck", owner_kinds=KINDS), bare)
     assert not any(is_of(bare, each) for each in KINDS)
 

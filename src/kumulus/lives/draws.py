@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from kumulus.stackfile.distributions import Distribution
+from kumulus.model.distributions import Distribution
 
 PRIME = 94_906_247
 """The largest prime that is 2 modulo 3 and whose square is below 2^53."""

@@ -18,7 +18,6 @@ from kumulus.lives.states import CONDITION
 from kumulus.model import real_nodes
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
-from kumulus.stackfile.kwok_charts import KwokCharts
 
 NAMESPACE = "kube-system"
 NAME = "kwok-controller"
@@ -29,17 +28,42 @@ _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 
 @dataclass(frozen=True)
+class Settings:
+    """What all kwok-controllers of a cluster have in common.
+
+    Args:
+        repository: of their image.
+        tag: of their image.
+        pull_secrets: names of secrets to pull it with.
+        parallelism: how many stages, and how many leases, each works on at once.
+        lease_seconds: how long a node's lease holds; None for what fits the number of nodes.
+        pod_cidr: where emulated pods have their addresses.
+        cpu: a quantity, what each requests.
+        memory: a quantity, what each requests.
+    """
+
+    repository: str
+    tag: str
+    pull_secrets: tuple[str, ...]
+    parallelism: int
+    lease_seconds: int | None
+    pod_cidr: str
+    cpu: str
+    memory: str
+
+
+@dataclass(frozen=True)
 class Controllers:
     """The kwok-controllers of a cluster.
 
     Args:
-        charts: as the stack file's ``kwokCharts``.
+        settings: what they have in common.
         cluster: the cluster's name.
         nodes: how many nodes they have to play.
         shards: how many they are.
     """
 
-    charts: KwokCharts
+    settings: Settings
     cluster: str
     nodes: int
     shards: int
@@ -50,23 +74,22 @@ class Controllers:
 
     def release_values(self) -> dict[str, Any]:
         """The values of the chart kwok: everything but the controllers."""
-        repository, tag = self.charts.repository_and_tag
         return {
             "enableDeployment": False,
             "fullnameOverride": NAME,
-            "image": {"repository": repository, "tag": tag},
-            "imagePullSecrets": [{"name": name} for name in self.charts.imagePullSecrets],
+            "image": {"repository": self.settings.repository, "tag": self.settings.tag},
+            "imagePullSecrets": [{"name": name} for name in self.settings.pull_secrets],
         }
 
     def configuration(self, shard: int) -> dict[str, Any]:
         """What a controller is told beyond the chart's own configuration."""
-        most = self.charts.parallelism
+        most = self.settings.parallelism
         options: dict[str, Any] = {
             "podPlayStageParallelism": most,
             "nodePlayStageParallelism": most,
             "nodeLeaseParallelism": most,
-            "nodeLeaseDurationSeconds": lease_seconds(self.nodes, self.charts.leaseDurationSeconds),
-            "cidr": pod_range(self.charts.podCIDR, shard, self.shards),
+            "nodeLeaseDurationSeconds": lease_seconds(self.nodes, self.settings.lease_seconds),
+            "cidr": pod_range(self.settings.pod_cidr, shard, self.shards),
         }
         if chosen := selector(shard, self.shards):
             options["manageNodesWithLabelSelector"] = chosen
@@ -103,7 +126,7 @@ class Controllers:
         def mount(name: str, path: str) -> dict[str, Any]:
             return {"name": name, "mountPath": path, "subPath": "kwok.yaml", "readOnly": True}
 
-        secrets = [{"name": name} for name in self.charts.imagePullSecrets]
+        secrets = [{"name": name} for name in self.settings.pull_secrets]
         volumes = (("charts", NAME), ("kumulus", f"{self.name(shard)}-kumulus"))
         return {
             "serviceAccountName": NAME,
@@ -116,10 +139,10 @@ class Controllers:
             "containers": [
                 {
                     "name": "kwok",
-                    "image": self.charts.image,
+                    "image": f"{self.settings.repository}:{self.settings.tag}",
                     "args": [f"--config={_CHARTS_OWN}", f"--config={_OURS}", "--node-ip=$(POD_IP)"],
                     "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
-                    "resources": {"requests": {"cpu": self.charts.cpu, "memory": self.charts.memory}},
+                    "resources": {"requests": {"cpu": self.settings.cpu, "memory": self.settings.memory}},
                     "livenessProbe": _healthy(30, 60, 10),
                     "readinessProbe": _healthy(1, 5, 5),
                     "startupProbe": _healthy(1, 1, 60),

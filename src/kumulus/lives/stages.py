@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kumulus.kwok import stages as kwok_stages
 from kumulus.lives import draws, selection, states, templates
-from kumulus.stackfile.distributions import Distribution
-from kumulus.stackfile.lifecycles import Failure, PodLifecycle
+from kumulus.model.distributions import Distribution
+from kumulus.model.lifecycles import Failure, Lifecycle
 
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
@@ -53,7 +53,7 @@ class StageObject:
         return {"name": self.name, "labels": labels, "annotations": annotations}
 
 
-def stage_objects(lifecycles: Sequence[PodLifecycle]) -> list[StageObject]:
+def stage_objects(lifecycles: Sequence[Lifecycle]) -> list[StageObject]:
     """The stages of a stack's lifecycles, in the order of the file."""
     return [stage for index in range(len(lifecycles)) for stage in _Stages(lifecycles, index).all()]
 
@@ -62,22 +62,22 @@ def stage_objects(lifecycles: Sequence[PodLifecycle]) -> list[StageObject]:
 class _Stages:
     """The stages of one lifecycle among others."""
 
-    lifecycles: Sequence[PodLifecycle]
+    lifecycles: Sequence[Lifecycle]
     index: int
 
     @property
-    def life(self) -> PodLifecycle:
+    def life(self) -> Lifecycle:
         return self.lifecycles[self.index]
 
     def all(self) -> list[StageObject]:
         life = self.life
         found = [self._create()]
-        if life.imagePull:
-            found.append(self._start(life.imagePull))
+        if life.image_pull:
+            found.append(self._start(life.image_pull))
         if life.init:
             found.append(self._init(life.init))
-        if life.startUp:
-            found.append(self._ready(life.startUp))
+        if life.start_up:
+            found.append(self._ready(life.start_up))
         if life.run:
             found.append(self._end("succeed", "success", life.run, "run", None))
         for number, failure in enumerate(life.failures):
@@ -87,12 +87,12 @@ class _Stages:
         return [*found, self._restart()] if life.run or life.failures else found
 
     def _create(self) -> StageObject:
-        selectors = [each.selector for each in self.lifecycles[: self.index + 1]]
-        mine = self.life.selector
-        selectors[-1] = mine.model_copy(update={"labels": {}})
-        selector = states.begins(mine.labels, selection.first_condition(selectors, self.index))
+        selections = [each.selection for each in self.lifecycles[: self.index + 1]]
+        mine = self.life.selection
+        selections[-1] = replace(mine, labels={})
+        selector = states.begins(dict(mine.labels), selection.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
-        template = templates.beginning(*mark) if self.life.imagePull else self._started(first=mark)
+        template = templates.beginning(*mark) if self.life.image_pull else self._started(first=mark)
         return self._stage("create", "at once", selector, template)
 
     def _start(self, pull: Distribution) -> StageObject:
@@ -116,7 +116,7 @@ class _Stages:
             share = failure.share if failure else 1 - sum(each.share for each in self.life.failures)
             selector = states.which(selector, self._outcome(), outcome)
             about = f"{about}, for {max(0.0, share):.4g} of the runs"
-        delay = self._delay(states.CONTAINERS_STARTED, (self.life.startUp or _ZERO, "start-up"), (run, what))
+        delay = self._delay(states.CONTAINERS_STARTED, (self.life.start_up or _ZERO, "start-up"), (run, what))
         return self._stage(step, about, selector, templates.ended(failure), delay)
 
     def _outcome(self) -> str:
@@ -129,11 +129,11 @@ class _Stages:
 
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
-        template = templates.restarted(start_up=self.life.startUp is not None)
+        template = templates.restarted(start_up=self.life.start_up is not None)
         return self._stage("restart", "the kubelet's back-off", self._in("ended"), template, delay)
 
     def _started(self, first: tuple[str, str] | None = None) -> str:
-        return templates.started(first=first, init=self.life.init is not None, start_up=self.life.startUp is not None)
+        return templates.started(first=first, init=self.life.init is not None, start_up=self.life.start_up is not None)
 
     def _in(self, state: states.State) -> dict[str, Any]:
         return states.is_in(self.life.name, state)

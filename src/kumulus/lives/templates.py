@@ -28,7 +28,7 @@ from kumulus.lives.fragments import (
     conditions,
     marked,
 )
-from kumulus.stackfile.lifecycles import Failure
+from kumulus.model.lifecycles import Failure
 
 
 def beginning(mark: str, lifecycle: str) -> str:
@@ -88,7 +88,7 @@ def ended(failure: Failure | None) -> str:
         end, failing, again = "{}", '""', "false"
     else:
         end = json.dumps(
-            {"exitCode": failure.exitCode, "reason": failure.reason}
+            {"exitCode": failure.exit_code, "reason": failure.reason}
             | ({"message": failure.message} if failure.message else {})
         )
         failing = json.dumps(failure.container) if failure.container else "(index .spec.containers 0).name"

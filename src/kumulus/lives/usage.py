@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kumulus.stackfile.pod_selection import PodSelector
-from kumulus.stackfile.usage import OWNER_LABELS, Amount, PodUsage, Usage
+from kumulus.model.lifecycles import PodSelection
+from kumulus.model.owner_kinds import OWNER_LABELS
+from kumulus.model.usage import Amount, PodUsage, Usage
 
 NAME = "kumulus"
 _RUNNING = 'pod.status.phase == "Running"'
@@ -23,7 +24,7 @@ def resource_usage(usages: Sequence[PodUsage]) -> dict[str, Any]:
     """The object's spec, for a stack's ``podUsage``."""
     gpus = _requested("nvidia.com/gpu")
     busy = _chosen(usages, lambda usage: usage.gpu, gpus)
-    filled = _chosen(usages, lambda usage: usage.gpuMemory, gpus)
+    filled = _chosen(usages, lambda usage: usage.gpu_memory, gpus)
     expressions = {
         "cpu": _chosen(usages, lambda usage: usage.cpu, _requested("cpu")),
         "memory": _chosen(usages, lambda usage: usage.memory, _requested("memory")),
@@ -41,20 +42,20 @@ def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None]
     for usage in reversed(usages):
         wanted = part(usage)
         used = _over_time(wanted, whole) if wanted else _NOTHING
-        text = f"{_condition(usage.selector)} ? {used} : ({text})"
+        text = f"{_condition(usage.selection)} ? {used} : ({text})"
     return f"{_RUNNING} ? ({text}) : {_NOTHING}"
 
 
-def _condition(selector: PodSelector) -> str:
+def _condition(selection: PodSelection) -> str:
     labels = "pod.metadata.labels"
     parts = [
         f"{json.dumps(key)} in {labels} && {labels}[{json.dumps(key)}] == {json.dumps(value)}"
-        for key, value in selector.labels.items()
+        for key, value in selection.labels.items()
     ]
-    if selector.namespaces:
-        parts.append(f"pod.metadata.namespace in {json.dumps(selector.namespaces)}")
-    if selector.ownerKinds:
-        parts.append("(" + " || ".join(f"({_owned(kind)})" for kind in selector.ownerKinds) + ")")
+    if selection.namespaces:
+        parts.append(f"pod.metadata.namespace in {json.dumps(selection.namespaces)}")
+    if selection.owner_kinds:
+        parts.append("(" + " || ".join(f"({_owned(kind)})" for kind in selection.owner_kinds) + ")")
     return " && ".join(parts) or "true"
 
 

@@ -76,6 +76,16 @@ _WORKLOADS = {
 OWNER_KINDS = tuple(_WORKLOADS)
 """Workloads whose pods are known by more than the kind of their owner."""
 
+OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Job": ("batch.kubernetes.io/job-name", ()),
+    "JobSet": ("jobset.sigs.k8s.io/jobset-name", ()),
+    "MPIJob": (_TRAINING, ("mpi-operator", "mpijob-controller")),
+    "PyTorchJob": (_TRAINING, ("pytorchjob-controller",)),
+    "RayJob": ("ray.io/cluster", ()),
+    "VolcanoJob": ("volcano.sh/job-name", ()),
+}
+"""The label, and its values, by which the pods of a kind of workload are known."""
+
 
 def belongs_to(kind: str) -> str:
     """A jq expression that is true for the pods of workloads of a kind and false for all others.

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from kumulus.model import checks
 from kumulus.model.checks import problem
+from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, Fault, dns_label_fault, dns_subdomain_fault, label_value_fault
 from kumulus.model.pools import Taint, canonical_resources, taints_from
@@ -140,4 +141,5 @@ Capacity = Annotated[dict[str, str], checked(capacity_problems, canonical_resour
 Allocatable = Annotated[dict[str, str], checked(checks.resource_problems, canonical_resources, form="resources")]
 NodeInfoFields = Annotated[dict[str, str], checked(checks.node_info_problems, _node_info, form="nodeInfo")]
 Replicas = Annotated[int, checked(checks.replicas_problems, int, form=whole_form(0, checks.MOST_REPLICAS))]
+DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]
 QuantityText = Annotated[str, checked(_quantity, str, form="quantity")]

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kumulus.lives.in_cluster import Settings
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import Fault
@@ -120,9 +121,17 @@ class KwokCharts(Section):
             return {"chart": chart, "version": self.version if chart_kind(chart) == "oci" else None}
         return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
 
-    @property
-    def repository_and_tag(self) -> tuple[str, str]:
-        """The image in two, as the chart's values have it."""
-        found = IMAGE.fullmatch(self.image)
-        assert found
-        return found["repository"], found["tag"]
+    def settings(self) -> Settings:
+        """What the kwok-controllers of the cluster have in common."""
+        image = IMAGE.fullmatch(self.image)
+        assert image
+        return Settings(
+            repository=image["repository"],
+            tag=image["tag"],
+            pull_secrets=tuple(self.imagePullSecrets),
+            parallelism=self.parallelism,
+            lease_seconds=self.leaseDurationSeconds,
+            pod_cidr=self.podCIDR,
+            cpu=self.cpu,
+            memory=self.memory,
+        )

@@ -9,10 +9,10 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from kumulus.model import lifecycles as model
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.stackfile.distributions import DurationField
-from kumulus.stackfile.fields import FORM, Section, checked, found, short_label, whole
+from kumulus.stackfile.fields import FORM, DurationField, Section, checked, found, short_label, whole
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40
@@ -46,6 +46,10 @@ class Failure(Section):
         description="How long it runs until then; as long as it would have run unless given.",
         examples=["{exponential: {mean: 1h}}"],
     )
+
+    def failure(self) -> model.Failure:
+        """As KWOK's stages are made of it."""
+        return model.Failure(self.share, self.exitCode, self.reason, self.message, self.container, self.after)
 
 
 class PodLifecycle(Section):
@@ -83,6 +87,19 @@ class PodLifecycle(Section):
         description="How the containers fail instead; what the shares leave of 1 succeeds.",
         examples=["[{share: 0.05, exitCode: 1}]"],
     )
+
+    def lifecycle(self) -> model.Lifecycle:
+        """As KWOK's stages are made of it."""
+        return model.Lifecycle(
+            self.name,
+            self.selector.selection(),
+            self.seed,
+            self.imagePull,
+            self.init,
+            self.startUp,
+            self.run,
+            tuple(each.failure() for each in self.failures),
+        )
 
     @model_validator(mode="after")
     def _ends(self) -> Self:

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.lifecycles import PodSelection
 from kumulus.model.names import dns_label_fault
 from kumulus.model.owner_kinds import OWNER_KINDS
 from kumulus.stackfile.fields import Labels, Section, checked
@@ -69,27 +70,9 @@ class PodSelector(Section):
         default=(), description="The pod belongs to a workload of one of these kinds.", examples=["[Job, JobSet]"]
     )
 
-    def covers(self, other: PodSelector) -> bool:
-        """Whether every pod that the other selects is certainly selected by this one too."""
-        return (
-            _within(self.labels, other.labels)
-            and _narrower(other.namespaces, self.namespaces)
-            and _narrower(other.ownerKinds, self.ownerKinds)
-        )
-
-    def apart_from(self, other: PodSelector) -> bool:
-        """Whether certainly no pod is selected by both."""
-        return any(other.labels.get(key, value) != value for key, value in self.labels.items()) or bool(
-            self.namespaces and other.namespaces and not set(self.namespaces) & set(other.namespaces)
-        )
-
-
-def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:
-    return all(more.get(key) == value for key, value in some.items())
-
-
-def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
-    return not outer or (bool(inner) and set(inner) <= set(outer))
+    def selection(self) -> PodSelection:
+        """Which pods it means."""
+        return PodSelection(self.labels, self.namespaces, self.ownerKinds)
 
 
 def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[Problem]:
@@ -100,15 +83,19 @@ def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[P
         items: name and selector of each.
     """
     wrong: list[Problem] = []
-    for index, (name, selector) in enumerate(items):
+    selections = [selector.selection() for _, selector in items]
+    for index, (name, _) in enumerate(items):
         before = items[:index]
         same = next((other for other, (known, _) in enumerate(before) if known == name), None)
         if same is not None:
             wrong.append(problem((index, "name"), f"{shown(name)} is already {key}[{same}].name", "write another name"))
-        first = next((other for other, (_, earlier) in enumerate(before) if earlier.covers(selector)), None)
+        first = next(
+            (other for other, earlier in enumerate(selections[:index]) if earlier.covers(selections[index])),
+            None,
+        )
         if first is None:
             continue
-        alike = selector.covers(before[first][1])
+        alike = selections[index].covers(selections[first])
         what = "the same pods" if alike else "all of these pods"
         message = f"never holds: {key}[{first}] selects {what}, and the first in the file wins"
         remedy = "leave it out, or select other pods" if alike else f"move it before {key}[{first}]"

@@ -6,57 +6,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from kumulus.model import durations
+from kumulus.model import usage as model
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
+from kumulus.model.usage import Amount, Usage
 from kumulus.stackfile.fields import FORM, Section, checked, found, short_label
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
-_TRAINING = "training.kubeflow.org/operator-name"
-OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "Job": ("batch.kubernetes.io/job-name", ()),
-    "JobSet": ("jobset.sigs.k8s.io/jobset-name", ()),
-    "MPIJob": (_TRAINING, ("mpi-operator", "mpijob-controller")),
-    "PyTorchJob": (_TRAINING, ("pytorchjob-controller",)),
-    "RayJob": ("ray.io/cluster", ()),
-    "VolcanoJob": ("volcano.sh/job-name", ()),
-}
-"""The label, and its values, by which the pods of a kind of workload are known."""
-
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 _MOST_PERCENT = 100.0
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How much: an absolute quantity, or a share of what the container requests.
-
-    Args:
-        number: in units (cores, bytes), or the share: 0.8 for 80 %.
-        relative: whether it is a share.
-    """
-
-    number: float
-    relative: bool
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Use over time: points of a pod's age in seconds and an amount, lines between them, the last one from then on.
-
-    Args:
-        points: at least one; ages ascend.
-        upper: for a range, the amount up to which each reading is drawn, from the single point's; else None.
-    """
-
-    points: tuple[tuple[float, Amount], ...]
-    upper: Amount | None = None
 
 
 def _amount_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
@@ -176,6 +141,10 @@ class PodUsage(Section):
         description="How full the memory of each of a container's GPUs is, written as for `gpu`.",
         examples=["70%"],
     )
+
+    def usage(self) -> model.PodUsage:
+        """As KWOK is told of it."""
+        return model.PodUsage(self.selector.selection(), self.cpu, self.memory, self.gpu, self.gpuMemory)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -14,8 +14,17 @@ from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_fault, suggest
 from kumulus.model.topology import LEVELS
-from kumulus.stackfile.distributions import DurationField
-from kumulus.stackfile.fields import FORM, Annotations, Labels, LabelValue, Section, checked, found, whole
+from kumulus.stackfile.fields import (
+    FORM,
+    Annotations,
+    DurationField,
+    Labels,
+    LabelValue,
+    Section,
+    checked,
+    found,
+    whole,
+)
 
 Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
 MOST_WORKERS = 20_000

@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable
 
-from kumulus.stackfile.distributions import Distribution
+from kumulus.model.distributions import Distribution
 
 
 def stream(seed: int, *what: object) -> random.Random:

@@ -18,12 +18,12 @@ from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
 from kumulus.model.device_checks import DRIVER_LENGTH
 from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
 from kumulus.model.node_effects import KUBELETS
+from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
 from kumulus.stackfile import model as stackfile
 from kumulus.stackfile.fields import FORM
 from kumulus.stackfile.schema import patterns, sections
-from kumulus.stackfile.usage import OWNER_LABELS
 
 Schema = dict[str, Any]
 NULL: Schema = {"type": "null"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from kumulus.model import durations
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, unknown_key_remedy
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.stackfile.fields import checked
 
 Kind = Literal["fixed", "uniform", "normal", "lognormal", "exponential"]
 _DURATION, _NUMBER = "duration", "number"
@@ -118,6 +117,3 @@ def _number_problems(where: Where, raw: object) -> list[Problem]:
     if raw < 0:
         return [problem(where, f"is {shown(raw)}, which is negative", remedy)]
     return [problem(where, f"is {shown(raw)}, which is too large", remedy)] if raw > LARGEST_SIGMA else []
-
-
-DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]

@@ -1,4 +1,4 @@
-"""What a stack's lives ask of its cluster."""
+"""What pods' lifecycles and usage ask of a cluster on the kwok runtime."""
 
 from __future__ import annotations
 

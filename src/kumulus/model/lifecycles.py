@@ -1,0 +1,91 @@
+"""How pods live: which of them, how long each step of their life takes, and how their containers end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kumulus.model.distributions import Distribution
+
+
+@dataclass(frozen=True)
+class PodSelection:
+    """Pods that fulfil everything that is given; all pods when nothing is.
+
+    Args:
+        labels: labels that a pod has, with these values.
+        namespaces: it is in one of them.
+        owner_kinds: it belongs to a workload of one of these kinds.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+    owner_kinds: tuple[str, ...] = ()
+
+    def covers(self, other: PodSelection) -> bool:
+        """Whether every pod that the other selects is certainly selected by this one too."""
+        return (
+            _within(self.labels, other.labels)
+            and _narrower(other.namespaces, self.namespaces)
+            and _narrower(other.owner_kinds, self.owner_kinds)
+        )
+
+    def apart_from(self, other: PodSelection) -> bool:
+        """Whether certainly no pod is selected by both."""
+        return any(other.labels.get(key, value) != value for key, value in self.labels.items()) or bool(
+            self.namespaces and other.namespaces and not set(self.namespaces) & set(other.namespaces)
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One way in which a container ends with an error.
+
+    Args:
+        share: how many of the container's runs end so, from 0 to 1.
+        exit_code: the container's.
+        reason: as a kubelet gives it.
+        message: what the container's status says of it.
+        container: which one fails; empty for the pod's first.
+        after: how long it runs until then; None for as long as it would have run.
+    """
+
+    share: float
+    exit_code: int
+    reason: str
+    message: str = ""
+    container: str = ""
+    after: Distribution | None = None
+
+
+@dataclass(frozen=True)
+class Lifecycle:
+    """How the pods of a selection live. What is None takes no time; without ``run`` they run for ever.
+
+    Args:
+        name: the lifecycle's.
+        selection: which pods live so, as far as no earlier lifecycle has them.
+        seed: the same one draws the same durations for the same pods.
+        image_pull: from the pod's start until its images are there.
+        init: how long each init container runs, one after the other.
+        start_up: how long the containers run until they are ready.
+        run: how long they run from then on.
+        failures: how they end instead; what the shares leave of 1 succeeds.
+    """
+
+    name: str
+    selection: PodSelection
+    seed: int = 0
+    image_pull: Distribution | None = None
+    init: Distribution | None = None
+    start_up: Distribution | None = None
+    run: Distribution | None = None
+    failures: tuple[Failure, ...] = ()
+
+
+def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:
+    return all(more.get(key) == value for key, value in some.items())
+
+
+def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+    return not outer or (bool(inner) and set(inner) <= set(outer))
