@@ -17,8 +17,8 @@ from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike, Definitions, depended_on
 from kumulus.kwok import node_metrics
+from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
-from kumulus.lives.in_cluster import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import shards_for
 from kumulus.stackfile.addons import Addon

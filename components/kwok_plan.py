@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from kumulus.components import plugin
-from kumulus.lives.in_cluster import release_name
+from kumulus.kwok.controllers import release_name
 from kumulus.stackfile.load import Loaded
 
 

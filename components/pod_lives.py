@@ -9,9 +9,9 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from kumulus.components.resources import ClusterLike
+from kumulus.kwok import usage
+from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
-from kumulus.lives import usage
-from kumulus.lives.stages import stage_objects
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.stackfile.lifecycles import PodLifecycle
 from kumulus.stackfile.usage import PodUsage

@@ -17,7 +17,7 @@ from kumulus.components.helm_resources import ReleaseReady
 from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike, depended_on
 from kumulus.components.secrets import marked
-from kumulus.lives.scraping import scraped
+from kumulus.kwok.scraping import scraped
 from kumulus.model import real_nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
-from kumulus.lives.stages import stage_objects
 from kumulus.model.lifecycles import Lifecycle
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import POOL_LABEL

@@ -12,7 +12,7 @@ from typing import Any
 
 import jq
 
-from kumulus.lives.stages import StageObject
+from kumulus.kwok.lifecycle_stages import StageObject
 
 Cdf = Callable[[float], float]
 START = "2026-01-01T00:00:00Z"

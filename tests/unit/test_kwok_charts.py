@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.lives.in_cluster import Controllers, stage_manifests
+from kumulus.kwok.controllers import Controllers, stage_manifests
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
 from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for

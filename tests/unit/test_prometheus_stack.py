@@ -17,8 +17,8 @@ from kumulus.components.prometheus_stack import laid_on
 from kumulus.dashboards.every import DASHBOARDS
 from kumulus.helm.readiness import look, reason
 from kumulus.kube import ApiError
-from kumulus.lives.in_cluster import Controllers
-from kumulus.lives.scraping import scraped
+from kumulus.kwok.controllers import Controllers
+from kumulus.kwok.scraping import scraped
 from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
 from kumulus.provider.resources import release_ready

@@ -7,8 +7,8 @@ from typing import Any
 import jq
 import pytest
 
-from kumulus.cluster.faults.pod_stages import pod_stages
-from kumulus.lives.selection import condition
+from kumulus.kwok.fault_stages import pod_stages
+from kumulus.kwok.pod_selection import condition
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
 from kumulus.model.pod_effects import PodEffects

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kumulus.kwok.pod_statuses.base import COMPLETE, READY
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 
@@ -97,94 +98,6 @@ daemonEndpoints:
 """
 )
 
-_POD_READY = """
-{{ $now := Now }}
-conditions:
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: PodReadyToStartContainers}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: ContainersReady}
-{{ range .spec.readinessGates }}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: {{ .conditionType | Quote }}}
-{{ end }}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  started: true
-  restartCount: 0
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-{{ end }}
-initContainerStatuses:
-{{ range .spec.initContainers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  restartCount: 0
-  {{ if eq .restartPolicy "Always" }}
-  started: true
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-  {{ else }}
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      startedAt: {{ $now | Quote }}
-  {{ end }}
-{{ end }}
-{{ $hostIPs := NodeIPsWith .spec.nodeName }}
-{{ with $hostIPs }}
-hostIP: {{ index . 0 | Quote }}
-hostIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-{{ $hostNetwork := or .spec.hostNetwork false }}
-{{ $uid := or .metadata.uid "" }}
-{{ $podIPs := PodIPsWith .spec.nodeName $hostNetwork $uid ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
-{{ with $podIPs }}
-podIP: {{ index . 0 | Quote }}
-podIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-phase: Running
-startTime: {{ $now | Quote }}
-"""
-
-_POD_COMPLETE = """
-{{ $now := Now }}
-{{ $root := . }}
-conditions:
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: false
-  started: false
-  restartCount: 0
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      startedAt: {{ $root.status.startTime | Quote }}
-{{ end }}
-phase: Succeeded
-"""
-
-
 _FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
 _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
 _COMPLETES = [
@@ -200,7 +113,7 @@ _REBOOT: dict[str, Any] = {
 }
 _COMPLETE: dict[str, Any] = {
     "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
-    "next": {"statusTemplate": _POD_COMPLETE},
+    "next": {"statusTemplate": COMPLETE},
 }
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
@@ -230,7 +143,7 @@ def stages() -> list[dict[str, Any]]:
             "pod-ready",
             "Pod",
             [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
-            {"next": {"statusTemplate": _POD_READY}},
+            {"next": {"statusTemplate": READY}},
         ),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
         stage(

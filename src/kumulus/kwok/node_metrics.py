@@ -1,6 +1,6 @@
 """What an emulated node's kubelet tells of its use: KWOK's ``Metric``, and which of its series are worth keeping.
 
-The amounts come from ``ClusterResourceUsage`` objects (lives/usage.py): ``cpu`` and ``memory``, and of GPUs
+The amounts come from ``ClusterResourceUsage`` objects (usage.py): ``cpu`` and ``memory``, and of GPUs
 :data:`GPUS`, how many a container has, and how much of them is busy and filled. The provider plugin imports this file.
 
 All series of a node are one ``Metric`` at one path: KWOK v0.8.0 keeps one registry for each node, whatever the path,

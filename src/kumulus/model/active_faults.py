@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FAULTS_ANNOTATION = "kumulus.io/faults"
 """Names the faults that hold on a node; KWOK leaves the status of a node with it alone."""
 
+FAULT_LABEL = "kumulus.io/fault"
+"""Which fault an object is of: its record, and its stages."""
+
 REBOOT_ANNOTATION = "kumulus.io/reboot-until"
 BOOT_ID_ANNOTATION = "kumulus.io/boot-id"
 _REBOOTING = Condition("False", "KubeletNotReady", "node is rebooting")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.lives.in_cluster import Settings
+from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import Fault

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.model.active_faults import ActiveFault, faults_of
+from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
 from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.node_sets import from_plain, size, to_plain
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MAPS = "/api/v1/namespaces/kube-system/configmaps"
 RECORD_LABEL = "kumulus.io/record"
-FAULT_LABEL = "kumulus.io/fault"
 _FAULT, _POOL = "fault", "pool"
 
 

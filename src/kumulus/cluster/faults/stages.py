@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import pods
-from kumulus.cluster.faults.pod_stages import pod_stages
-from kumulus.cluster.faults.records import FAULT_LABEL, Record
+from kumulus.cluster.faults.records import Record
 from kumulus.kube import ApiError, objects
+from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.stages import STAGES
+from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:

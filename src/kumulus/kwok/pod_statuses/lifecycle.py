@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from kumulus.lives.fragments import (
+from kumulus.kwok.pod_statuses.fragments import (
     ENDING,
     INIT_ALL,
     INIT_NEXT,

@@ -11,9 +11,9 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from kumulus.cluster.faults import pod_statuses
-from kumulus.cluster.faults.records import FAULT_LABEL
+from kumulus.kwok.pod_statuses import fault as pod_statuses
 from kumulus.kwok.stages import FOR_EVER, Match, absent, exists, is_in, stage
+from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.owner_kinds import belongs_to
 from kumulus.model.pod_effects import PodEffects
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.lives.stages import StageObject, stage_objects
-from kumulus.lives.usage import resource_usage
+from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
+from kumulus.kwok.usage import resource_usage
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec

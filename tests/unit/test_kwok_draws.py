@@ -9,8 +9,8 @@ from typing import Any
 import jq
 import pytest
 
-from kumulus.lives import draws
-from kumulus.lives.stages import StageObject, stage_objects
+from kumulus.kwok import draws
+from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
 

@@ -21,8 +21,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kumulus.kwok import draws, pod_selection
+from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
-from kumulus.lives import draws, selection, states, templates
+from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.model.distributions import Distribution
 from kumulus.model.lifecycles import Failure, Lifecycle
 
@@ -90,7 +92,7 @@ class _Stages:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
         selections[-1] = replace(mine, labels={})
-        selector = states.begins(dict(mine.labels), selection.first_condition(selections, self.index))
+        selector = states.begins(dict(mine.labels), pod_selection.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
         template = templates.beginning(*mark) if self.life.image_pull else self._started(first=mark)
         return self._stage("create", "at once", selector, template)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kumulus.kwok import node_metrics
-from kumulus.lives.in_cluster import NAME, NAMESPACE, PORT, service_name
+from kumulus.kwok.controllers import NAME, NAMESPACE, PORT, service_name
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability
 from kumulus.model.pools import CLUSTER_LABEL

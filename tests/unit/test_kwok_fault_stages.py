@@ -12,7 +12,7 @@ from typing import Any
 import jq
 import pytest
 
-from kumulus.cluster.faults.pod_stages import pod_stages
+from kumulus.kwok.fault_stages import pod_stages
 from kumulus.model.pod_effects import PodEffects
 
 COUNT = 10_000

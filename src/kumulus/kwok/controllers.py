@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kumulus.kwok.base_stages import node_stages_above, pod_stage_above
-from kumulus.lives.states import CONDITION
+from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import real_nodes
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
