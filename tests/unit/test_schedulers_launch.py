@@ -11,10 +11,13 @@ import pytest
 import yaml
 
 from kumulus.schedulers import SchedulerError, catalog, cluster, definitions
-from kumulus.schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
+from kumulus.schedulers.kube_scheduler import launch as kube_scheduler
+from kumulus.schedulers.kueue import launch as kueue
 from kumulus.schedulers.launch.plan import Plan, Request
 from kumulus.schedulers.process import start
 from kumulus.schedulers.running import found
+from kumulus.schedulers.volcano import launch as volcano
+from kumulus.schedulers.yunikorn import launch as yunikorn
 
 PLANS = {
     "kube-scheduler": kube_scheduler.plan,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.schedulers import SchedulerError, catalog, templates, workloads, yunikorn
+from kumulus.schedulers import SchedulerError, catalog, templates, workloads
 from kumulus.schedulers.templates import Manifest
+from kumulus.schedulers.yunikorn import workloads as yunikorn
 
 GANGS = [name for name in catalog.NAMES if catalog.get(name).gangs]
 

@@ -10,9 +10,12 @@ from kumulus.kube import Client
 from kumulus.schedulers import catalog, children, objects
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
-from kumulus.schedulers.launch import kube_scheduler, kueue, volcano, yunikorn
+from kumulus.schedulers.kube_scheduler import launch as kube_scheduler
+from kumulus.schedulers.kueue import launch as kueue
 from kumulus.schedulers.launch.plan import Plan, Request
 from kumulus.schedulers.running import Running
+from kumulus.schedulers.volcano import launch as volcano
+from kumulus.schedulers.yunikorn import launch as yunikorn
 
 __all__ = ["Running", "start"]
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kumulus.schedulers import catalog, coscheduling, kueue, templates, volcano, yunikorn
+from kumulus.schedulers import catalog, templates
+from kumulus.schedulers.coscheduling import workloads as coscheduling
 from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.kueue import workloads as kueue
 from kumulus.schedulers.templates import Manifest
+from kumulus.schedulers.volcano import workloads as volcano
+from kumulus.schedulers.yunikorn import workloads as yunikorn
 
 _GANGS: Mapping[str, Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]] = {
     "coscheduling": coscheduling.gang,

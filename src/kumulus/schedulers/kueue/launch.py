@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from kumulus.kube import ApiError
-from kumulus.schedulers import catalog, definitions, kueue
+from kumulus.schedulers import catalog, definitions
 from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.kueue import workloads
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
 
@@ -186,7 +187,7 @@ def _write_certificates(directory: Path, data: Mapping[str, str]) -> None:
 
 async def _webhooks_answer(client: Client) -> None:
     """The API server reaches the webhooks: a request for nothing but that."""
-    (flavor, *_) = kueue.queue("kumulus-probe", NAMESPACE, {"cpu": "1"})
+    (flavor, *_) = workloads.queue("kumulus-probe", NAMESPACE, {"cpu": "1"})
     path = f"/apis/{flavor['apiVersion']}/resourceflavors"
     while True:
         try:

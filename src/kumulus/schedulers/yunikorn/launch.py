@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.schedulers import catalog, yunikorn
+from kumulus.schedulers import catalog
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.schedulers.yunikorn import workloads
 
 _NAMESPACE = "yunikorn"
 _CONFIG_MAP = "yunikorn-configs"
@@ -53,13 +54,13 @@ def _data(request: Request) -> dict[str, str]:
     """What its ConfigMap has: `queues.yaml` and settings such as `service.schedulingInterval`."""
     defaults = {"kubernetes.qps": str(CLIENT_QPS), "kubernetes.burst": str(CLIENT_BURST)}
     if request.config is None:
-        return {**defaults, _QUEUES: yunikorn.queues({})}
+        return {**defaults, _QUEUES: workloads.queues({})}
     text, document = configuration.read(request.config)
     if isinstance(document.get("partitions"), list):
         return {**defaults, _QUEUES: text}
     data: Any = document.get("data")
     if document.get("kind") == "ConfigMap" and isinstance(data, dict):
-        return {**defaults, _QUEUES: yunikorn.queues({}), **{key: str(value) for key, value in data.items()}}
+        return {**defaults, _QUEUES: workloads.queues({}), **{key: str(value) for key, value in data.items()}}
     raise SchedulerError(
         f"the scheduler's configuration {request.config} has no partitions\n"
         "  Write a queues.yaml, or a ConfigMap yunikorn-configs"

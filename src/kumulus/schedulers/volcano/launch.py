@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kumulus.schedulers import catalog, definitions, volcano
+from kumulus.schedulers import catalog, definitions
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
+from kumulus.schedulers.volcano import workloads
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -77,7 +78,7 @@ def plan(request: Request) -> Plan:
         # The scheduler would make both queues itself; made here, they are known to be ours.
         objects=[
             *definitions.crds(scheduler.name),
-            *(manifest for name in ("root", volcano.DEFAULT_QUEUE) for manifest in volcano.queue(name, "", {})),
+            *(manifest for name in ("root", workloads.DEFAULT_QUEUE) for manifest in workloads.queue(name, "", {})),
         ],
         working=_default_queue_open,
     )
@@ -98,7 +99,7 @@ def _configuration(request: Request, name: str) -> str:
 async def _default_queue_open(client: Client) -> None:
     """The controller opens the queue; before, the scheduler would not take anything in."""
     while True:
-        queue = await client.get(f"{_QUEUES}/{volcano.DEFAULT_QUEUE}")
+        queue = await client.get(f"{_QUEUES}/{workloads.DEFAULT_QUEUE}")
         if queue.get("status", {}).get("state") == "Open":
             return
         await asyncio.sleep(0.05)

@@ -1,0 +1,1 @@
+"""Coscheduling: kube-scheduler with scheduler-plugins' gangs."""

@@ -1,0 +1,1 @@
+"""Kueue: Jobs queued by quota before the cluster's own scheduler places their pods."""

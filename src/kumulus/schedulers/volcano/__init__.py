@@ -1,0 +1,1 @@
+"""Volcano: batch scheduling with gangs, queues and fair shares."""

@@ -1,0 +1,1 @@
+"""YuniKorn: applications, gangs held by placeholders, hierarchical queues."""
