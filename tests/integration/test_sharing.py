@@ -20,6 +20,7 @@ from tests.support.api import Refused
 pytestmark = pytest.mark.integration
 
 NAMESPACES = "/api/v1/namespaces"
+ONE, TWO = "1" * 32, "2" * 32
 OWNER, OTHER = "organization/kumulus/one", "organization/kumulus/two"
 
 
@@ -92,6 +93,7 @@ class Namespaces:
             "clusterName": "test",
             "name": name,
             "stack": stack,
+            "stackId": ONE,
             "labels": {"kumulus.io/tenant": name},
             "annotations": {"example.com/owner": "research"},
             **more,
@@ -130,7 +132,7 @@ async def test_a_namespace_lives_and_goes_with_what_is_in_it(namespaces: Namespa
     await namespaces.create(inputs)
     metadata = namespaces.metadata("research")
     assert metadata["annotations"] == {"example.com/owner": "research", "kumulus.io/stack": OWNER}
-    assert metadata["labels"]["kumulus.io/tenant"] == "research"
+    assert metadata["labels"].items() >= {"kumulus.io/tenant": "research", "kumulus.io/stack-id": ONE}.items()
     assert await namespaces.drift(inputs) == {}
     plane.api.create("/api/v1/namespaces/research/pods", pod("left", "nowhere"))
     await namespaces.resource.delete(operation(), "id", inputs)
@@ -175,10 +177,10 @@ async def test_somebody_elses_namespace_is_refused_and_never_removed(
     namespaces: Namespaces, plane: Plane, owner: str, preview: bool
 ) -> None:
     name = f"theirs-{'stack' if owner else 'hand'}-{'preview' if preview else 'up'}"
-    annotations = {"kumulus.io/stack": owner} if owner else {}
+    marks = {"annotations": {"kumulus.io/stack": owner}, "labels": {"kumulus.io/stack-id": TWO}} if owner else {}
     inputs = namespaces.inputs(name)
-    plane.api.create(NAMESPACES, {"metadata": {"name": name, "annotations": annotations}})
-    whose = f"is the stack {OTHER}'s" if owner else "was made by somebody else"
+    plane.api.create(NAMESPACES, {"metadata": {"name": name, **marks}})
+    whose = rf"belongs to the stack {OTHER} \(identity 22222222\)" if owner else "was made by somebody else"
     with pytest.raises(ProviderError, match=f"the namespace {name} is there already and {whose}; write another"):
         await namespaces.create(inputs, preview=preview)
     said = Said()
@@ -186,6 +188,53 @@ async def test_somebody_elses_namespace_is_refused_and_never_removed(
     assert namespaces.metadata(name)["uid"]
     assert any("left alone" in message for message in said.messages)
     assert await namespaces.drift(inputs) is None
+
+
+@pytest.mark.parametrize("first", [ONE, TWO])
+async def test_of_two_stacks_called_alike_in_every_way_the_second_is_refused_and_removes_nothing(
+    namespaces: Namespaces, plane: Plane, first: str
+) -> None:
+    """Two checkouts of one project on a self-managed backend: `organization/kumulus/one` are both."""
+    second = TWO if first == ONE else ONE
+    name = f"alike-{first[0]}"
+    theirs = namespaces.inputs(name, stackId=first)
+    ours = namespaces.inputs(name, stackId=second)
+    await namespaces.create(theirs)
+    plane.api.create(f"{NAMESPACES}/{name}/pods", pod("running", "nowhere"))
+    before = namespaces.metadata(name)
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match=rf"belongs to the stack {OWNER} \(identity {first[:8]}\); write"):
+            await namespaces.create(ours, preview=preview)
+        with pytest.raises(ProviderError, match="belongs to the stack"):
+            await namespaces.resource.update(operation(preview=preview), "id", ours, ours)
+    said = Said()
+    await namespaces.resource.delete(operation(said), "id", ours)
+    assert any("it is left alone" in message for message in said.messages)
+    assert namespaces.metadata(name) == before
+    await namespaces.resource.update(operation(), "id", theirs, theirs)
+    await namespaces.resource.delete(operation(), "id", theirs)
+
+
+async def test_a_namespace_of_a_state_without_an_identity_is_marked_by_its_next_update(
+    namespaces: Namespaces, plane: Plane
+) -> None:
+    inputs = namespaces.inputs("older")
+    formerly = {key: value for key, value in inputs.items() if key != "stackId"}
+    await namespaces.create(formerly)
+    assert "kumulus.io/stack-id" not in namespaces.metadata("older")["labels"]
+    # A new stack of the same name has nothing that would prove it.
+    with pytest.raises(ProviderError, match=f"is the stack {OWNER}'s, of an earlier version of Kumulus"):
+        await namespaces.create({**inputs, "stackId": TWO}, preview=True)
+    uid = namespaces.metadata("older")["uid"]
+    await namespaces.resource.update(operation(), "id", formerly, inputs)
+    metadata = namespaces.metadata("older")
+    assert (metadata["uid"], metadata["labels"]["kumulus.io/stack-id"]) == (uid, ONE)
+    # And another old one, which believes that it is its own, comes too late.
+    with pytest.raises(ProviderError, match="belongs to the stack"):
+        await namespaces.resource.update(operation(), "id", formerly, {**inputs, "stackId": TWO})
+    await namespaces.resource.delete(operation(), "id", {**formerly, "stackId": TWO})
+    await namespaces.resource.delete(operation(), "id", formerly)
+    assert namespaces.metadata("older")["uid"] == uid
 
 
 async def test_a_namespace_that_does_not_go_in_time_is_told_with_what_is_left(

@@ -1,7 +1,7 @@
 """A namespace that belongs to a stack: looked at, made, put right and taken away, but never anybody else's.
 
-Whose it is stands in the annotation kumulus.io/stack. Server-side apply, as pulumi-kubernetes creates objects, would
-take over a namespace that is there already, and delete it with everything in it when the stack goes.
+Whose it is says its label kumulus.io/stack-id. Server-side apply, as pulumi-kubernetes creates objects, would take over
+a namespace that is there already, and delete it with everything in it when the stack goes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kumulus.cluster.ownership import NotOurs, is_ours, whose
 from kumulus.kube import objects
+from kumulus.model.identity import Owner
 from kumulus.model.tenancy import STACK_ANNOTATION
 
 if TYPE_CHECKING:
@@ -21,23 +23,19 @@ NAMESPACES = "/api/v1/namespaces"
 _LOOK_EVERY = 0.25
 
 
-class NotOurs(Exception):
-    """A namespace of that name is there and belongs to another stack, or to somebody who is no stack."""
-
-
 @dataclass(frozen=True)
 class Namespace:
     """A namespace as a stack wants it.
 
     Attributes:
         name: its name.
-        stack: whose it is: ``<organization>/<project>/<stack>``.
+        owner: whose it is.
         labels: those that it is to have.
         annotations: likewise.
     """
 
     name: str
-    stack: str
+    owner: Owner
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
@@ -48,37 +46,44 @@ class Namespace:
 
     def manifest(self) -> dict[str, Any]:
         """The object to make."""
-        annotations = {**self.annotations, STACK_ANNOTATION: self.stack}
-        metadata = {"name": self.name, "labels": dict(self.labels), "annotations": annotations}
+        annotations = {**self.annotations, STACK_ANNOTATION: self.owner.stack}
+        metadata = {"name": self.name, "labels": {**self.labels, **self.owner.labels}, "annotations": annotations}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-async def look(client: Client, path: str, stack: str) -> dict[str, Any] | None:
+async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[str, Any] | None:
     """The metadata of a namespace; None where there is none.
+
+    Args:
+        client: of the cluster.
+        wanted: the namespace.
+        recorded: what the stack was called that has it in its state; empty where none has. It then speaks for one
+            that carries nobody's identity, as earlier versions made them.
 
     Raises:
         NotOurs: it is not the stack's.
         ApiError, Unreachable: the server could not be asked.
     """
-    found = await objects.find(client, path)
+    found = await objects.find(client, wanted.path)
     if found is None:
         return None
     metadata: dict[str, Any] = found["metadata"]
-    owner = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
-    if owner != stack:
-        whose = f"is the stack {owner}'s" if owner else "was made by somebody else"
-        raise NotOurs(f"the namespace {metadata['name']} is there already and {whose}")
+    by_name = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
+    # Whoever has no identity can go by names only.
+    known_as = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
+    if not is_ours(metadata, wanted.owner, proven=bool(known_as) and by_name == known_as):
+        raise NotOurs(f"the namespace {metadata['name']} is there already and {await whose(client, metadata)}")
     return metadata
 
 
-async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], stack: str) -> None:
+async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], recorded: str) -> None:
     """Make a namespace, or the stack's own one what is wanted.
 
     Args:
         client: of the cluster.
         wanted: what it is to be.
         before: the ``labels`` and ``annotations`` it was given; those that are wanted no more are taken away.
-        stack: whose it has been until now.
+        recorded: as for :func:`look`.
 
     Raises:
         NotOurs: somebody else's has the name, or the stack's last one is still being deleted.
@@ -87,7 +92,7 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
     body = wanted.manifest()
 
     async def attempt() -> bool:
-        there = await look(client, wanted.path, stack)
+        there = await look(client, wanted, recorded)
         if there is None:
             await client.create(NAMESPACES, body)
             return True
@@ -96,14 +101,23 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
         metadata = {
             key: {**dict.fromkeys(before.get(key) or {}), **body["metadata"][key]} for key in ("labels", "annotations")
         }
+        # Of the version that was looked at: whoever marks it meanwhile is not overruled.
+        metadata["resourceVersion"] = there["resourceVersion"]
         await client.merge_patch(wanted.path, {"metadata": metadata})
         return True
 
     await objects.persist(attempt, wanted.path, f"namespace {wanted.name}")
 
 
-async def remove(client: Client, path: str, stack: str, stop: asyncio.Event, seconds: float) -> str:
+async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
     """Delete a stack's namespace and wait until it is gone with everything in it.
+
+    Args:
+        client: of the cluster.
+        wanted: the namespace.
+        recorded: as for :func:`look`.
+        stop: ends the waiting.
+        seconds: how long to wait.
 
     Returns:
         What is left of it, in the cluster's own words, when it was not gone in time; else "".
@@ -112,13 +126,15 @@ async def remove(client: Client, path: str, stack: str, stop: asyncio.Event, sec
         NotOurs: it is somebody else's; it is left alone.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    if await look(client, path, stack) is None:
+    there = await look(client, wanted, recorded)
+    if there is None:
         return ""
-    await objects.remove(client, path)
+    # That one, and none that has come in its place meanwhile.
+    await objects.remove(client, wanted.path, {"preconditions": {"uid": there["uid"]}})
     give_up = asyncio.get_running_loop().time() + seconds
-    while (there := await objects.find(client, path)) is not None:
+    while (left := await objects.find(client, wanted.path)) is not None:
         if stop.is_set() or asyncio.get_running_loop().time() > give_up:
-            return _remaining(there) or "it is not gone yet"
+            return _remaining(left) or "it is not gone yet"
         await asyncio.sleep(_LOOK_EVERY)
     return ""
 
@@ -126,7 +142,8 @@ async def remove(client: Client, path: str, stack: str, stop: asyncio.Event, sec
 def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str]:
     """What of a namespace is not as wanted: the path of each label and annotation, and what is there instead."""
     found = {}
-    for key, want in (("labels", wanted.labels), ("annotations", wanted.annotations)):
+    labels = {**wanted.labels, **wanted.owner.labels}
+    for key, want in (("labels", labels), ("annotations", wanted.annotations)):
         have = metadata.get(key) or {}
         for name, value in want.items():
             if have.get(name) != value:

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from kumulus.cluster import namespaces
 from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.namespaces import NotOurs
+from kumulus.cluster.ownership import NotOurs
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.checks import annotation_problems, label_problems
+from kumulus.model.identity import Owner
 from kumulus.model.names import dns_label_fault
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import STRING, STRINGS, Property
@@ -30,7 +31,7 @@ class Namespace(InCluster):
         Property(
             "stack",
             STRING,
-            "Whose it is: `<organization>/<project>/<stack>`; somebody else's is never touched.",
+            "What the stack whose it is is called: `<organization>/<project>/<stack>`.",
             required=True,
         ),
         Property("labels", STRINGS, "Labels it is to have; others stay."),
@@ -56,7 +57,7 @@ class Namespace(InCluster):
             if not contains_unknown(inputs):
                 await self._preview(op, inputs)
             return "", inputs
-        await self._make(inputs, {}, str(known(inputs, "stack")))
+        await self._make(inputs, {}, "")
         return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}", inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
@@ -66,7 +67,7 @@ class Namespace(InCluster):
         wanted = _wanted(inputs)
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            there = await namespaces.look(client, wanted.path, str(outputs.get("stack") or wanted.stack))
+            there = await namespaces.look(client, wanted, str(outputs.get("stack") or wanted.owner.stack))
         except (KubeconfigError, WrongCluster, NotOurs):
             return None
         except (ApiError, Unreachable) as error:
@@ -79,9 +80,12 @@ class Namespace(InCluster):
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
+        recorded = str(old_outputs.get("stack") or "")
         if not op.preview:
             before = {key: _texts(old_outputs, key) for key in ("labels", "annotations")}
-            await self._make(inputs, before, str(old_outputs.get("stack")))
+            await self._make(inputs, before, recorded)
+        elif not contains_unknown(inputs):
+            await self._preview(op, inputs, recorded)
         return inputs
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
@@ -91,7 +95,7 @@ class Namespace(InCluster):
             client = await self.client(outputs, WORK_PATIENCE)
             op.report.status(f"waiting until everything in {wanted.name} is gone")
             seconds = op.timeout or _SECONDS_TO_GO
-            left = await namespaces.remove(client, wanted.path, wanted.stack, op.stop, seconds)
+            left = await namespaces.remove(client, wanted, wanted.owner.stack, op.stop, seconds)
         except (KubeconfigError, WrongCluster):
             return
         except NotOurs as error:
@@ -102,21 +106,21 @@ class Namespace(InCluster):
         if left:
             raise ProviderError(f"namespace {wanted.name} is being deleted: {left}; the next run goes on")
 
-    async def _make(self, inputs: Properties, before: dict[str, dict[str, str]], stack: str) -> None:
+    async def _make(self, inputs: Properties, before: dict[str, dict[str, str]], recorded: str) -> None:
         wanted = _wanted(inputs)
         try:
             client = await self.client(inputs, WORK_PATIENCE)
-            await namespaces.make(client, wanted, before, stack)
+            await namespaces.make(client, wanted, before, recorded)
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"namespace {wanted.name}: {error}") from None
 
-    async def _preview(self, op: Operation, inputs: Properties) -> None:
+    async def _preview(self, op: Operation, inputs: Properties, recorded: str = "") -> None:
         wanted = _wanted(inputs)
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            await namespaces.look(client, wanted.path, wanted.stack)
+            await namespaces.look(client, wanted, recorded)
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
@@ -126,7 +130,7 @@ class Namespace(InCluster):
 def _wanted(properties: Properties) -> namespaces.Namespace:
     return namespaces.Namespace(
         name=str(known(properties, "name")),
-        stack=str(known(properties, "stack")),
+        owner=Owner(str(properties.get("stackId") or ""), str(known(properties, "stack"))),
         labels=_texts(properties, "labels"),
         annotations=_texts(properties, "annotations"),
     )
