@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
-from kumulus.helm import charts, namespaces
+from kumulus.helm import charts, history, namespaces
 from kumulus.helm.charts import Source
 from kumulus.helm.crds import MADE_BY, manager, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.helm.namespaces import MADE_FOR
 from kumulus.kube import ApiError
+from kumulus.model.identity import Owner
 
 CRDS = """\
 # Source: a/crds/one.yaml
@@ -35,6 +37,9 @@ kind: ConfigMap
 metadata:
   name: other
 """
+
+
+MINE, THEIRS = Owner("1" * 32, "kumulus/dev"), Owner("2" * 32, "kumulus/dev")
 
 
 def revision(number: int, status: str, recorded: bool = False) -> Revision:
@@ -67,6 +72,17 @@ def test_somebody_elses_release_is_left_alone_until_it_is_the_stacks() -> None:
     assert leftover(theirs, "uid-1") == ""
     assert leftover(theirs, "uid-7") != ""
     assert leftover([revision(1, "deployed", True), revision(2, "pending-upgrade")], "uid-1") != ""
+
+
+def test_whose_a_release_is_its_last_marked_revision_says_however_many_there_were() -> None:
+    marked = [replace(revision(n, "superseded", True), owner=THEIRS) for n in range(3, 13)]
+    assert history.others(marked, MINE, proven=True) == marked[-1]
+    assert history.others(marked, THEIRS, proven=False) is None
+    # An upgrade under way has the labels too; one by a Helm that hands none on has the earlier ones'.
+    assert history.others([*marked, revision(13, "pending-upgrade")], MINE, proven=True) is not None
+    assert history.others([], MINE, proven=False) is None
+    older = [revision(1, "deployed", True)]
+    assert (history.others(older, MINE, proven=True), history.others(older, MINE, proven=False)) == (None, older[0])
 
 
 def test_a_release_is_read_and_written_as_helm_does() -> None:
@@ -185,14 +201,15 @@ async def test_a_crd_goes_only_if_it_is_the_add_ons_alone(
 class Namespaces:
     """A client of a cluster with one namespace, perhaps, and objects in it by their collection."""
 
-    def __init__(self, made_for: str | None, **objects: list[dict[str, Any]]) -> None:
-        self.made_for, self.objects = made_for, objects
+    def __init__(self, made_for: str | None, marked: str = "", **objects: list[dict[str, Any]]) -> None:
+        self.made_for, self.objects, self.marked = made_for, objects, marked
         self.done: list[str] = []
 
     async def get(self, path: str, *_: object) -> dict[str, Any]:
         if self.made_for is None:
             raise ApiError(404, "NotFound", "", "GET", path)
-        return {"metadata": {"annotations": {MADE_FOR: self.made_for}}}
+        labels = {"kumulus.io/stack-id": self.marked} if self.marked else {}
+        return {"metadata": {"annotations": {MADE_FOR: self.made_for}, "labels": labels}}
 
     async def create(self, path: str, body: dict[str, Any]) -> None:
         self.done.append(f"made for {body['metadata']['annotations'][MADE_FOR]}")
@@ -207,7 +224,7 @@ class Namespaces:
 async def test_a_namespace_is_made_once() -> None:
     missing, there = Namespaces(None), Namespaces("")
     for client in (missing, there):
-        await namespaces.ensure(cast(Any, client), "queue", "dev")
+        await namespaces.ensure(cast(Any, client), "queue", "dev", MINE)
     assert (missing.done, there.done) == (["made for dev"], [])
 
 
@@ -229,5 +246,11 @@ async def test_a_namespace_goes_when_nothing_is_left_in_it(
     made_for: str | None, objects: dict[str, list[dict[str, Any]]], says: str, done: list[str]
 ) -> None:
     client = Namespaces(made_for, **objects)
-    assert says in await namespaces.take_away(cast(Any, client), "queue", "dev")
+    assert says in await namespaces.take_away(cast(Any, client), "queue", "dev", MINE)
     assert client.done == done
+
+
+async def test_a_namespace_that_another_stack_of_the_same_names_made_is_left_to_it() -> None:
+    client = Namespaces("dev", marked="2" * 32)
+    assert await namespaces.take_away(cast(Any, client), "queue", "dev", MINE) == ""
+    assert client.done == []

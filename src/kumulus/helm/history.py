@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.model.identity import Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -34,6 +35,7 @@ class Revision:
         number: from 1.
         status: Helm's, such as `deployed`.
         recorded: whether a Pulumi state has the release.
+        owner: the stack that has it; None where that is not known.
     """
 
     secret: str
@@ -41,6 +43,7 @@ class Revision:
     number: int
     status: str
     recorded: bool
+    owner: Owner | None = None
 
     @property
     def under_way(self) -> bool:
@@ -79,6 +82,20 @@ def leftover(found: Sequence[Revision], foreign: str) -> str:
     return f"revision {last.number} is {last.status} and was never recorded" if not known and _stays(last) else ""
 
 
+def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision | None:
+    """The last revision of a release, where it is not the stack's; None where it is, or where there is none.
+
+    Args:
+        found: its revisions. Helm hands labels on to later ones, and removes early ones: the last that has an owner
+            tells.
+        mine: the stack.
+        proven: whether it is the stack's that has on record what carries nobody's identity.
+    """
+    owners = [revision.owner for revision in found if revision.owner is not None]
+    ours = owners[-1].identity == mine.identity if owners else proven
+    return found[-1] if found and not ours else None
+
+
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:
     """Let Helm take a revision for one that failed, which is what an interrupted one is.
 
@@ -91,14 +108,14 @@ async def mark_failed(client: Client, namespace: str, revision: Revision) -> Non
     await _put(client, namespace, revision, {**stored, "data": {"release": encoded(release)}}, {"status": "failed"})
 
 
-async def mark_recorded(client: Client, namespace: str, revision: Revision) -> None:
-    """Note that a Pulumi state has the release.
+async def mark_recorded(client: Client, namespace: str, revision: Revision, owner: Owner) -> None:
+    """Note that a stack's state has the release.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     stored = await client.get(_path(namespace, revision))
-    await _put(client, namespace, revision, stored, {RECORDED: "true"})
+    await _put(client, namespace, revision, stored, {RECORDED: "true", **owner.labels})
 
 
 def decoded(data: str) -> dict[str, Any]:
@@ -126,6 +143,7 @@ def _revision(metadata: dict[str, Any]) -> Revision:
         number=int(labels.get("version") or 0),
         status=str(labels.get("status") or ""),
         recorded=labels.get(RECORDED) == "true",
+        owner=Owner.of(metadata),
     )
 
 

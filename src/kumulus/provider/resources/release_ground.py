@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kumulus.cluster import ownership
 from kumulus.cluster.errors import ProviderError
 from kumulus.helm import command, history, namespaces
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.identity import STACK_ID, Owner
 from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
 from kumulus.provider.resources.base import Difference, Operation, Properties, known
@@ -38,41 +40,42 @@ class ReleaseGround(OfRelease):
         if found or contains_unknown(inputs):
             return found
         try:
-            left = history.leftover(await self.revisions(inputs, LOOK_PATIENCE), str(old_outputs.get("foreign") or ""))
+            revisions = await self.revisions(inputs, LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable):
             # Then nothing can be in the way, or the resources of the cluster itself tell.
             return []
+        if history.others(revisions, _mine(inputs), proven=True):
+            # Refused by the update.
+            return [Difference("repairs", "update")]
+        left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
         return [Difference("repairs", "update")] if left else []
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
+        """See :meth:`Resource.create`: a release that is there already is somebody else's."""
         resource_id = self.id_of(inputs)
         outputs = {**inputs, "repairs": 0, "foreign": ""}
         if contains_unknown(inputs):
             return resource_id, outputs
         try:
             found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+            # A stack without an identity has no other way to know its own.
+            proven = not _mine(inputs).identity and any(revision.recorded for revision in found)
+            if last := history.others(found, _mine(inputs), proven=proven):
+                raise ProviderError(await self._refusal(inputs, last))
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             if op.preview:
                 return resource_id, outputs
             raise ProviderError(f"release {resource_id}: {error}") from None
         await self._namespace(op, inputs)
-        if not found or any(revision.recorded for revision in found):
-            return resource_id, outputs
-        last = found[-1]
-        if last.status != "failed":
-            op.report.warn(
-                f"the release {resource_id} is there already (revision {last.number}, {last.status}). Where this stack "
-                "did not install it, give the add-on another name, or take it over: "
-                f"pulumi import kubernetes:helm.sh/v3:Release {inputs['name']}-release {resource_id}"
-            )
-        return resource_id, {**outputs, "foreign": last.uid}
+        return resource_id, outputs
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         foreign, repairs = str(old_outputs.get("foreign") or ""), int(old_outputs.get("repairs") or 0)
         try:
             found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+            if last := history.others(found, _mine(inputs), proven=True):
+                raise ProviderError(await self._refusal(inputs, last))
             left = history.leftover(found, foreign)
             if left:
                 ending = "is repaired" if op.preview else "was repaired"
@@ -86,7 +89,7 @@ class ReleaseGround(OfRelease):
             if not op.preview:
                 raise ProviderError(f"release {resource_id}: {error}") from None
         outputs = {**inputs, "repairs": repairs, "foreign": foreign}
-        await self._namespace(op, inputs)
+        await self._namespace(op, inputs, recorded=True)
         return outputs
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
@@ -98,17 +101,38 @@ class ReleaseGround(OfRelease):
             return
         except (ApiError, Unreachable) as error:
             raise ProviderError(f"release {resource_id}: {error}") from None
-        if found and not any(revision.uid == foreign for revision in found):
+        if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
+            op.report.warn(f"release {resource_id} {await self._whose(outputs, last)}; it is left alone")
+        elif found:
             await self._uninstall(op, resource_id, outputs)
         if not outputs.get("createNamespace"):
             return
         try:
             client = await self.client(outputs, WORK_PATIENCE)
             name, cluster = str(known(outputs, "namespace")), str(known(outputs, "clusterName"))
-            if kept := await namespaces.take_away(client, name, cluster):
+            if kept := await namespaces.take_away(client, name, cluster, _mine(outputs)):
                 op.report.info(kept)
         except (ApiError, Unreachable) as error:
             op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
+
+    async def _refusal(self, inputs: Properties, last: history.Revision) -> str:
+        """Why nothing is done with a release, and the ways out."""
+        namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
+        there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
+        refused = f"{there} and {await self._whose(inputs, last)}; nothing was changed: give the add-on another name"
+        if last.owner is not None or not mine.identity:
+            return refused
+        return (
+            f"{refused}. To have this stack take it over: kubectl -n {namespace} label secret -l owner=helm,name="
+            f"{name} {STACK_ID}={mine.identity}, then pulumi import kubernetes:helm.sh/v3:Release {name}-release "
+            f"{namespace}/{name}"
+        )
+
+    async def _whose(self, properties: Properties, last: history.Revision) -> str:
+        if last.owner is not None:
+            client = await self.client(properties, LOOK_PATIENCE)
+            return f"belongs to {await ownership.named(client, last.owner)}"
+        return "is a stack's, of an earlier version of Kumulus" if last.recorded else "was installed by somebody else"
 
     async def _uninstall(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         place = ("--namespace", str(outputs["namespace"]), "--kubeconfig", str(outputs["kubeconfig"]))
@@ -118,12 +142,14 @@ class ReleaseGround(OfRelease):
             raise ProviderError(f"release {resource_id}, left by an update that did not end: {error}") from None
         op.report.info(f"release {resource_id}, left by an update that did not end, was uninstalled")
 
-    async def _namespace(self, op: Operation, inputs: Properties) -> None:
+    async def _namespace(self, op: Operation, inputs: Properties, *, recorded: bool = False) -> None:
         if op.preview or not inputs.get("createNamespace"):
             return
         try:
             client = await self.client(inputs, WORK_PATIENCE)
-            await namespaces.ensure(client, str(inputs["namespace"]), str(inputs["clusterName"]))
+            owner = self.owner(op, inputs)
+            name, cluster = str(inputs["namespace"]), str(inputs["clusterName"])
+            await namespaces.ensure(client, name, cluster, owner, recorded=recorded)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"the namespace {inputs['namespace']}: {error}") from None
         except TimeoutError:
@@ -131,3 +157,7 @@ class ReleaseGround(OfRelease):
                 f"the namespace {inputs['namespace']} is being removed and does not go; see what holds it with "
                 f"kubectl get namespace {inputs['namespace']} -o yaml"
             ) from None
+
+
+def _mine(properties: Properties) -> Owner:
+    return Owner(str(properties.get("stackId") or ""))
