@@ -20,7 +20,7 @@ from tests.support.api import Refused
 
 pytestmark = pytest.mark.integration
 
-ONE, TWO = "1" * 32, "2" * 32
+ONE, TWO = "a" * 32, "b" * 32
 NAMESPACES = "/api/v1/namespaces"
 HOME = "queues"
 

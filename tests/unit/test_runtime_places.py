@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.runtimes.owner import owner
 from kumulus.runtimes.place import Place
 from tests.support.said import Said
 
@@ -96,12 +98,12 @@ def test_a_stacks_own_cluster_of_another_runtime_is_no_obstacle_in_a_preview(tmp
     made(there / "kumulus.json", '{"owner": "me"}')
     for name in Layout.FILES - {"kumulus.json"}:
         made(there / name)
-    directories.require_free(KindPlace(there), "")
+    directories.require_free(KindPlace(there), "me", preview=True)
     with pytest.raises(ProviderError, match="not this stack's"):
         directories.require_free(KindPlace(there), "me")
     made(there / "values.yaml")
     with pytest.raises(ProviderError, match=r"\(values.yaml\)"):
-        directories.require_free(KindPlace(there), "")
+        directories.require_free(KindPlace(there), "me", preview=True)
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
@@ -226,3 +228,13 @@ async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path
     assert tree(here.directory).keys() == {"notes.txt"}
     with pytest.raises(ProviderError, match="is not"):
         await KwokRuntime().delete(dataclasses.replace(recorded(tmp_path / "home"), directory=__file__), said)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_another_checkouts_cluster_of_the_same_names_is_refused_in_a_preview_too(tmp_path: Path, preview: bool) -> None:
+    place = Layout(tmp_path / "clusters" / "dev")
+    theirs, ours = (owner("dev", "urn", "/home/me/kumulus", identity * 32) for identity in "12")
+    made(place.note_file, json.dumps({"owner": theirs}))
+    with pytest.raises(ProviderError, match="a cluster named 'dev' that this stack did not make"):
+        directories.require_free(place, ours, preview=preview)
+    directories.require_free(place, theirs, preview=preview)

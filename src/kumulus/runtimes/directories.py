@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.runtimes.owner import same
 from kumulus.runtimes.place import Place
 
 _NEEDED_BYTES = 1 << 30
@@ -86,13 +87,14 @@ def left_alone(place: Place, names: Iterable[str]) -> str:
     return f"{place.directory} has files that are not the cluster's ({', '.join(names)}); they are left alone"
 
 
-def require_free(place: Place, owner: str) -> None:
+def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """Refuse a place that is somebody else's, or holds what is; nothing is changed.
 
     Args:
         place: where a cluster is to be made.
-        owner: who makes it: what an interrupted run of the same left there is no obstacle. Empty in a preview, where
-            what is there may be what is to be replaced.
+        owner: who makes it: what an interrupted run of the same left there is no obstacle. Empty where that is not
+            known.
+        preview: whether nothing is made yet: what is there may be what is to be replaced.
 
     Raises:
         ProviderError: with what stands in the way, and what to do.
@@ -108,13 +110,13 @@ def require_free(place: Place, owner: str) -> None:
         if not place.directory.exists():
             return
         made_by = place.note().get("owner")
-        if made_by is not None and owner and made_by != owner:
+        if made_by is not None and owner and not same(made_by, owner):
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
                 f"{made_by}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
             )
         # In a preview a cluster of another runtime may be there, which is to be replaced; by then it is gone.
-        foreign = place.foreign() if owner else place.foreign_to_all()
+        foreign = place.foreign_to_all() if preview else place.foreign()
         if made_by is None:
             # Without a note nothing proves whose kubeconfig.yaml that is.
             foreign = sorted(file.name for file in place.directory.iterdir() if file.name not in place.MADE_ALONE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import Any, ClassVar
@@ -21,6 +20,8 @@ from kumulus.provider.resources.diffing import differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.owner import identified, identity_of, same
+from kumulus.runtimes.owner import owner as owner_of
 
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
@@ -151,12 +152,12 @@ class Cluster(Resource):
         if op.preview:
             path: Any = UNKNOWN
             if not contains_unknown(inputs):
-                runtime, wanted = self._runtime(inputs), self._wanted(inputs)
+                runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
                 await runtime.examine(wanted, None, op.report)
                 path = runtime.kubeconfig_path(wanted)
             unknown = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner"), UNKNOWN)
             return "", {**inputs, "kubeconfig": path, **unknown}
-        wanted = self._wanted(inputs, _owner(op))
+        wanted = self._wanted(inputs, _owner(op, inputs))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
@@ -178,11 +179,13 @@ class Cluster(Resource):
         seen = await self._runtime(inputs).read(self._recorded({**inputs, **where, "identity": who}), op.report)
         if seen is None:
             return None
-        if owner != _owner(op):
+        if not same(owner, _owner(op, {})):
             op.report.warn(
                 f"cluster {place.name} was made by {owner}; where a stack still has it, take it out there with "
                 "`pulumi state delete`: whichever of the two destroys it destroys it for both"
             )
+        # With that one's identity: the stack's next update puts its own in the place.
+        inputs |= {"stackId": who_made} if (who_made := identity_of(owner)) else {}
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
@@ -210,7 +213,7 @@ class Cluster(Resource):
                 "components": dict.fromkeys(components, "running"),
                 "configuration": configuration,
             }
-        owner = str(old_outputs.get("owner"))
+        owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         seen = await self._runtime(inputs).repair(
             self._wanted(inputs, owner), str(old_outputs.get("identity")), op.report
         )
@@ -303,7 +306,7 @@ def _mapping(properties: Properties, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _owner(op: Operation) -> str:
+def _owner(op: Operation, inputs: Properties) -> str:
     """Who asks: two checkouts of the same project have the same URNs, so the directory belongs to it."""
     stack = op.urn.split("::")[0].removeprefix("urn:pulumi:")
-    return json.dumps({"stack": stack, "urn": op.urn, "program": os.getcwd()}, sort_keys=True)
+    return owner_of(stack, op.urn, os.getcwd(), str(inputs.get("stackId") or ""))

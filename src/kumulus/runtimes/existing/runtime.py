@@ -14,6 +14,7 @@ from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.existing import copy, permissions, refusals, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.owner import same
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -66,7 +67,7 @@ class ExistingRuntime(Runtime):
         found = _source(wanted)
         await self._look(found, wanted.options, identity)
         if identity is None:
-            directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner)
+            directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
             report.info(f"uses the cluster of {found}, at {found.server}")
         else:
             # The same cluster: so that whatever comes next has the credentials and the address of today.
@@ -97,7 +98,7 @@ class ExistingRuntime(Runtime):
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
         place = CopyPlace.of_directory(recorded.directory)
-        if place.note().get("owner") not in (None, recorded.owner):
+        if not same(place.note().get("owner", recorded.owner), recorded.owner):
             report.warn(f"{place.directory} now belongs to {place.note()['owner']}; it is left alone")
             return
         if left := directories.remove(place):

@@ -21,6 +21,7 @@ from kumulus.runtimes.kind import creating
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems
 from kumulus.runtimes.kind.place import KindPlace
+from kumulus.runtimes.owner import same
 
 _API = "kube-apiserver"
 _LOST = "lost"
@@ -62,7 +63,7 @@ class KindRuntime(Runtime):
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
         if identity is None:
-            directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner)
+            directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
@@ -100,10 +101,10 @@ class KindRuntime(Runtime):
     async def _cleared(self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter) -> list[Node]:
         """Remove what a killed run of ours left, and return what there is to adopt; refuse whatever else is there."""
         directories.require_free(place, wanted.owner)
-        owner = place.note().get("owner")
+        owner = place.note().get("owner", "")
         self._end_kind(place)
         nodes = await engine.nodes(place.name)
-        if owner == wanted.owner and place.owns(nodes):
+        if same(owner, wanted.owner) and place.owns(nodes):
             report.status("removing what an interrupted run left behind")
             self._remove(place, engine, nodes)
             return []
@@ -139,7 +140,7 @@ class KindRuntime(Runtime):
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         nodes = await engine.nodes(place.name)
-        if not nodes or place.note().get("owner", recorded.owner) != recorded.owner:
+        if not nodes or not same(place.note().get("owner", recorded.owner), recorded.owner):
             return None
         if not place.containers():
             return await self._found_again(place, engine, nodes, recorded, report)
@@ -186,6 +187,9 @@ class KindRuntime(Runtime):
                 raise ProviderError(
                     f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
                 )
+            if place.note().get("owner") != wanted.owner:
+                # The stack has been given its identity, or another name, since.
+                place.write_note({**place.note(), "owner": wanted.owner})
             if not place.kubeconfig.exists():
                 await creating.kubeconfig(engine, place, place.kubeconfig)
             await self._start(place, engine, nodes, report)
@@ -224,7 +228,7 @@ class KindRuntime(Runtime):
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         owner = place.note().get("owner", recorded.owner)
-        if owner != recorded.owner:
+        if not same(owner, recorded.owner):
             report.warn(f"{place.directory} now belongs to {owner}; it is left alone")
             return
         try:

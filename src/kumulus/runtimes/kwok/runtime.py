@@ -19,6 +19,7 @@ from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import additions, api, configuration, hung, kept, monitoring, pidfiles, priority, starting
 from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.owner import same
 
 
 class KwokRuntime(Runtime):
@@ -57,7 +58,7 @@ class KwokRuntime(Runtime):
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
         if identity is None:
-            directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner)
+            directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner, preview=True)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
@@ -178,7 +179,11 @@ class KwokRuntime(Runtime):
         try:
             if kept.restore(layout):
                 report.info(f"{layout.kwok_file} was damaged and is restored from its copy")
-            if "owner" not in layout.note():
+            noted = layout.note().get("owner")
+            if noted is not None and noted != wanted.owner:
+                # The stack has been given its identity, or another name, since.
+                layout.write_note({**layout.note(), "owner": wanted.owner})
+            if noted is None:
                 # The settings are not in it either: they count as changed, and are all applied anew.
                 layout.write_note({"owner": wanted.owner})
         except OSError as error:
@@ -201,7 +206,7 @@ class KwokRuntime(Runtime):
             return
         directories.require_own(layout)
         owner = layout.note().get("owner")
-        if owner is not None and owner != recorded.owner:
+        if owner is not None and not same(owner, recorded.owner):
             report.warn(f"{layout.directory} now belongs to {owner}; it is left alone")
             return
         if owner is None and not layout.kwok_file.exists() and layout.foreign():
