@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from kumulus import toolchain
-from kumulus.schedulers import SchedulerError, catalog, objects, workloads
+from kumulus.schedulers import SchedulerError, objects, registry, workloads
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.process import Running, start
 from kumulus.schedulers.running import found
@@ -28,7 +28,7 @@ from tests.support import processes
 from tests.support.api import Api, Object, Refused
 
 pytestmark = pytest.mark.integration
-GANGS = [name for name in catalog.NAMES if catalog.get(name).gangs]
+GANGS = [name for name in registry.NAMES if registry.get(name).gangs]
 COLLECTIONS = (
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
@@ -48,7 +48,7 @@ async def starts(plane: Plane, tmp_path: Path) -> AsyncIterator[Start]:
     made: list[Running] = []
 
     async def begin(name: str, **arguments: object) -> Running:
-        for tool in catalog.get(name).tools:
+        for tool in registry.get(name).tools:
             try:
                 toolchain.find(tool)
             except toolchain.ToolMissing as error:

@@ -10,22 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.schedulers import SchedulerError, catalog, cluster, definitions
-from kumulus.schedulers.kube_scheduler import launch as kube_scheduler
-from kumulus.schedulers.kueue import launch as kueue
+from kumulus.schedulers import SchedulerError, cluster, definitions, registry
 from kumulus.schedulers.launch.plan import Plan, Request
 from kumulus.schedulers.process import start
 from kumulus.schedulers.running import found
-from kumulus.schedulers.volcano import launch as volcano
-from kumulus.schedulers.yunikorn import launch as yunikorn
 
-PLANS = {
-    "kube-scheduler": kube_scheduler.plan,
-    "coscheduling": kube_scheduler.plan,
-    "volcano": volcano.plan,
-    "kueue": kueue.plan,
-    "yunikorn": yunikorn.plan,
-}
 DEFINITION: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "workloads.kueue.x-k8s.io"},
@@ -65,11 +54,11 @@ def planned(name: str, directory: Path, config: str | None = None, binary: Path 
         file = directory / "config.yaml"
         file.write_text(config)
     ports = itertools.count(20001)
-    return PLANS[name](Request(name, Path("/k"), directory, file, binary, lambda: next(ports)))
+    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports)))
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.parametrize("name", catalog.NAMES)
+@pytest.mark.parametrize("name", registry.NAMES)
 def test_everything_listens_on_127_0_0_1_and_nobody_elects_a_leader(name: str, tmp_path: Path) -> None:
     plan = planned(name, tmp_path)
     said = " ".join(itertools.chain(*(program.arguments for program in plan.programs), plan.files.values()))
@@ -187,7 +176,7 @@ def test_a_configuration_that_cannot_be_used_is_told_with_its_file(
     assert words in str(raised.value)
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.NAMES if catalog.get(name).tool_set])
+@pytest.mark.parametrize("name", [name for name in registry.NAMES if registry.get(name).tool_set])
 def test_a_scheduler_that_is_not_built_is_told_with_the_remedy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +184,7 @@ def test_a_scheduler_that_is_not_built_is_told_with_the_remedy(
     with pytest.raises(SchedulerError) as raised:
         planned(name, tmp_path)
     assert " is missing\n" in str(raised.value)
-    assert str(raised.value).endswith(f"kumulus tools --with {catalog.get(name).tool_set}")
+    assert str(raised.value).endswith(f"kumulus tools --with {registry.get(name).tool_set}")
 
 
 KUBECONFIG = """

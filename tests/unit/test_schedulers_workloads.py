@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.schedulers import SchedulerError, catalog, templates, workloads
+from kumulus.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.schedulers.templates import Manifest
 from kumulus.schedulers.yunikorn import workloads as yunikorn
 
-GANGS = [name for name in catalog.NAMES if catalog.get(name).gangs]
+GANGS = [name for name in registry.NAMES if registry.get(name).gangs]
 
 
 def pod_spec(cpu: str = "500m") -> Manifest:
@@ -102,7 +102,7 @@ def test_a_gang_of_several_templates_counts_the_pods_of_all() -> None:
     assert [(each["name"], each["minMember"]) for each in groups] == [("set-0", 1), ("set-1", 4)]
 
 
-@pytest.mark.parametrize("name", catalog.NAMES)
+@pytest.mark.parametrize("name", registry.NAMES)
 def test_the_callers_manifests_stay_as_they_are(name: str) -> None:
     given = job()
     workloads.single(name, given)
@@ -111,10 +111,10 @@ def test_the_callers_manifests_stay_as_they_are(name: str) -> None:
     assert given == job()
 
 
-@pytest.mark.parametrize("name", catalog.NAMES)
+@pytest.mark.parametrize("name", registry.NAMES)
 def test_a_single_workload_names_its_scheduler(name: str) -> None:
     (made,) = workloads.single(name, job())
-    expected = "default-scheduler" if name == "kueue" else catalog.get(name).scheduler_name
+    expected = "default-scheduler" if name == "kueue" else registry.get(name).scheduler_name
     assert made["spec"]["template"]["spec"].get("schedulerName", "default-scheduler") == expected
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
+from kumulus.schedulers import NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_it.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
     run_it.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
     run_it.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
-    run_it.add_argument("--scheduler", metavar="NAME", help="instead of the file's: default, volcano, kueue …")
+    run_it.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
     run_it.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     run_it.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
     run_it.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")

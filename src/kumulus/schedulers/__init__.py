@@ -1,15 +1,10 @@
 """Schedulers beside the cluster's own: started as local processes, and the objects that declare workloads for each.
 
-- `catalog`: which there are
-- `process`: start one against a cluster, watch over it, and leave the cluster as it was found
-- `workloads`: gangs and queues, in the words of each scheduler; pure functions
-- `definitions`: the CustomResourceDefinitions that a scheduler's own Go module brings
-
-Names are those of `catalog.NAMES`. Everything a user should read is a `SchedulerError`.
+A folder for each, with its descriptor; `registry` names them, and who has to know one asks there. `process` starts one
+against a cluster, `workloads` has gangs and queues in the words of each. What a user should read is a `SchedulerError`.
 """
 
-from kumulus.schedulers.catalog import NAMES
-from kumulus.schedulers.definitions import crds
 from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.registry import NAMES
 
-__all__ = ["NAMES", "SchedulerError", "crds"]
+__all__ = ["NAMES", "SchedulerError"]

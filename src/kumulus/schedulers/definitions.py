@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from kumulus import toolchain
-from kumulus.schedulers import catalog
+from kumulus.schedulers import registry
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.surroundings import installation
 
@@ -20,7 +20,7 @@ def crds(name: str) -> list[dict[str, Any]]:
     """The definitions of the kinds a scheduler works with; none for kube-scheduler and YuniKorn.
 
     Args:
-        name: the scheduler's name in the catalog.
+        name: the scheduler's name in the registry.
 
     Raises:
         SchedulerError: there is no such scheduler, or it is not built; the message says how to get it.
@@ -65,7 +65,7 @@ def find(tool: str, tool_set: str) -> Path:
 
 
 def _kept(name: str) -> Path:
-    scheduler = catalog.get(name)
+    scheduler = registry.get(name)
     find(scheduler.tools[0], scheduler.tool_set)
     return toolchain.kept(scheduler.tools[0])
 

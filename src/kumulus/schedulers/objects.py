@@ -63,7 +63,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
 
     Args:
         client: of the cluster.
-        scheduler: its name in the catalog.
+        scheduler: its name in the registry.
         timeout: seconds to wait.
 
     Raises:

@@ -7,25 +7,13 @@ from pathlib import Path
 
 from kumulus.host.ports import Claims, NoFreePort
 from kumulus.kube import Client
-from kumulus.schedulers import catalog, children, objects
+from kumulus.schedulers import children, objects, registry
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
-from kumulus.schedulers.kube_scheduler import launch as kube_scheduler
-from kumulus.schedulers.kueue import launch as kueue
 from kumulus.schedulers.launch.plan import Plan, Request
 from kumulus.schedulers.running import Running
-from kumulus.schedulers.volcano import launch as volcano
-from kumulus.schedulers.yunikorn import launch as yunikorn
 
 __all__ = ["Running", "start"]
-
-_PLANS = {
-    "kube-scheduler": kube_scheduler.plan,
-    "coscheduling": kube_scheduler.plan,
-    "volcano": volcano.plan,
-    "kueue": kueue.plan,
-    "yunikorn": yunikorn.plan,
-}
 
 
 async def start(
@@ -47,7 +35,7 @@ async def start(
     Whatever fails, nothing is left behind.
 
     Args:
-        name: in the catalog.
+        name: in the registry.
         kubeconfig: of the cluster.
         directory: of its own, for configuration and logs; made if need be, kept private.
         config: the scheduler's own configuration: a KubeSchedulerConfiguration, Volcano's scheduler.conf, Kueue's
@@ -61,7 +49,7 @@ async def start(
     try:
         with Claims() as claims:
             request = _request(name, kubeconfig, directory, config, binary, claims)
-            plan = _PLANS[request.name](request)
+            plan = registry.get(request.name).plan(request)
             async with connected(request.kubeconfig) as client:
                 # Before anything is made: a scheduler would try to reach its API server without end.
                 await client.get("/readyz")
@@ -101,7 +89,7 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float) -
 def _request(
     name: str, kubeconfig: Path, directory: Path, config: Path | None, binary: Path | None, claims: Claims
 ) -> Request:
-    scheduler, directory = catalog.get(name), directory.absolute()
+    scheduler, directory = registry.get(name), directory.absolute()
     if binary is not None and not binary.is_file():
         raise SchedulerError(f"the scheduler's binary {binary} does not exist\n  Check its path")
     if alive := children.running(directory):

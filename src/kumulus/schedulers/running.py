@@ -29,7 +29,7 @@ class Running:
     """A scheduler that was started, whether it still runs or not.
 
     Attributes:
-        name: in the catalog.
+        name: in the registry.
         version: of the program that schedules; empty when it is the user's own.
         scheduler_names: what pods have as `spec.schedulerName` to be placed by it.
         settings: what has to be equal for a comparison with another run to be fair.

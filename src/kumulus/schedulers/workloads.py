@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.schedulers import catalog, templates
-from kumulus.schedulers.coscheduling import workloads as coscheduling
+from kumulus.schedulers import registry, templates
 from kumulus.schedulers.errors import SchedulerError
-from kumulus.schedulers.kueue import workloads as kueue
 from kumulus.schedulers.templates import Manifest
-from kumulus.schedulers.volcano import workloads as volcano
-from kumulus.schedulers.yunikorn import workloads as yunikorn
-
-_GANGS: Mapping[str, Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]] = {
-    "coscheduling": coscheduling.gang,
-    "volcano": volcano.gang,
-    "kueue": kueue.gang,
-    "yunikorn": yunikorn.gang,
-}
-_SINGLES: Mapping[str, Callable[[Mapping[str, Any], str], list[Manifest]]] = {
-    "coscheduling": coscheduling.single,
-    "volcano": volcano.single,
-    "kueue": kueue.single,
-    "yunikorn": yunikorn.single,
-}
 
 
 def gang(
@@ -39,7 +22,7 @@ def gang(
     """Declare that the pods of some workloads get nodes together or not at all.
 
     Args:
-        scheduler: its name in the catalog.
+        scheduler: its name in the registry.
         workloads: Pods, Jobs, JobSets or Deployments of one namespace, which stay as they are.
         name: of the gang; unique in its namespace.
         minimum: how many pods suffice to begin; all of them by default.
@@ -52,8 +35,9 @@ def gang(
     Raises:
         SchedulerError: this scheduler knows no gangs, or not this one.
     """
-    if catalog.get(scheduler).name not in _GANGS:
-        able = ", ".join(each for each in catalog.NAMES if catalog.get(each).gangs)
+    declare = registry.get(scheduler).gang
+    if declare is None:
+        able = ", ".join(each.name for each in registry.every() if each.gangs)
         raise SchedulerError(f"gang {name!r}: {scheduler} knows no gangs\n  Use one of {able}")
     copies = templates.copied(workloads)
     if not copies:
@@ -63,7 +47,7 @@ def gang(
     pods = templates.size(copies)
     if minimum is not None and not 1 <= minimum <= pods:
         raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
-    made = _GANGS[scheduler](copies, name, pods if minimum is None else minimum, queue)
+    made = declare(copies, name, pods if minimum is None else minimum, queue)
     return _named(made, scheduler_name)
 
 
@@ -71,7 +55,7 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
     """Give a workload whose pods may run one by one to a scheduler.
 
     Args:
-        scheduler: its name in the catalog.
+        scheduler: its name in the registry.
         workload: as for :func:`gang`.
         queue: in which it waits; the scheduler's default one by default.
         scheduler_name: as for :func:`gang`.
@@ -79,12 +63,13 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
     Raises:
         SchedulerError: this scheduler has no queues, or does not take this kind.
     """
-    if scheduler in _SINGLES:
-        return _named(_SINGLES[scheduler](workload, queue), scheduler_name)
+    known = registry.get(scheduler)
+    if known.single is not None:
+        return _named(known.single(workload, queue), scheduler_name)
     (made,) = templates.copied([workload])
     if queue:
         raise SchedulerError(f"{templates.label(made)}: {scheduler} has no queues\n  Leave queue {queue!r} out")
-    templates.assign([made], scheduler_name or catalog.get(scheduler).scheduler_name)
+    templates.assign([made], scheduler_name or known.scheduler_name)
     return [made]
 
 
@@ -92,7 +77,7 @@ def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -
     """Declare a queue with a quota.
 
     Args:
-        scheduler: its name in the catalog.
+        scheduler: its name in the registry.
         name: the queue's.
         namespace: whose workloads are to use it.
         quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
@@ -100,16 +85,15 @@ def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -
     Raises:
         SchedulerError: this scheduler has no queues, or they are no objects of the cluster.
     """
-    if scheduler == "volcano":
-        return volcano.queue(name, namespace, quota)
-    if scheduler == "kueue":
-        return kueue.queue(name, namespace, quota)
-    if catalog.get(scheduler).queues:
+    known = registry.get(scheduler)
+    if known.queue is not None:
+        return known.queue(name, namespace, quota)
+    if known.queues:
         raise SchedulerError(
             f"queue {name!r}: the queues of {scheduler} are in its configuration\n"
             "  Start it with a queues.yaml; without one, queues are made as they are named"
         )
-    raise SchedulerError(f"queue {name!r}: {scheduler} has no queues\n  Use volcano, kueue or yunikorn")
+    raise SchedulerError(f"queue {name!r}: {scheduler} has no queues\n  Use {registry.with_queues()}")
 
 
 def _named(manifests: list[Manifest], scheduler_name: str) -> list[Manifest]:

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError
 from kumulus.lab.errors import LabError
+from kumulus.schedulers import registry
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-_REMEDIES = {
-    "jobset.x-k8s.io": "its controller has to be in the cluster",
-    "scheduling.volcano.sh": "write scheduler: {name: volcano}",
-    "scheduling.x-k8s.io": "write scheduler: {name: coscheduling}",
-    "kueue.x-k8s.io": "write scheduler: {name: kueue}",
-}
 
 
 class Kinds:
@@ -50,7 +44,7 @@ class Kinds:
         try:
             return self._known[version][kind]
         except KeyError:
-            remedy = _REMEDIES.get(version.partition("/")[0], "check apiVersion and kind, or install what defines it")
+            remedy = _remedy(version.partition("/")[0])
             raise LabError(f"the cluster knows no {kind} of {version}; {remedy}") from None
 
     async def _ask(self, version: str) -> dict[str, tuple[str, bool]]:
@@ -66,3 +60,12 @@ class Kinds:
             for each in found["resources"]
             if "/" not in each["name"]
         }
+
+
+def _remedy(group: str) -> str:
+    if group == "jobset.x-k8s.io":
+        return "its controller has to be in the cluster"
+    for scheduler in registry.every():
+        if group in scheduler.api_groups:
+            return f"write scheduler: {{name: {scheduler.name}}}"
+    return "check apiVersion and kind, or install what defines it"

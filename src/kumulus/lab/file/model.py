@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
@@ -14,10 +14,17 @@ from kumulus.lab.file.rules import rule_problems
 from kumulus.lab.file.timeline import Event
 from kumulus.lab.file.workload import Workload
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
+from kumulus.schedulers import NAMES
 from kumulus.stackfile.fields import FORM, Section, found, whole
 from kumulus.stackfile.validation import in_file_order, problems_of, validated
 
-SchedulerName = Literal["default", "kube-scheduler", "coscheduling", "volcano", "kueue", "yunikorn"]
+OWN = "default"
+"""The cluster's own scheduler."""
+if TYPE_CHECKING:
+    SchedulerName = str
+else:
+    # A type checker wants to read the names here; they are the registry's.
+    SchedulerName = Literal[(OWN, *NAMES)]
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -27,7 +34,7 @@ class Scheduler(Section):
     model_config = ConfigDict(json_schema_extra={FORM: "schedulerRules"})
 
     name: SchedulerName = Field(
-        default="default",
+        default=OWN,
         description="The cluster's own scheduler (default), or one that is started beside it for the experiment.",
         examples=["default"],
     )

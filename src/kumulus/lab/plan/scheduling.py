@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.model import SchedulerName
+from kumulus.lab.file.model import OWN, SchedulerName
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.pods import Object
-from kumulus.schedulers import SchedulerError, catalog, workloads
+from kumulus.schedulers import SchedulerError, registry, workloads
 
 
 def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
@@ -21,9 +21,9 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
     Raises:
         LabError: this scheduler does not take such a job.
     """
-    if scheduler == "default":
+    if scheduler == OWN:
         return objects
-    able = catalog.get(scheduler)
+    able = registry.get(scheduler)
     queue = workload.queue if able.queues else ""
     try:
         if workload.gang and able.gangs:
@@ -38,6 +38,11 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
     return found
 
 
+def has_queue_objects(scheduler: SchedulerName) -> bool:
+    """Whether the queues that workloads wait in are objects of the cluster, which have to be made."""
+    return scheduler != OWN and registry.get(scheduler).queue is not None
+
+
 def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
     """The queues that workloads wait in and the experiment's own objects do not have: each with all there is.
 
@@ -47,9 +52,10 @@ def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], qu
         there: names of the queues that the experiment has.
         quota: what all nodes have together.
     """
-    able = scheduler != "default" and catalog.get(scheduler).queues and scheduler != "yunikorn"
-    default = "default" if scheduler == "kueue" else ""
-    names = {each.queue or default for each in wanted} - there - {""} if able else set()
+    if not has_queue_objects(scheduler):
+        return []
+    needed = registry.get(scheduler).needed_queue
+    names = {each.queue or needed for each in wanted} - there - {""}
     return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
 
 

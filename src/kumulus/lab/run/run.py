@@ -21,7 +21,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
-from kumulus.lab.plan.scheduling import queues
+from kumulus.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -187,7 +187,7 @@ class Run:
     async def _queues(self) -> tuple[Object, ...]:
         """The queues that the workloads wait in and no setup has, each with all that the nodes have."""
         experiment = self._loaded.experiment
-        if experiment.scheduler.name not in ("kueue", "volcano"):
+        if not has_queue_objects(experiment.scheduler.name):
             return ()
         there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
         quota = await allocatable(self._client)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.schedulers import templates
+from kumulus.schedulers import registry, templates
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.templates import Manifest
 
@@ -47,5 +47,5 @@ def _refuse(queue: str) -> None:
     if queue:
         raise SchedulerError(
             f"coscheduling has no queues, and a workload names queue {queue!r}\n"
-            "  Leave the queue out, or use volcano, kueue or yunikorn"
+            f"  Leave the queue out, or use {registry.with_queues()}"
         )

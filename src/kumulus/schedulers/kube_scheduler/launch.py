@@ -1,36 +1,56 @@
-"""kube-scheduler beside the cluster's own, and builds of it with more plugins: Coscheduling, or the user's binary."""
+"""kube-scheduler beside the cluster's own, builds of it with more plugins, and the user's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from kumulus.schedulers import catalog, definitions
+from kumulus.schedulers import registry
+from kumulus.schedulers.descriptor import Scheduler
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
 _OF_THE_CLUSTER = "default-scheduler"
-_PERMIT_WAIT_SECONDS = 10
-_REJECTED_SECONDS = 10
-"""After which a gang that Coscheduling has rejected is looked at again.
-
-The plugin asks to be told of new pods and groups only (its EventsToRegister), not of pods that end. With the default of
-five minutes a gang would wait that long before a half-empty cluster.
-"""
 
 
-def plan(request: Request) -> Plan:
+@dataclass(frozen=True)
+class Build:
+    """What a build of kube-scheduler with more plugins needs besides.
+
+    Args:
+        profile: of its default configuration, with :class:`Request`'s name of the scheduler.
+        arguments: of its command line.
+        settings: what has to be equal for a comparison with another run to be fair.
+        objects: gives the manifests that have to be there before; asked last, once everything else is in order.
+    """
+
+    profile: Mapping[str, object] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    objects: Callable[[], list[dict[str, Any]]] = list
+
+
+PLAIN = Build()
+
+
+def plan(request: Request, build: Build = PLAIN) -> Plan:
     """See :class:`Plan`.
+
+    Args:
+        request: what is asked for.
+        build: what is special about its program.
 
     Raises:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
-    scheduler = catalog.get(request.name)
+    scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
-    document = _document(request, scheduler)
+    document = _document(request, scheduler, build)
     connection = configuration.section(document, "clientConnection", request.config)
     connection["kubeconfig"] = str(request.kubeconfig)
     connection.setdefault("qps", CLIENT_QPS)
@@ -40,16 +60,14 @@ def plan(request: Request) -> Plan:
     names = _names(document, request)
     port = request.port()
     file = request.directory / "scheduler.yaml"
-    settings: dict[str, Setting] = {"clientQPS": connection["qps"], "clientBurst": connection["burst"]}
+    limits: dict[str, Setting] = {"clientQPS": connection["qps"], "clientBurst": connection["burst"]}
     arguments = [
         f"--config={file}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+        *build.arguments,
     ]
-    if scheduler.name == "coscheduling":
-        arguments.append(f"--pod-max-in-unschedulable-pods-duration={_REJECTED_SECONDS}s")
-        settings["rejectedGangSeconds"] = _REJECTED_SECONDS
     program = Program(
         name=scheduler.name,
         binary=executable,
@@ -61,24 +79,16 @@ def plan(request: Request) -> Plan:
         programs=[program],
         version=version,
         scheduler_names=names,
-        settings=settings,
+        settings={**limits, **build.settings},
         files={file.name: yaml.safe_dump(document, sort_keys=False)},
-        objects=definitions.crds(scheduler.name) if scheduler.name == "coscheduling" else [],
+        objects=build.objects(),
     )
 
 
-def _document(request: Request, scheduler: catalog.Scheduler) -> dict[str, Any]:
+def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:
     if request.config is not None:
         return configuration.of_kind(request.config, _KIND, _GROUP)
-    profile: dict[str, Any] = {"schedulerName": scheduler.scheduler_name}
-    if scheduler.name == "coscheduling":
-        # Its queue sort keeps the pods of a gang together; a profile can have only one.
-        profile["plugins"] = {
-            "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
-            "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
-        }
-        arguments = {"permitWaitingTimeSeconds": _PERMIT_WAIT_SECONDS}
-        profile["pluginConfig"] = [{"name": "Coscheduling", "args": arguments}]
+    profile = {"schedulerName": scheduler.scheduler_name, **build.profile}
     return {"apiVersion": f"{_GROUP}/v1", "kind": _KIND, "profiles": [profile]}
 
 
@@ -90,6 +100,6 @@ def _names(document: dict[str, Any], request: Request) -> tuple[str, ...]:
         raise SchedulerError(
             f"the scheduler's configuration {request.config}: profiles[{names.index(_OF_THE_CLUSTER)}] is for "
             f"{_OF_THE_CLUSTER}, whose pods the cluster's own scheduler places\n"
-            f"  Write another name, such as schedulerName: {catalog.get(request.name).scheduler_name}"
+            f"  Write another name, such as schedulerName: {registry.get(request.name).scheduler_name}"
         )
     return names

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from kumulus.kube import ApiError
-from kumulus.schedulers import catalog, definitions
+from kumulus.schedulers import definitions, registry
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.kueue import workloads
 from kumulus.schedulers.launch import binary, configuration
@@ -44,7 +44,7 @@ def plan(request: Request) -> Plan:
     Raises:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
-    scheduler = catalog.get(request.name)
+    scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     document = _document(request)
     webhooks, health = request.port(), request.port()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kumulus import toolchain
-from kumulus.schedulers import catalog, definitions
+from kumulus.schedulers import definitions, registry
 from kumulus.schedulers.launch.plan import Request
 
 
@@ -17,5 +17,5 @@ def chosen(request: Request) -> tuple[Path, str]:
     """
     if request.binary is not None:
         return request.binary, ""
-    scheduler = catalog.get(request.name)
+    scheduler = registry.get(request.name)
     return definitions.find(scheduler.tools[0], scheduler.tool_set), toolchain.version(scheduler.tools[0])

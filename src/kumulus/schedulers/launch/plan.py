@@ -23,7 +23,7 @@ class Request:
     """What is asked for.
 
     Attributes:
-        name: the scheduler's, in the catalog.
+        name: the scheduler's, in the registry.
         kubeconfig: absolute path.
         directory: absolute path, the scheduler's own.
         config: the user's configuration, if any.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kumulus.schedulers import catalog, definitions
+from kumulus.schedulers import definitions, registry
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
@@ -30,7 +30,7 @@ def plan(request: Request) -> Plan:
     Raises:
         SchedulerError: a program is not there, or the configuration cannot be used.
     """
-    scheduler = catalog.get(request.name)
+    scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "volcano-scheduler.conf"
     common = (

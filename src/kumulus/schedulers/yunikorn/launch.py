@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.schedulers import catalog
+from kumulus.schedulers import registry
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
@@ -21,7 +21,7 @@ def plan(request: Request) -> Plan:
     Raises:
         SchedulerError: the program is not there, or the configuration cannot be used.
     """
-    scheduler = catalog.get(request.name)
+    scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     port = request.port()
     data = _data(request)

@@ -1,0 +1,34 @@
+"""``python -m kumulus.schedulers.page``: write the table in docs/schedulers.md; a test compares them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kumulus import toolchain
+from kumulus.schedulers import registry
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "schedulers.md"
+_BEGIN, _END = "<!-- schedulers: begin -->\n", "<!-- schedulers: end -->\n"
+
+
+def table() -> str:
+    """The schedulers as a table of Markdown."""
+    lines = [
+        "| Name | What runs | Version | Gangs | Queues | To get it: `./kumulus tools --with` |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in registry.every():
+        tools = f"`{each.tool_set}`" if each.tool_set else "–"
+        version, gangs, queues = toolchain.version(each.tools[0]), each.gangs_are or "–", each.queues_are or "–"
+        lines.append(f"| `{each.name}` | {each.runs} | {version} | {gangs} | {queues} | {tools} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(text: str) -> str:
+    """The page with the table as it is now; the text around it stays."""
+    head, rest = text.split(_BEGIN)
+    return head + _BEGIN + table() + _END + rest.split(_END)[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text()))

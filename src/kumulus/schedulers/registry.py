@@ -1,0 +1,46 @@
+"""Which schedulers there are: a folder of this room each, and a line here.
+
+A folder `NAME` (dashes written as underscores) has a :class:`~kumulus.schedulers.descriptor.Scheduler` called
+`SCHEDULER` in its `__init__.py`. It is read when asked for, so that the names alone cost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kumulus.schedulers.errors import SchedulerError
+
+if TYPE_CHECKING:
+    from kumulus.schedulers.descriptor import Scheduler
+
+NAMES: tuple[str, ...] = (
+    "kube-scheduler",
+    "coscheduling",
+    "volcano",
+    "kueue",
+    "yunikorn",
+)
+
+
+def get(name: str) -> Scheduler:
+    """The scheduler of that name.
+
+    Raises:
+        SchedulerError: there is none.
+    """
+    if name not in NAMES:
+        raise SchedulerError(f"there is no scheduler {name!r}\n  Write one of {', '.join(NAMES)}")
+    found: Scheduler = import_module(f"kumulus.schedulers.{name.replace('-', '_')}").SCHEDULER
+    return found
+
+
+def every() -> tuple[Scheduler, ...]:
+    """All of them."""
+    return tuple(map(get, NAMES))
+
+
+def with_queues() -> str:
+    """The names of those with queues, for a message."""
+    *names, last = [each.name for each in every() if each.queues]
+    return f"{', '.join(names)} or {last}" if names else last
