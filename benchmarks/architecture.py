@@ -37,6 +37,7 @@ ABOUT = {
     "host": "processes, ports",
     "dashboards": "panels, rules",
     "toolchain": "pinned tools",
+    "fields": "fields of files",
     "catalog": "machines, faults",
     "model": "what a fleet is",
     "surroundings": "how it is installed",

@@ -14,7 +14,7 @@ from kumulus.components.inputs import Checked, refused
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model import needs
 from kumulus.model.errors import shown
-from kumulus.stackfile.existing import Existing
+from kumulus.runtimes.existing.section import Existing
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec

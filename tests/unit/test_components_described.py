@@ -12,13 +12,13 @@ import pytest
 import kumulus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
+from kumulus.runtimes.existing.section import Existing
+from kumulus.runtimes.kind.section import Kind
+from kumulus.runtimes.kwok.section import Kwok
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.existing import Existing
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import Metadata, NodeGroup, NodeTemplate, Placement
-from kumulus.stackfile.kind import Kind
 from kumulus.stackfile.kwok_charts import KwokCharts
-from kumulus.stackfile.model import Kwok
 from kumulus.stackfile.prometheus_stack import PrometheusStack
 from kumulus.stackfile.tenants import Tenant
 

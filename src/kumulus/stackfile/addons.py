@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kumulus.fields import Section, checked, short_label, text, whole
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, Where, shown, shown_path
 from kumulus.model.names import Fault
-from kumulus.stackfile.fields import Section, checked, short_label, text, whole
 from kumulus.stackfile.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]

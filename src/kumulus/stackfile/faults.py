@@ -10,14 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kumulus.catalog.faults import kinds
-from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
-from kumulus.model.durations import duration_problems, of
-from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault, nearest
-from kumulus.model.node_effects import KUBELETS
-from kumulus.model.node_sets import ordinals
-from kumulus.model.quantity import canonical
-from kumulus.stackfile.fields import (
+from kumulus.fields import (
     Annotations,
     GroupName,
     Labels,
@@ -28,6 +21,13 @@ from kumulus.stackfile.fields import (
     short_label,
     whole,
 )
+from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
+from kumulus.model.durations import duration_problems, of
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import label_key_fault, nearest
+from kumulus.model.node_effects import KUBELETS
+from kumulus.model.node_sets import ordinals
+from kumulus.model.quantity import canonical
 from kumulus.stackfile.pod_selection import PodSelector
 from kumulus.stackfile.validation import validated
 

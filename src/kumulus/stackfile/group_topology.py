@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
+from kumulus.fields import FORM, Section, checked, found, whole
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, is_own, label_key_fault
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 from kumulus.model.topology import LEVELS, MOST_NODES, Level, Topology, place_name
-from kumulus.stackfile.fields import FORM, Section, checked, found, whole
 
 Preset = Literal["kumulus", "kueue", "kai", "volcano"]
 VOLCANO: Preset = "volcano"

@@ -8,9 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
-from kumulus.model.pools import Taint
-from kumulus.stackfile.fields import (
+from kumulus.fields import (
     COMPLETED,
     FORM,
     Allocatable,
@@ -25,6 +23,8 @@ from kumulus.stackfile.fields import (
     Taints,
     checked,
 )
+from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
+from kumulus.model.pools import Taint
 from kumulus.stackfile.group_topology import GroupTopology
 from kumulus.stackfile.resource_slices import ResourceSlices
 from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems

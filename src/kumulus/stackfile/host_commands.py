@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kumulus.fields import Section, checked, short_label, text
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown, shown_path
 from kumulus.model.names import Fault
-from kumulus.stackfile.fields import Section, checked, short_label, text
 
 When = Literal["beforeAddons", "beforeNodes", "last"]
 IMAGE = re.compile(

@@ -10,13 +10,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kumulus.fields import Section, checked, text, whole
 from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import Fault
 from kumulus.model.shards import MOST_SHARDS
 from kumulus.stackfile.addons import chart_kind
-from kumulus.stackfile.fields import Section, checked, text, whole
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
 # The smallest part a shard may get of the range: 4,094 addresses.

@@ -13,10 +13,10 @@ from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
 from kumulus.model.names import dns_safe, suggest
 from kumulus.model.pools import Pool
+from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, in_order, missing_chart
-from kumulus.stackfile.existing import content_problems
 from kumulus.stackfile.expand import Flavour, pools, system_pool
 from kumulus.stackfile.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
 from kumulus.stackfile.secrets import Secrets, hidden

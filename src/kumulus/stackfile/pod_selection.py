@@ -9,12 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kumulus.fields import Labels, Section, checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.names import dns_label_fault
 from kumulus.model.owner_kinds import OWNER_KINDS
-from kumulus.stackfile.fields import Labels, Section, checked
 
 
 def _text_list_problems(where: Where, raw: object) -> list[Problem]:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kumulus.fields import Section, short_label, text, whole
 from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_fault, repository_fault
-from kumulus.stackfile.fields import Section, short_label, text, whole
 
 NAME = "kube-prometheus-stack"
 """The release's, by which its parts' names begin."""

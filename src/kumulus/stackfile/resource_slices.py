@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kumulus.catalog.instances import gpu_products
+from kumulus.fields import Section, checked, text, whole, whole_form
 from kumulus.model import device_checks as checks
 from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.names import Fault, dns_subdomain_fault
 from kumulus.model.pools import canonical_resources
 from kumulus.model.quantity import NANO, parse
-from kumulus.stackfile.fields import Section, checked, text, whole, whole_form
 
 
 def _attributes(raw: Mapping[str, object]) -> dict[str, Attribute]:

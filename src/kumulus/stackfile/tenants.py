@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from kumulus.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.names import Fault
 from kumulus.model.pools import canonical_resources
 from kumulus.model.quotas import quota_problems
-from kumulus.stackfile.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
 
 TENANT_NAME_LENGTH = 40
 _WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from kumulus.fields import FORM, Section, checked, found, short_label
 from kumulus.model import durations
 from kumulus.model import usage as model
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
@@ -17,7 +18,6 @@ from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
 from kumulus.model.usage import Amount, Usage
-from kumulus.stackfile.fields import FORM, Section, checked, found, short_label
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")

@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from kumulus.fields import FORM, Section, found, whole
 from kumulus.lab.file.fields import MOST_JOBS, Needed, Rate, Seconds
 from kumulus.model.checks import problem
-from kumulus.stackfile.fields import FORM, Section, found, whole
 
 
 class Columns(Section):

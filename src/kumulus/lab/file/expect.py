@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from kumulus.fields import FORM, Section, checked, found
 from kumulus.lab.file.fields import Name
 from kumulus.lab.file.measures import UNITS, Unit
 from kumulus.model import durations
@@ -17,7 +18,6 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import nearest
 from kumulus.model.quantity import QuantityError, parse
-from kumulus.stackfile.fields import FORM, Section, checked, found
 
 BOUNDS = ("atMost", "atLeast", "equals")
 _EXAMPLES: Mapping[Unit, str] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
+from kumulus.fields import checked, short_label, text
 from kumulus.model import durations
 from kumulus.model.checks import problem, resource_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import Fault, label_key_fault
 from kumulus.model.pools import canonical_resources
-from kumulus.stackfile.fields import checked, short_label, text
 
 NAME_LENGTH = 40
 MOST_JOBS = 100_000

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from kumulus.fields import FORM, Replicas, Section, found
 from kumulus.lab.file.fields import Name, Needed, Seconds
 from kumulus.model.checks import problem
 from kumulus.stackfile.faults import Fault
-from kumulus.stackfile.fields import FORM, Replicas, Section, found
 
 ACTIONS = ("fault", "clear", "resize", "scheduler", "delete")
 

@@ -8,13 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from kumulus.lab.file.arrival import Arrival
-from kumulus.lab.file.fields import MOST_JOBS, Name, Requests
-from kumulus.model.checks import problem, whole_problems
-from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault, suggest
-from kumulus.model.topology import LEVELS
-from kumulus.stackfile.fields import (
+from kumulus.fields import (
     FORM,
     Annotations,
     DurationField,
@@ -25,6 +19,12 @@ from kumulus.stackfile.fields import (
     found,
     whole,
 )
+from kumulus.lab.file.arrival import Arrival
+from kumulus.lab.file.fields import MOST_JOBS, Name, Requests
+from kumulus.model.checks import problem, whole_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import label_key_fault, suggest
+from kumulus.model.topology import LEVELS
 
 Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
 MOST_WORKERS = 20_000

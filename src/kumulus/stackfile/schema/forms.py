@@ -13,6 +13,7 @@ from typing import Any
 
 from kumulus.catalog.faults import kinds
 from kumulus.catalog.instances import gpu_products, instance_types
+from kumulus.fields import FORM
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
 from kumulus.model.device_checks import DRIVER_LENGTH
@@ -22,7 +23,6 @@ from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
 from kumulus.stackfile import model as stackfile
-from kumulus.stackfile.fields import FORM
 from kumulus.stackfile.schema import patterns, sections
 
 Schema = dict[str, Any]

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from kumulus.fields import Section, checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
 from kumulus.model.needs import is_content
-from kumulus.stackfile.fields import Section, checked
 
 
 def _text_problems(where: Where, raw: object) -> list[Problem]:

@@ -1,0 +1,45 @@
+"""Settings of the kind runtime, as the stack file has them."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kumulus.fields import Section, checked
+from kumulus.model import durations
+from kumulus.runtimes.kind.options import DEFAULT_WAIT, Provider, image_problems
+
+
+class Kind(Section):
+    """Settings of the kind runtime."""
+
+    nodeImage: Annotated[str, checked(image_problems, str, form="nodeImage")] | None = Field(
+        default=None,
+        description="The image of every node, instead of those that `kindConfig` and `kubernetesVersion` name.",
+        examples=["kindest/node:v1.35.4"],
+    )
+    provider: Provider | None = Field(
+        default=None,
+        description=(
+            "Whose containers the nodes are; what kind itself finds, or `KIND_EXPERIMENTAL_PROVIDER`, unless given."
+        ),
+        examples=["docker"],
+    )
+    wait: Annotated[str, checked(durations.duration_problems, str, form="duration")] = Field(
+        default=DEFAULT_WAIT, description="How long to wait for the control plane.", examples=["3m"]
+    )
+    adopt: bool = Field(
+        default=False,
+        description=(
+            "Take a kind cluster of the stack's name over that is there already; it is the stack's from then on, and "
+            "`destroy` deletes it."
+        ),
+        examples=["true"],
+    )
+
+    def options(self) -> dict[str, Any]:
+        """What is set, under the names of the file, JSON-able: options of the resource Cluster."""
+        return {key: value for key, value in self.model_dump(exclude_defaults=True).items() if value is not None}

@@ -1,0 +1,70 @@
+"""Settings of the kwok runtime, as the stack file has them."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kumulus.fields import QuantityText, Section, checked, whole
+from kumulus.model.checks import mapping_problems, problem
+from kumulus.model.errors import Problem, Where, shown
+
+
+def _switches_problems(where: Where, raw: object) -> list[Problem]:
+    if wrong := mapping_problems(where, raw):
+        return wrong
+    assert isinstance(raw, Mapping)
+    return [
+        problem((*where, key), f"is {shown(value)}", 'write true, false or a text in quotes, such as "true"')
+        for key, value in raw.items()
+        if not isinstance(value, bool | str)
+    ]
+
+
+def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else str(value).lower() for key, value in raw.items()}
+
+
+Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
+
+
+class Kwok(Section):
+    """Settings of the kwok runtime."""
+
+    apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(
+        default=None,
+        description="The API server's port on 127.0.0.1; a free one is taken unless given.",
+        examples=["6443"],
+    )
+    featureGates: dict[str, bool] = Field(
+        default_factory=dict, description="Kubernetes feature gates.", examples=["{DynamicResourceAllocation: true}"]
+    )
+    runtimeConfig: Switches = Field(
+        default_factory=dict,
+        description="API groups and versions that the API server serves, as `api/all: true`.",
+        examples=["{api/all: true}"],
+    )
+    etcdFsync: bool | None = Field(
+        default=None,
+        description=(
+            "Whether etcd waits for the disk with every write; without, an end of the machine (not of a process) can "
+            "lose the cluster, and writes are faster."
+        ),
+        examples=["false"],
+    )
+    etcdQuota: QuantityText = Field(
+        default="", description="How large etcd's data may grow; KWOK's default unless given.", examples=["8Gi"]
+    )
+    heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
+        default=None,
+        description="Multiplies the nodes' heartbeat intervals; KWOK's default unless given.",
+        examples=["5"],
+    )
+
+    def options(self) -> dict[str, Any]:
+        """What is set, under the names of the file, JSON-able: the options of the resource Cluster."""
+        return {key: value for key, value in self.model_dump().items() if value not in (None, "", {})}
