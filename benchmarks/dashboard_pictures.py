@@ -1,6 +1,6 @@
 """Draw the dashboards from a live Prometheus, for docs/observability.md: the panels' own queries, in their places.
 
-``python -m benchmarks.dashboard_pictures http://127.0.0.1:9090 [MINUTES]``
+``python -m benchmarks.dashboard_pictures https://127.0.0.1:9090 [MINUTES] [.kumulus/clusters/NAME/pki]``
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 import sys
 import time
 import urllib.parse
@@ -37,8 +38,12 @@ _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"
 Series = list[tuple[str, list[tuple[float, float]]]]
 
 
-def main(address: str, minutes: float = 15) -> int:
-    """Draw each dashboard."""
+def main(address: str, minutes: float = 15, pki: Path | None = None) -> int:
+    """Draw each dashboard; `pki` has the certificates of a cluster whose Prometheus asks for them."""
+    if pki:
+        tls = ssl.create_default_context(cafile=pki / "ca.crt")
+        tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        urllib.request.install_opener(urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls)))
     pyplot.rcParams.update({"font.size": 7, "axes.titlesize": 8, "axes.titlelocation": "left"})
     for dashboard in DASHBOARDS:
         draw(dashboard, address, minutes * 60, _PICTURES / f"{dashboard.uid}.png")
@@ -173,4 +178,4 @@ def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
 _DRAWN = {"timeseries": _over_time, "stat": _number, "gauge": _number, "bargauge": _bars, "piechart": _pie}
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], *map(float, sys.argv[2:3])))
+    sys.exit(main(sys.argv[1], *map(float, sys.argv[2:3]), *map(Path, sys.argv[3:4])))

@@ -20,11 +20,13 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.dashboards.every import DASHBOARDS
-from tests.support import disk, processes
+from kumulus.runtimes.kwok.layout import Layout
+from tests.support import disk, processes, stranger
 from tests.support.kemu import EXAMPLES, needs_examples
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, Object
 from tests.support.project import Project
 from tests.support.prometheus import Prometheus
+from tests.support.stranger import Question
 
 pytestmark = pytest.mark.e2e
 TOOLS = ("prometheus", "kube-state-metrics", "metrics-server")
@@ -62,7 +64,7 @@ class Seen:
 
     @property
     def prometheus(self) -> Prometheus:
-        return Prometheus(self.project.outputs()["prometheus"])
+        return Prometheus(self.project.outputs()["prometheus"], self.project.cluster() / "pki")
 
     def up(self, observability: dict[str, Any] | None, *arguments: str) -> None:
         """Bring the stack up with another section ``observability``, or with none."""
@@ -240,12 +242,51 @@ def test_without_room_on_the_disk_it_is_not_started_and_that_is_said(seen: Seen)
     assert seen.prometheus.values("up") != []
 
 
-def test_a_web_page_learns_nothing_of_prometheus(seen: Seen) -> None:
-    asked = urllib.request.Request(
-        f"{seen.prometheus.address}/api/v1/labels", headers={"Origin": "https://page.example"}
-    )
-    with urllib.request.urlopen(asked, timeout=30) as answer:
+def test_another_user_and_a_page_get_no_series_but_those_of_the_nodes(seen: Seen) -> None:
+    layout = Layout(seen.project.cluster())
+    ports = {**layout.ports()}
+    page = (("Origin", "https://page.example"),)
+    for name, paths in {
+        "prometheus": ["/api/v1/labels", "/metrics", "/-/ready", "/federate?match[]=up", "/"],
+        "kube-state-metrics": ["/metrics", "/healthz", "/"],
+        "kube-state-metrics (telemetry)": ["/metrics", "/"],
+    }.items():
+        for scheme, statuses in (("https", {0}), ("http", {0, 400})):
+            asked = [Question(ports[name], path, scheme, headers=page) for path in paths]
+            for each, answer in zip(asked, stranger.ask(asked), strict=True):
+                assert answer.status in statuses, each
+                assert "access-control-allow-origin" not in answer.headers
+    for path, status in {
+        "/livez": 200,
+        "/readyz": 200,
+        "/metrics": 403,
+        "/apis/metrics.k8s.io/v1beta1/pods": 403,
+    }.items():
+        [answer] = stranger.ask([Question(ports["metrics-server"], path, headers=page)])
+        assert (answer.status, "access-control-allow-origin" in answer.headers) == (status, False)
+    # What docs/security.md says is not kept from them: kwok-controller has no authentication.
+    nodes = [Question(ports["kwok-controller"], "/discovery/prometheus", headers=page)]
+    [answer] = stranger.ask(nodes)
+    assert (answer.status, "access-control-allow-origin" in answer.headers) == (200, False)
+    assert "a100-z1-0" in answer.text
+
+
+def test_with_the_clusters_certificate_a_page_still_may_not_read(seen: Seen) -> None:
+    prometheus = seen.prometheus
+    asked = urllib.request.Request(f"{prometheus.address}/api/v1/labels", headers={"Origin": "https://page.example"})
+    with urllib.request.urlopen(asked, timeout=30, context=prometheus.tls) as answer:
         assert answer.headers["Access-Control-Allow-Origin"] is None
+
+
+def test_promtool_asks_with_the_file_that_is_written_for_it(seen: Seen) -> None:
+    try:
+        promtool = toolchain.find("promtool")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
+    told = f"--http.config.file={seen.project.cluster() / 'prometheus' / 'client.yaml'}"
+    command = [promtool, "query", "instant", told, seen.prometheus.address, "sum(kumulus:nodes:count)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "=> 7 @" in done.stdout, done.stderr
 
 
 def test_a_change_is_previewed_and_restarts_prometheus_alone(seen: Seen) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.kube import Connection
 from kumulus.model.observability import Observability
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import additions, configuration, monitoring
+from kumulus.runtimes.kwok import access, additions, configuration, monitoring
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration as scrape_configuration
 
@@ -123,7 +125,30 @@ def test_both_are_components_bound_to_this_machine_with_data_below_the_clusters_
     ports = layout.ports()
     assert len({ports[name] for name in ("prometheus", "kube-state-metrics", "kube-state-metrics (telemetry)")}) == 3
     assert (layout.directory / "prometheus" / "prometheus.yaml").exists()
-    assert monitoring.endpoints(layout) == {"prometheus": f"http://127.0.0.1:{ports['prometheus']}"}
+    assert monitoring.endpoints(layout) == {"prometheus": f"https://127.0.0.1:{ports['prometheus']}"}
+
+
+def test_both_answer_the_clusters_certificate_alone(layout: Layout) -> None:
+    found = configure(layout, observability={})
+    file = layout.directory / "prometheus" / "web.yaml"
+    assert f"--web.config.file={file}" in found["prometheus"]
+    assert f"--tls-config={file}" in found["kube-state-metrics"]
+    serving = yaml.safe_load(file.read_text())["tls_server_config"]
+    assert serving["client_auth_type"] == "RequireAndVerifyClientCert"
+    assert serving["client_ca_file"] == f"{layout.directory}/pki/ca.crt"
+    jobs = {job["job_name"]: job for job in scraped()["scrape_configs"]}
+    for name in ("kube-state-metrics", "prometheus"):
+        assert jobs[name]["scheme"] == "https"
+        assert jobs[name]["tls_config"]["key_file"] == "/pki/admin.key"
+
+
+def test_a_prometheus_of_an_earlier_version_is_asked_as_it_was_made(layout: Layout) -> None:
+    configure(layout, observability={})
+    settings = layout.settings()
+    for each in settings["components"]:
+        each["args"] = [argument for argument in each.get("args") or [] if not argument.startswith("--web.config")]
+    layout.write_documents([settings])
+    assert monitoring.endpoints(layout)["prometheus"].startswith("http://")
 
 
 def test_further_node_labels_are_shown_besides_the_dashboards_own(layout: Layout) -> None:
@@ -242,8 +267,12 @@ def test_a_full_disk_is_told_before_prometheus_is_started(layout: Layout, monkey
     monitoring.require_space(layout, ["etcd"])
 
 
-async def test_a_prometheus_that_ends_at_once_is_told_with_its_last_words(layout: Layout) -> None:
+async def test_a_prometheus_that_ends_at_once_is_told_with_its_last_words(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     configure(layout, observability={})
+    # Without the certificates that kwokctl has made.
+    monkeypatch.setattr(access, "connection", lambda _, server: Connection(server, "test"))
     (layout.directory / "logs").mkdir()
     (layout.directory / "logs" / "prometheus.log").write_text("opening storage failed: corrupted block\n")
     (layout.directory / "pids").mkdir()

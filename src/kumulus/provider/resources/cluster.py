@@ -202,9 +202,9 @@ class Cluster(Resource):
             runtime = self._runtime(inputs)
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
-            configuration = runtime.configuration(self._wanted(inputs))
-            # A service that comes or goes is known of afterwards.
-            same = old_outputs.get("options") == inputs.get("options")
+            configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
+            # A service that comes or goes, or is to be asked otherwise, is known of afterwards.
+            same = old_outputs.get("options") == inputs.get("options") and configuration == was
             return {
                 **inputs,
                 **kept,

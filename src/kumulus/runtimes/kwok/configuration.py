@@ -17,7 +17,7 @@ from kumulus.model.errors import path_text
 from kumulus.model.observability import observability_problems
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import etcd, monitoring, usage
+from kumulus.runtimes.kwok import access, etcd, monitoring, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -241,12 +241,14 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         kwokctl["heartbeatFactor"] = float(options["heartbeatFactor"])
     if kinds := custom_resources(options):
         kwokctl["enableCRDs"] = kinds
+    pki = Layout.of(wanted.home, wanted.name).directory / "pki"
     # kwokctl's `override` only replaces a flag that it sets itself: these are added, but for some of etcd's.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
         _flags("kube-controller-manager", _CONTROLLER_MANAGER_FLAGS),
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
-        *etcd.patches(Layout.of(wanted.home, wanted.name).directory / "pki", ports["etcdPort"], ports["etcdPeerPort"]),
+        *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
+        *access.patches(pki),
         *(_environment(component, _garbage_collection(component)) for component in _COMPONENTS),
     ]
     if options.get("etcdFsync") is False:

@@ -7,11 +7,11 @@ those that kwokctl makes for the API server and its administrator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.host import processes
+from kumulus.runtimes.kwok import access
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -70,47 +70,12 @@ def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
 
 def patches(pki: Path, port: int, peer_port: int) -> list[dict[str, Any]]:
     """The flags as kwokctl takes them when it makes a cluster."""
-    return [
-        {
-            "name": component,
-            "extraArgs": [
-                {"key": key, "value": value, **({"override": True} if key in _OF_KWOKCTL else {})}
-                for key, value in wanted.items()
-            ],
-        }
-        for component, wanted in flags(pki, port, peer_port).items()
-    ]
+    return [access.patch(name, wanted, _OF_KWOKCTL) for name, wanted in flags(pki, port, peer_port).items()]
 
 
 def is_secured(settings: Mapping[str, Any]) -> bool:
     """Whether etcd asks for certificates, by what kwokctl saved; earlier versions had it made otherwise."""
     return "--client-cert-auth=true" in _arguments(settings, ETCD)
-
-
-def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
-    """What kwokctl saved, with an etcd that asks for a certificate and an API server that shows one."""
-    options = settings.get("options") or {}
-    wanted = flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"]))
-    components = [
-        {**each, "args": _with(each.get("args") or [], wanted[each["name"]])} if each.get("name") in wanted else each
-        for each in settings.get("components") or []
-    ]
-    return {**settings, "components": components}
-
-
-def secure(layout: Layout) -> None:
-    """Secure the etcd of a cluster that an earlier version made; both have to be started anew, and are ended.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    settings = layout.settings()
-    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
-    layout.write_documents([secured(settings, layout.directory / "pki"), *others])
-    alive = processes.running(layout.directory)
-    # The API server first: it would complain of an etcd that is gone.
-    for name in (API_SERVER, ETCD):
-        processes.end(alive.get(name, []))
 
 
 def connection(layout: Layout) -> Connection:
@@ -119,24 +84,11 @@ def connection(layout: Layout) -> Connection:
     Raises:
         OSError: the certificates cannot be read.
     """
-    # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kumulus.kube import Connection
-    from kumulus.kube.tls import ResumingContext
-
-    port = layout.ports().get(ETCD)
-    if not is_secured(layout.settings()):
-        return Connection(f"http://127.0.0.1:{port}", layout.name)
-    pki = layout.directory / "pki"
-    tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
-    tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    return Connection(f"https://127.0.0.1:{port}", layout.name, tls=tls)
+    secure = is_secured(layout.settings())
+    address = f"{'https' if secure else 'http'}://127.0.0.1:{layout.ports().get(ETCD)}"
+    return access.connection(layout.directory / "pki", address)
 
 
 def _arguments(settings: Mapping[str, Any], component: str) -> list[str]:
     listed = settings.get("components") or []
     return [str(argument) for each in listed if each.get("name") == component for argument in each.get("args") or []]
-
-
-def _with(arguments: Sequence[str], wanted: Mapping[str, str]) -> list[str]:
-    kept = [each for each in arguments if each.removeprefix("--").partition("=")[0] not in wanted]
-    return [*kept, *(f"--{key}={value}" for key, value in wanted.items())]

@@ -20,7 +20,7 @@ from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability, as_bytes, observability_from
 from kumulus.model.quantity import human, parse
 from kumulus.runtimes import directories
-from kumulus.runtimes.kwok import components, pidfiles
+from kumulus.runtimes.kwok import access, components, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration
 
@@ -57,6 +57,7 @@ _DENIED = (
 _MOST_SAMPLES = 10_000_000
 _NEEDED_BYTES = 256 << 20
 _PATIENCE = 60.0
+_WEB = "--web.config.file"
 
 
 def asked_of(options: Mapping[str, Any]) -> Observability | None:
@@ -68,7 +69,13 @@ def asked_of(options: Mapping[str, Any]) -> Observability | None:
 def endpoints(layout: Layout) -> dict[str, str]:
     """Where Prometheus answers, if the cluster has one."""
     port = layout.ports().get(PROMETHEUS)
-    return {PROMETHEUS: f"http://127.0.0.1:{port}"} if port else {}
+    if not port:
+        return {}
+    # Of a cluster that an earlier version made, and that was not updated since, it answers everybody.
+    listed = layout.settings().get("components") or []
+    arguments = [argument for each in listed if each.get("name") == PROMETHEUS for argument in each.get("args") or []]
+    scheme = "https" if any(each.startswith(_WEB) for each in arguments) else "http"
+    return {PROMETHEUS: f"{scheme}://127.0.0.1:{port}"}
 
 
 def described(old: Observability | None, new: Observability | None) -> list[str]:
@@ -109,7 +116,7 @@ def without_components(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(layout: Layout, asked: Observability | None) -> None:
-    """Write Prometheus' configuration and rules; without it, remove them and its data.
+    """Write Prometheus' configuration and rules, and whom both answer; without it, remove them and its data.
 
     Args:
         layout: the cluster, its ``kwok.yaml`` written already.
@@ -126,6 +133,9 @@ def write(layout: Layout, asked: Observability | None) -> None:
     (folder / "rules.yaml").write_text(dashboards.rules())
     wanted = configuration(asked, layout.ports(), str(layout.directory / "pki"), "rules.yaml", layout.name)
     (folder / "prometheus.yaml").write_text(dump([wanted]))
+    pki = str(layout.directory / "pki")
+    (folder / "web.yaml").write_text(dump([access.web_configuration(pki)]))
+    (folder / "client.yaml").write_text(dump([access.client_configuration(pki)]))
 
 
 def require_space(layout: Layout, dead: Sequence[str]) -> None:
@@ -151,9 +161,10 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
     if PROMETHEUS not in started:
         return
     # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kumulus.kube import ApiError, Client, Connection, Unreachable
+    from kumulus.kube import ApiError, Client, Unreachable
 
-    async with Client(Connection(endpoints(layout)[PROMETHEUS], layout.name), request_timeout=5.0) as client:
+    connection = access.connection(layout.directory / "pki", endpoints(layout)[PROMETHEUS])
+    async with Client(connection, request_timeout=5.0) as client:
         give_up = time.monotonic() + _PATIENCE
         while time.monotonic() < give_up:
             gone = pidfiles.ended(layout.directory)
@@ -200,6 +211,7 @@ def _definitions(
             f"--storage.tsdb.retention.time={seconds(asked.retention):.0f}s",
             f"--storage.tsdb.retention.size={as_bytes(asked.retentionSize)}B",
             f"--web.listen-address=127.0.0.1:{ports[PROMETHEUS, 'http']}",
+            f"{_WEB}={folder / 'web.yaml'}",
             # A regular expression for whole origins, by default any; no origin is called so.
             "--web.cors.origin=none",
             f"--query.max-samples={_MOST_SAMPLES}",
@@ -215,6 +227,7 @@ def _definitions(
         KUBE_STATE_METRICS,
         [
             f"--kubeconfig={layout.kubeconfig}",
+            f"--tls-config={folder / 'web.yaml'}",
             "--host=127.0.0.1",
             f"--port={ports[KUBE_STATE_METRICS, 'http']}",
             "--telemetry-host=127.0.0.1",

@@ -159,7 +159,7 @@ class KwokRuntime(Runtime):
             await hung.end_hung(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:
                 changed = layout.note().get("configuration") != self.configuration(wanted)
-                starting.secure_etcd(layout, report, changed=changed)
+                starting.secure(layout, report, changed=changed)
                 if changed:
                     await starting.reconfigure(layout, wanted, report, claims)
                 dead = starting.dead(layout)

@@ -59,8 +59,8 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
             job("kube-scheduler", "kube-scheduler", **secured, **frugal),
             job("kwok-controller", "kwok-controller", **secured),
             job("metrics-server", "metrics-server", **secured, **frugal),
-            job("kube-state-metrics", "kube-state-metrics"),
-            job("prometheus", "prometheus"),
+            job("kube-state-metrics", "kube-state-metrics", **secured),
+            job("prometheus", "prometheus", **secured),
             _nodes(asked, ports["kwok-controller"]),
         ],
     }

@@ -16,13 +16,13 @@ from kumulus.runtimes.kwok import (
     additions,
     api,
     configuration,
-    etcd,
     handover,
     kwokctl,
     monitoring,
     objects,
     pidfiles,
     priority,
+    securing,
 )
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -159,8 +159,8 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
         raise ProviderError(str(error)) from None
 
 
-def secure_etcd(layout: Layout, report: Reporter, *, changed: bool) -> None:
-    """Have the etcd of a cluster that an earlier version made ask for certificates, when it has to start anyway.
+def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
+    """Have components of a cluster that an earlier version made ask for certificates, when they have to start anyway.
 
     Args:
         layout: the cluster.
@@ -171,12 +171,15 @@ def secure_etcd(layout: Layout, report: Reporter, *, changed: bool) -> None:
         ProviderError: it cannot be written.
     """
     settings = layout.settings()
-    dead = {etcd.ETCD, etcd.API_SERVER} - processes.running(layout.directory).keys()
-    if not settings or etcd.is_secured(settings) or not (changed or dead):
+    if not settings:
         return
-    report.status("giving etcd certificates")
+    outdated = securing.outdated(settings, layout.directory / "pki")
+    dead = set(outdated) - processes.running(layout.directory).keys()
+    if not outdated or not (changed or dead):
+        return
+    report.status("having components ask for certificates")
     try:
-        etcd.secure(layout)
+        securing.secure(layout)
     except OSError as error:
         raise ProviderError(directories.os_error(error, layout)) from None
 

@@ -1,4 +1,4 @@
-"""The flags by which only the API server can ask etcd: as kwokctl takes them, and in what it has saved before."""
+"""The flags by which components answer the cluster's certificate alone: as kwokctl takes them, and has saved them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import configuration, etcd
+from kumulus.runtimes.kwok import access, configuration, etcd, securing
 
 PKI = Path("/home/clusters/dev/pki")
 # As kwokctl v0.8.0 saved them, and earlier versions of Kumulus left them.
@@ -31,7 +31,10 @@ SAVED: dict[str, Any] = {
             ],
         },
         {"name": "kube-apiserver", "args": ["--etcd-prefix=/registry", "--etcd-servers=http://127.0.0.1:21001"]},
-        {"name": "kube-scheduler", "args": ["--leader-elect=false"]},
+        {
+            "name": "kube-scheduler",
+            "args": ["--leader-elect=false", "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"],
+        },
     ],
 }
 
@@ -41,9 +44,12 @@ def arguments(settings: dict[str, Any], component: str) -> list[str]:
 
 
 def test_what_was_saved_is_secured_and_nothing_else_of_it_changed() -> None:
-    found = etcd.secured(SAVED, PKI)
+    found = securing.secured(SAVED, PKI)
     assert not etcd.is_secured(SAVED)
     assert etcd.is_secured(found)
+    # Who asks is ended before who is asked.
+    assert securing.outdated(SAVED, PKI) == ["kube-scheduler", "kube-apiserver", "etcd"]
+    assert securing.outdated(found, PKI) == []
     mine, api = arguments(found, "etcd"), arguments(found, "kube-apiserver")
     assert not [each for each in (*mine, *api) if "http://" in each]
     assert {"--name=node0", "--data-dir=/home/clusters/dev/etcd", "--unsafe-no-fsync=true"} < set(mine)
@@ -51,8 +57,12 @@ def test_what_was_saved_is_secured_and_nothing_else_of_it_changed() -> None:
     for given in (mine, api):
         names = [each.partition("=")[0] for each in given]
         assert len(names) == len(set(names))
-    assert arguments(found, "kube-scheduler") == ["--leader-elect=false"]
-    assert etcd.secured(found, PKI) == found
+    assert arguments(found, "kube-scheduler") == [
+        "--leader-elect=false",
+        f"--client-ca-file={PKI}/ca.crt",
+        "--authorization-always-allow-paths=/healthz,/livez,/readyz",
+    ]
+    assert securing.secured(found, PKI) == found
     assert "--unsafe-no-fsync=true" in arguments(SAVED, "etcd")
 
 
@@ -79,7 +89,8 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for each in SAVED["components"]
         for argument in each["args"]
     }
-    for component, flags in etcd.flags(PKI, 7, 7).items():
+    saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
+    for component, flags in {**etcd.flags(PKI, 7, 7), **access.flags(PKI)}.items():
         for key, value in flags.items():
             assert given[component, key]["value"] == value
             assert given[component, key].get("override", False) is ((component, key) in saved)

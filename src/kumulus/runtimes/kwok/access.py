@@ -1,0 +1,107 @@
+"""Who may ask the components of a cluster: whoever has its certificate, whose key is in its private folder.
+
+On 127.0.0.1 every user of the machine can knock, and by the name of a host that resolves there every web page can.
+kwokctl lets them read the metrics of the scheduler and the controller manager; Prometheus and kube-state-metrics have
+no authentication by themselves and tell the names of all pods. etcd's own is in :mod:`kumulus.runtimes.kwok.etcd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kumulus.kube import Connection
+
+CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+ALWAYS_ALLOWED = "authorization-always-allow-paths"
+
+
+def flags(pki: Path) -> dict[str, dict[str, str]]:
+    """The flags by which the controllers give all but their health to the cluster's administrator alone.
+
+    Args:
+        pki: the directory of the cluster's certificates.
+    """
+    # Their own default for the group system:masters is to allow all (k8s.io/apiserver, DelegatingAuthorizationOptions).
+    mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
+    return {name: dict(mine) for name in CONTROLLERS}
+
+
+def web_configuration(pki: str) -> dict[str, Any]:
+    """How Prometheus and kube-state-metrics serve: over TLS, to certificates of the cluster's authority.
+
+    Source: the "web configuration" of prometheus/exporter-toolkit, which both read.
+
+    Args:
+        pki: the directory of the cluster's certificates.
+    """
+    return {
+        "tls_server_config": {
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+            "client_auth_type": "RequireAndVerifyClientCert",
+            "client_ca_file": f"{pki}/ca.crt",
+            "min_version": "TLS13",
+        }
+    }
+
+
+def client_configuration(pki: str) -> dict[str, Any]:
+    """How promtool is told to ask (``--http.config.file``).
+
+    Args:
+        pki: the directory of the cluster's certificates.
+    """
+    return {
+        "tls_config": {
+            "ca_file": f"{pki}/ca.crt",
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+        }
+    }
+
+
+def connection(pki: Path, server: str) -> Connection:
+    """How a component is asked with the cluster's certificate.
+
+    Args:
+        pki: the directory of the cluster's certificates.
+        server: its address.
+
+    Raises:
+        OSError: the certificates cannot be read.
+    """
+    # Imported here: a plugin that only compares properties needs no HTTP library.
+    from kumulus.kube import Connection
+    from kumulus.kube.tls import ResumingContext
+
+    name = pki.parent.name
+    if server.startswith("http://"):
+        return Connection(server, name)
+    tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
+    tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    return Connection(server, name, tls=tls)
+
+
+def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) -> dict[str, Any]:
+    """Flags of a component as kwokctl takes them when it makes a cluster.
+
+    Args:
+        component: its name.
+        wanted: the flags.
+        replaced: those of them that kwokctl sets itself; the others are added.
+    """
+    return {
+        "name": component,
+        "extraArgs": [
+            {"key": key, "value": value, **({"override": True} if key in replaced else {})}
+            for key, value in wanted.items()
+        ],
+    }
+
+
+def patches(pki: Path) -> list[dict[str, Any]]:
+    """The flags of :func:`flags` as kwokctl takes them when it makes a cluster."""
+    return [patch(component, wanted, (ALWAYS_ALLOWED,)) for component, wanted in flags(pki).items()]

@@ -1,0 +1,58 @@
+"""Have the components of a cluster that an earlier version made ask for certificates, as those of a new one do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kumulus.host import processes
+from kumulus.runtimes.kwok import access, etcd
+from kumulus.runtimes.kwok.layout import Layout
+
+
+def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
+    """The components that answer more people than they are to, by what kwokctl saved.
+
+    They are in the order in which they are ended: who asks before who is asked.
+    """
+    if not {"etcdPort", "etcdPeerPort"} <= (settings.get("options") or {}).keys():
+        return []
+    wanted = {each.get("name"): each.get("args") for each in secured(settings, pki).get("components") or []}
+    saved = {each.get("name"): each.get("args") for each in settings.get("components") or []}
+    order = (*access.CONTROLLERS, etcd.API_SERVER, etcd.ETCD)
+    return [name for name in order if name in saved and saved[name] != wanted[name]]
+
+
+def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
+    """What kwokctl saved, with components that ask for a certificate and an API server that shows one to etcd."""
+    options = settings.get("options") or {}
+    wanted = {**etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])), **access.flags(pki)}
+    components = [
+        {**each, "args": _with(each.get("args") or [], wanted[each["name"]])} if each.get("name") in wanted else each
+        for each in settings.get("components") or []
+    ]
+    return {**settings, "components": components}
+
+
+def secure(layout: Layout) -> None:
+    """Secure a cluster that an earlier version made; what has to be started anew is ended.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    settings, pki = layout.settings(), layout.directory / "pki"
+    ended = outdated(settings, pki)
+    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+    layout.write_documents([secured(settings, pki), *others])
+    alive = processes.running(layout.directory)
+    for name in ended:
+        processes.end(alive.get(name, []))
+
+
+def _with(arguments: Sequence[str], wanted: Mapping[str, str]) -> list[str]:
+    given = [each.removeprefix("--").partition("=") for each in arguments]
+    if all((key, "=", value) in given for key, value in wanted.items()):
+        return list(arguments)
+    kept = [each for each, (key, *_) in zip(arguments, given, strict=True) if key not in wanted]
+    return [*kept, *(f"--{key}={value}" for key, value in wanted.items())]
