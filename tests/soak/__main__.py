@@ -15,8 +15,9 @@ from tests.soak.report import RECORD, publish
 from tests.support import trials
 
 HERE = Path(__file__).resolve().parent
-# Rounds of each part: a round of kills is three trials, one of faults twenty-one.
-PARTS = {"kills": 50, "faults": 2, "interrupts": 10, "sequences": 1, "side_by_side": 1}
+# Rounds of each part: a round of kills is three trials, one of faults twenty-one,
+# one of input a minute.
+PARTS = {"kills": 50, "faults": 2, "interrupts": 10, "sequences": 1, "side_by_side": 1, "input": 10}
 
 
 def main() -> int:

@@ -1,0 +1,48 @@
+"""Damaged and hostile files of every kind that is read: an error in words, within two seconds and 200 MB, or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.support import fuzz
+from tests.support.trials import Trial, note, rounds, seed, soaking
+
+# A round is a minute of CPU time, shared by the kinds; a sample of it without `make soak`.
+SECONDS = 60 / len(fuzz.KINDS)
+SAMPLE = 2.0
+
+
+def test_hostile_and_damaged_files_are_told_soon_in_words_and_in_little_memory(tmp_path: Path) -> None:
+    for number in rounds(1):
+        for kind in fuzz.KINDS:
+            feed(kind, f"{seed()}:{number}", SECONDS if soaking() else SAMPLE, tmp_path / "now")
+
+
+def feed(kind: str, drawn: str, seconds: float, now: Path) -> None:
+    """One round of one kind, in a process of its own."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.fuzz", kind, drawn, str(seconds), str(now)],
+        cwd=fuzz.ROOT,
+        env={**os.environ, "PYTHONPATH": str(fuzz.ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds * 10 + 120,
+    )
+    told = json.loads(done.stdout) if done.returncode == 0 else {"texts": 0, "broken": [now.read_text()[:300]]}
+    outcome = f"{told['texts']} texts" if not told["broken"] else json.dumps(told["broken"][:3])
+    note(
+        Trial(
+            "hostile and damaged files", f"read, {kind}", drawn, outcome, not told["broken"], time.monotonic() - began
+        )
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert told["broken"] == []
+    # Neither are all of them taken, nor is every one refused at once.
+    assert told["texts"] > 10
