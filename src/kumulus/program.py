@@ -7,6 +7,7 @@ emulated = program.run()
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from kumulus.components import plugin
 from kumulus.components.engine import end_with_engine, start_plugin, user_error
-from kumulus.surroundings import pulumi_project
+from kumulus.surroundings import protection, pulumi_project
+from kumulus.surroundings.launcher import pulumi_home
 
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster
@@ -35,7 +37,8 @@ def run() -> EmulatedCluster:
         the cluster, for a program that declares more.
 
     Raises:
-        pulumi.RunError: the stack's file has mistakes; with all of them.
+        pulumi.RunError: the stack's file has mistakes; with all of them. Or it has secrets that a shared backend would
+            show to everybody who reads it.
     """
     if plugin.under_engine():
         end_with_engine()
@@ -51,6 +54,7 @@ def run() -> EmulatedCluster:
         raise user_error(str(error)) from None
     for notice in loaded.notices:
         pulumi.log.warn(str(notice))
+    _require_protection(loaded, base)
     emulated = EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base)
     _export(emulated)
     return emulated
@@ -67,6 +71,33 @@ def _load(base: Path) -> Loaded:
     config = {key: value for key, value in get_config_env().items() if key.startswith(_NAMESPACE)}
     secrets = read_secrets(file, _CLUSTER) if _CLUSTER in get_config_secret_keys_env() else None
     return load(config, stack, base, source=project.shown(file) if project else file.name, secrets=secrets)
+
+
+def _require_protection(loaded: Loaded, base: Path) -> None:
+    """Refuse secrets that nothing protects where others have the state, and say so once where nobody else has.
+
+    Raises:
+        pulumi.RunError: the backend is shared.
+    """
+    has = [
+        *(["secrets"] if get_config_secret_keys_env() else []),
+        *(["tenants, whose tokens are secrets"] if loaded.spec.tenants else []),
+    ]
+    project = pulumi_project.find(base)
+    if not has or project is None:
+        return
+    from kumulus.stackfile.secrets import parsed
+
+    stack = pulumi.get_stack()
+    document = parsed(project.stack_file(stack))
+    found = protection.unprotected(project, stack, document, os.environ, pulumi_home())
+    if found is None:
+        return
+    message = found.message(stack, " and ".join(has))
+    if found.backend == "shared":
+        raise user_error(message)
+    if not found.known and not pulumi.runtime.is_dry_run():
+        pulumi.log.warn(message)
 
 
 def _export(emulated: EmulatedCluster) -> None:

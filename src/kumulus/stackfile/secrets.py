@@ -56,11 +56,15 @@ def read_secrets(file: Path, key: str) -> Secrets:
         file: the stack file.
         key: such as `kumulus:cluster`, of which Pulumi says that there is a secret in it.
     """
+    return Secrets(places_of_secrets(parsed(file), key))
+
+
+def parsed(file: Path) -> object:
+    """A stack file's document; None where it cannot be read."""
     try:
-        document = read_yaml_file(file)
+        return read_yaml_file(file)
     except (OSError, UnicodeDecodeError, SpecError):
-        document = None
-    return Secrets(places_of_secrets(document, key))
+        return None
 
 
 def hidden(problems: Iterable[Problem], secrets: Secrets) -> list[Problem]:
