@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.model.contents import is_contents
 from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
-from kumulus.provider.resources import adoption, removals
+from kumulus.provider.resources import adoption, cluster_inputs, removals
 from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
@@ -24,7 +22,6 @@ from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
 
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
-_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 
 
 class Cluster(Resource):
@@ -94,10 +91,10 @@ class Cluster(Resource):
             failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
             return Checked(checked, failures)
         sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
-        version = checked.get("kubernetesVersion") or _sticky_version(runtime, sticky)
+        version = checked.get("kubernetesVersion") or cluster_inputs.sticky_version(runtime, sticky)
         if version is not None:
             checked["kubernetesVersion"] = version
-            failures += _version_failures(runtime, version)
+            failures += cluster_inputs.version_failures(runtime, version)
         home = checked.setdefault("home", sticky.get("home") or adoption.default_home())
         if home is not UNKNOWN:
             if isinstance(home, str) and home.strip():
@@ -112,7 +109,7 @@ class Cluster(Resource):
         elif not contains_unknown(options):
             for path, remedy in runtime.problems(options).items():
                 failures.append(Failure(under("options", path), remedy))
-        return Checked(checked, failures + _contents_failures(checked))
+        return Checked(checked, failures + cluster_inputs.contents_failures(checked))
 
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
@@ -267,33 +264,6 @@ class Cluster(Resource):
             "configuration": seen.configuration,
         }
         return outputs
-
-
-def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
-    """The recorded version, or the default where there is none or this release cannot run it any longer.
-
-    The latter shows as a replacement, from the one version to the other; the stack file can name a third.
-    """
-    recorded = old_inputs.get("kubernetesVersion")
-    if not isinstance(recorded, str) or runtime.version_problem(recorded):
-        return runtime.default_version()
-    return recorded
-
-
-def _version_failures(runtime: Runtime, version: Any) -> list[Failure]:
-    if version is UNKNOWN:
-        return []
-    if not isinstance(version, str) or not _VERSION.match(version):
-        return [Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4")]
-    problem = runtime.version_problem(version)
-    return [Failure("kubernetesVersion", problem)] if problem else []
-
-
-def _contents_failures(inputs: Properties) -> list[Failure]:
-    found = inputs.get("contents")
-    if found is None or contains_unknown(found) or is_contents(found):
-        return []
-    return [Failure("contents", "is not as Kumulus writes it; leave it out")]
 
 
 def _own(inputs: Properties) -> Properties:
