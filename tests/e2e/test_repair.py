@@ -66,6 +66,51 @@ def test_a_killed_component_is_started_again_with_all_nodes(fleet: Fleet, name: 
     assert works(fleet, f"after-{name}")
 
 
+@pytest.mark.parametrize("names", [COMPONENTS, {"etcd", "kwok-controller"}, {"kwok-controller"}], ids=len)
+def test_a_plain_up_ends_only_with_a_cluster_that_answers(fleet: Fleet, names: set[str]) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    kill(fleet, names)
+    previewed = project.foresee()
+    [step] = previewed.steps
+    assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"status": "update"})
+    for name in names:
+        assert f"{name} is stopped and will be started" in previewed.messages["quickstart-control-plane"]
+    project.up()
+    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
+    assert (project.identity(), project.node_uids()) == (identity, before)
+    assert works(fleet, f"after-{len(names)}-killed")
+    project.preview("--expect-no-changes")
+
+
+def test_a_plain_up_starts_a_kwok_controller_anew_that_a_signal_has_stopped(fleet: Fleet) -> None:
+    project = fleet.project
+    [pid] = project.processes()["quickstart/kwok-controller"]
+    os.kill(pid, signal.SIGSTOP)
+    brought_up = project.up()
+    assert "was stopped by a signal" in brought_up.text
+    assert project.processes()["quickstart/kwok-controller"] != [pid]
+    assert works(fleet, "after-a-signal")
+
+
+def test_a_folder_that_was_restored_under_running_programs_is_what_runs_afterwards(fleet: Fleet) -> None:
+    """They would go on with files that nobody can see any more, and lose what they write."""
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    kill(fleet, COMPONENTS)
+    copy = project.cluster().with_name("copy")
+    shutil.copytree(project.cluster(), copy, symlinks=True)
+    project.up()
+    old = project.processes()
+    project.cluster().rename(project.cluster().with_name("away"))
+    copy.rename(project.cluster())
+    project.up()
+    assert not {pid for pids in old.values() for pid in pids} & {p for ids in project.processes().values() for p in ids}
+    assert (project.identity(), project.node_uids()) == (identity, before)
+    assert works(fleet, "after-a-restore")
+    shutil.rmtree(project.cluster().with_name("away"))
+
+
 def test_after_a_reboot_everything_is_started_and_strangers_are_left_alone(
     fleet: Fleet, stranger: subprocess.Popen[bytes]
 ) -> None:

@@ -38,6 +38,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     found.write_note({"owner": "me", "configuration": "x"})
     found.kubeconfig.write_text("{}")
     monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
+    monkeypatch.setattr(processes, "strayed", lambda *_: set())
     return found
 
 

@@ -49,12 +49,28 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
         stack, _, ending = file.name.rpartition(".json")
         if stack in left_out or ending not in ("", ".gz"):
             continue
-        resources = ((_read(file).get("checkpoint") or {}).get("latest") or {}).get("resources") or []
-        for resource in resources:
-            directory = (resource.get("outputs") or {}).get("directory") if resource.get("type") == _CLUSTER else None
+        for outputs in _clusters(file):
+            directory = outputs.get("directory")
             if isinstance(directory, str) and Path(directory).is_dir():
                 found[stack] = Path(directory)
     return found
+
+
+def clusters(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
+    """What is recorded of a stack's clusters: the outputs of each.
+
+    Args:
+        backend: the directory that the backend is.
+        project: the project's name.
+        stack: the stack's name.
+    """
+    folder = backend / ".pulumi" / "stacks" / project
+    return [found for ending in ("", ".gz") for found in _clusters(folder / f"{stack}.json{ending}")]
+
+
+def _clusters(file: Path) -> list[dict[str, Any]]:
+    resources = ((_read(file).get("checkpoint") or {}).get("latest") or {}).get("resources") or []
+    return [each.get("outputs") or {} for each in resources if each.get("type") == _CLUSTER]
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -83,6 +83,25 @@ def of_destroy(stack: str, all_the_same: bool) -> None:
         tenants_first.require_empty(stack, kubeconfig)
 
 
+def of_removal(stack: str) -> None:
+    """Before a destroy: whether the stack's cluster is here. Pulumi forgets what is in a cluster before it asks that.
+
+    Raises:
+        UserError: it is not; with where it is, and the ways out.
+    """
+    current = project.current()
+    directory = current.backend_directory()
+    if directory is None:
+        return
+    from kumulus.host import machine
+    from kumulus.runtimes.whereabouts import Here, away
+
+    here = Here.of(machine.this(), current.root)
+    for outputs in backend.clusters(directory, current.name, stack):
+        if outputs.get("runtime") != "existing" and (found := away(outputs, here)):
+            raise UserError(found.refusal())
+
+
 def shown_options(stack: str, given: list[str]) -> list[str]:
     """Options for pulumi with which a fleet of many groups does not fill the screen with its outputs.
 

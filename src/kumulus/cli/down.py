@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if not stack.exists(name):
         return _nothing(name)
     beforehand.of_update(name)
+    beforehand.of_removal(name)
     beforehand.of_destroy(name, args.with_tenants)
     file = project.current().stack_file(name)
     had_file = file.exists()

@@ -19,3 +19,16 @@ class Reporter(Protocol):
 
     def warn(self, message: str) -> None:
         """Show a warning that stays."""
+
+
+class Silent:
+    """A reporter for what nobody waits for the words of."""
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        """See :meth:`Reporter.status`."""
+
+    def info(self, message: str) -> None:
+        """See :meth:`Reporter.info`."""
+
+    def warn(self, message: str) -> None:
+        """See :meth:`Reporter.warn`."""

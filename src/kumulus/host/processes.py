@@ -7,7 +7,9 @@ running, and stopping would kill a stranger. So the process table is asked inste
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -25,6 +27,41 @@ def running(directory: Path) -> dict[str, list[int]]:
         command = process.info["cmdline"]
         if command and command[0].startswith(prefix) and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.setdefault(command[0][len(prefix) :], []).append(process.pid)
+    return found
+
+
+def strayed(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]:
+    """Return the pids of the directory's programs whose working directory is another one than it is now.
+
+    They work in the directory that was at that path before it was moved away, or restored from a copy.
+
+    Args:
+        directory: as for :func:`running`; its programs are started in it.
+        programs: what that has found.
+    """
+    found = set()
+    for pid in (pid for pids in programs.values() for pid in pids):
+        try:
+            if not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)):
+                found.add(pid)
+        except OSError:
+            continue
+    return found
+
+
+def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
+    """Return the pids that a signal has stopped: they run, and do nothing.
+
+    Args:
+        programs: what :func:`running` has found.
+    """
+    found = set()
+    for pid in (pid for pids in programs.values() for pid in pids):
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+                found.add(pid)
+        except psutil.Error:
+            continue
     return found
 
 

@@ -14,6 +14,7 @@ from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import provider_pb2_grpc
 from kumulus.provider.resources.registry import FUNCTIONS, resources
 from kumulus.provider.rpc import Servicer
+from kumulus.provider.settings import Settings
 
 # Large pools are sent whole; the engine itself raises gRPC's 4 MB limit to 400 MB.
 _OPTIONS = [("grpc.max_receive_message_length", 400 * 1024 * 1024), ("grpc.max_send_message_length", 400 * 1024 * 1024)]
@@ -30,7 +31,8 @@ async def serve(arguments: list[str]) -> None:
     engine = Engine(address)
     construct = Constructor(address)
     server = grpc.aio.server(options=_OPTIONS)
-    servicer = Servicer(engine, resources(), os.getcwd(), FUNCTIONS, schema_json, construct)
+    settings = Settings()
+    servicer = Servicer(engine, resources(settings), os.getcwd(), FUNCTIONS, schema_json, construct, settings)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -7,7 +7,9 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.provider.last_place import LastPlace
 from kumulus.runtimes.existing.copy import refresh
 
 if TYPE_CHECKING:
@@ -34,7 +36,13 @@ class WrongCluster(Exception):
 class Connections:
     """Clients by kubeconfig; a kubeconfig that was written anew (a replaced cluster) gets a new client."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: LastPlace | None = None) -> None:
+        """Begin without any.
+
+        Args:
+            place: where the stack was last updated.
+        """
+        self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
         self._identities: dict[Client, str] = {}
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
@@ -50,6 +58,7 @@ class Connections:
 
         Raises:
             KubeconfigError: the kubeconfig is missing or cannot be used.
+            ProviderError: it is missing since the cluster is elsewhere.
             WrongCluster: another cluster answers there.
             ApiError, Unreachable: the server could not be asked.
         """
@@ -62,6 +71,8 @@ class Connections:
             try:
                 stamp = os.stat(kubeconfig).st_mtime
             except OSError:
+                if self._place and (why := self._place.elsewhere(kubeconfig)):
+                    raise ProviderError(f"{kubeconfig} is not here: {why}; what is said of the cluster helps") from None
                 raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
             known = self._clients.get(kubeconfig)
             if known is None or known[0] != stamp:

@@ -22,6 +22,7 @@ from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from kumulus.provider.resources.base import Difference, Operation, Resource
 from kumulus.provider.resources.diffing import covers
+from kumulus.provider.settings import Settings
 from kumulus.provider.values import from_struct, keep_secret, to_struct
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         functions: what a program can ask, by token.
         schema: makes the package's schema.
         construct: answers a ConstructRequest with a ConstructResponse; none without components.
+        settings: is told what Pulumi configures the plugin with.
     """
 
     def __init__(
@@ -56,9 +58,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         functions: Mapping[str, Function] | None = None,
         schema: Callable[[], str] = lambda: "{}",
         construct: Callable[[bytes], Awaitable[bytes]] | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self._engine = engine
         self._construct = construct
+        self._settings = settings or Settings()
         self._schema = schema
         self._resources = resources
         self._functions = functions or {}
@@ -120,12 +124,18 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.GetSchemaResponse(schema=self._schema())
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
+        kept = self._settings.kept(from_struct(request.olds), from_struct(request.news))
+        request.news.update(kept)
         return provider_pb2.CheckResponse(inputs=request.news)
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
-        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+        # What does not differ, the engine configures the plugin with as it was recorded.
+        changed = self._settings.changed(from_struct(request.olds), from_struct(request.news))
+        answers = provider_pb2.DiffResponse
+        return answers(changes=answers.DIFF_SOME if changed else answers.DIFF_NONE)
 
     async def Configure(self, request: Any, context: Any) -> Any:
+        self._settings.take(from_struct(request.args))
         return provider_pb2.ConfigureResponse(
             # Components need all of it, to keep what they are given as it is.
             acceptSecrets=True,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from kumulus.cluster.reporter import Reporter
+from kumulus.runtimes.place import Place
 
 Health = Literal["running", "degraded", "stopped", "incomplete"]
 
@@ -99,6 +100,12 @@ class Runtime(ABC):
     name: ClassVar[str]
     replaced_by: ClassVar[frozenset[str]]
     """Options whose change needs a new cluster; the others are applied in place."""
+    on_one_machine: ClassVar[bool] = True
+    """Whether it consists of what only the machine has that it was made on."""
+
+    @abstractmethod
+    def place(self, directory: str) -> Place:
+        """The files in a directory of a cluster's, as this runtime lays them out."""
 
     @abstractmethod
     def problems(self, options: dict[str, Any]) -> dict[str, str]:

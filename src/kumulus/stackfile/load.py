@@ -24,7 +24,9 @@ from kumulus.stackfile.secrets import Secrets, hidden
 if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault
 
-CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons")
+WORDS = ("moveHere", "allowReplace")
+"""Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
+CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons", *WORDS)
 _ONLY_WITH: Mapping[str, Runtime] = {
     "kindConfig": "kind",
     "kind": "kind",
@@ -83,7 +85,8 @@ def load(
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
-            mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`.
+            mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`,
+            and :data:`WORDS`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: what to call the stack's file in messages; the one of that name in stacks/ when not given.
@@ -149,9 +152,16 @@ class _Settings:
             problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
             wanted = None
         skip = values.get("skipAddons") if skip_addons is None else skip_addons
-        if not (skip is None or isinstance(skip, bool) or skip in ("true", "false")):
+        if not _is_switch(skip):
             problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
+        for key in WORDS:
+            if not _is_switch(values.get(key)):
+                problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
         return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+
+
+def _is_switch(value: object) -> bool:
+    return value is None or isinstance(value, bool) or value in ("true", "false")
 
 
 def _sources(values: dict[str, object]) -> list[Problem]:

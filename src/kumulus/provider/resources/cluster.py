@@ -6,6 +6,7 @@ import os
 from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Silent
 from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
@@ -14,8 +15,10 @@ from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption, cluster_inputs, removals
 from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
+from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.owner import identified, identity_of, same
@@ -60,15 +63,26 @@ class Cluster(Resource):
         Property("server", STRING, "Address of the API server.", required=True),
         Property("directory", STRING, "Directory of this cluster's files.", required=True),
         Property("owner", STRING, "Who made it: its URN and the program's directory. Nobody else's is touched."),
+        Property("machine", STRINGS, "The machine it is on: `id` and `name`; absent where it is not this stack's."),
         Property("status", STRING, "`running`, `degraded`, `stopped`, or `incomplete`: a part is lost.", required=True),
         Property("components", STRINGS, "Each component's state.", required=True),
         Property("endpoints", STRINGS, "Where further services answer: `prometheus`, of a stack with observability."),
         Property("configuration", STRING, "Fingerprint of the settings that can be changed in place."),
     )
 
-    def __init__(self, runtimes: dict[str, Runtime], connections: Connections) -> None:
+    def __init__(
+        self, runtimes: dict[str, Runtime], connections: Connections, settings: Settings | None = None
+    ) -> None:
+        """Serve it.
+
+        Args:
+            runtimes: by name.
+            connections: to clusters.
+            settings: what the user says to the plugin as a whole.
+        """
         self._runtimes = runtimes
         self._connections = connections
+        self._places = Places(runtimes, settings or Settings())
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`.
@@ -115,6 +129,7 @@ class Cluster(Resource):
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
         """See :meth:`Resource.preview`: what goes from the cluster with what is declared no more."""
+        self._places.require(old[1], reporters(urn))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
@@ -143,6 +158,22 @@ class Cluster(Resource):
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.compare`: where it is, and whether it runs and answers."""
+        found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
+        if any(each.replaces or each.path == "status" for each in found) or not old_outputs.get("directory"):
+            return found
+        return found + await self._health(old_outputs, inputs)
+
+    async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """Whether a cluster that was running does not run or answer any more: an update has to leave one that does."""
+        runtime = self._runtime(old_outputs)
+        if not runtime.on_one_machine or old_outputs.get("status") != "running":
+            return []  # it was asked already
+        seen = await runtime.read(self._recorded(old_outputs), Silent())
+        health = seen.health if seen else "removed"
+        return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
+
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
         inputs = _own(inputs)
@@ -162,6 +193,7 @@ class Cluster(Resource):
         """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             return await self._adopt(op, resource_id)
+        self._places.require_here(outputs)
         seen = await self._runtime(outputs).read(self._recorded(outputs), op.report)
         if seen is None:
             return None
@@ -190,13 +222,15 @@ class Cluster(Resource):
         inputs = _own(inputs)
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
-            components = _mapping(old_outputs, "components")
+            runtime = self._runtime(inputs)
+            unlooked = old_outputs.get("status") == "running" and runtime.on_one_machine
+            seen = await runtime.read(self._recorded(old_outputs), op.report) if unlooked else None
+            components = dict(seen.components) if seen else _mapping(old_outputs, "components")
             for name, state in components.items():
                 if state != "running":
                     op.report.info(
                         f"{name} is {state} and will be {'restored' if state in ('lost', 'damaged') else 'started'}"
                     )
-            runtime = self._runtime(inputs)
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
             configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
@@ -209,6 +243,7 @@ class Cluster(Resource):
                 "status": "running",
                 "components": dict.fromkeys(components, "running"),
                 "configuration": configuration,
+                **self._machine(inputs),
             }
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         seen = await self._runtime(inputs).repair(
@@ -218,7 +253,9 @@ class Cluster(Resource):
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
-        await self._runtime(outputs).delete(self._recorded(outputs), op.report)
+        recorded = self._recorded(outputs)
+        if not await self._places.left(outputs, recorded, op.report):
+            await self._runtime(outputs).delete(recorded, op.report)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))
@@ -262,8 +299,13 @@ class Cluster(Resource):
             "components": dict(seen.components),
             "endpoints": dict(seen.endpoints),
             "configuration": seen.configuration,
+            **self._machine(inputs),
         }
         return outputs
+
+    def _machine(self, inputs: Properties) -> Properties:
+        found = self._places.machine(str(inputs.get("runtime")))
+        return {"machine": found} if found else {}
 
 
 def _own(inputs: Properties) -> Properties:

@@ -19,6 +19,7 @@ from kumulus.provider.resources.release_ground import ReleaseGround
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_ready import ReleaseReady
 from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.settings import Settings
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
 from kumulus.runtimes.existing.runtime import ExistingRuntime
@@ -53,15 +54,20 @@ CLASSES: tuple[type[Resource], ...] = (
 """Every resource."""
 
 
-def resources() -> dict[str, Resource]:
-    """Make the resources, sharing one set of API connections."""
-    connections, way = Connections(), Way()
+def resources(settings: Settings | None = None) -> dict[str, Resource]:
+    """Make the resources, sharing one set of API connections.
+
+    Args:
+        settings: what the user says to the plugin as a whole.
+    """
+    settings = settings or Settings()
+    connections, way = Connections(settings.place), Way()
     runtimes: dict[str, Runtime] = {
         runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
     }
     served: list[Resource] = [
         StackIdentity(),
-        Cluster(runtimes, connections),
+        Cluster(runtimes, connections, settings),
         NodePool(connections, way.cleared),
         HyperNodes(connections),
         Lifetime(),

@@ -33,6 +33,11 @@ class ExistingRuntime(Runtime):
 
     name: ClassVar[str] = "existing"
     replaced_by: ClassVar[frozenset[str]] = frozenset()
+    on_one_machine: ClassVar[bool] = False
+
+    def place(self, directory: str) -> CopyPlace:
+        """See :meth:`Runtime.place`."""
+        return CopyPlace.of_directory(directory)
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """See :meth:`Runtime.problems`."""

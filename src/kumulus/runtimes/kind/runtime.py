@@ -36,6 +36,10 @@ class KindRuntime(Runtime):
     name: ClassVar[str] = "kind"
     replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
 
+    def place(self, directory: str) -> KindPlace:
+        """See :meth:`Runtime.place`."""
+        return KindPlace(Path(directory))
+
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """See :meth:`Runtime.problems`."""
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}

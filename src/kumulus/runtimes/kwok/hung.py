@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -11,6 +13,32 @@ from kumulus.runtimes.kwok.layout import Layout
 # An API server that is only busy, or whose etcd has just come back, says something within this.
 _SILENCE = 15.0
 _ETCD_SILENCE = 5.0
+_ASKED = ("etcd", "kube-apiserver")
+
+
+def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """The components that run and cannot do their work, each with the reason; the two that answer others are asked.
+
+    Args:
+        layout: the cluster.
+        programs: what runs of it, as :func:`kumulus.host.processes.running` has found.
+    """
+    strayed, suspended = processes.strayed(layout.directory, programs), processes.suspended(programs)
+    found = {}
+    for name, pids in programs.items():
+        if strayed.intersection(pids):
+            found[name] = f"was started in another folder than is at {layout.directory} now"
+        elif suspended.intersection(pids) and name not in _ASKED:
+            found[name] = "was stopped by a signal"
+    return found
+
+
+def end_useless(layout: Layout, report: Reporter) -> None:
+    """End the components that run and cannot do their work, so that they are started anew."""
+    alive = processes.running(layout.directory)
+    for name, why in useless(layout, alive).items():
+        report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is ended and started anew")
+        processes.end(alive[name])
 
 
 async def end_hung(layout: Layout, report: Reporter) -> None:
@@ -21,7 +49,7 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
         report: is told what is ended, and why.
     """
     alive = processes.running(layout.directory)
-    if not {"etcd", "kube-apiserver"} <= alive.keys():
+    if not set(_ASKED) <= alive.keys():
         return
     trouble = await _trouble(layout, report)
     if trouble is None:

@@ -28,6 +28,10 @@ class KwokRuntime(Runtime):
     name: ClassVar[str] = "kwok"
     replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
 
+    def place(self, directory: str) -> Layout:
+        """See :meth:`Runtime.place`."""
+        return Layout(Path(directory))
+
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """See :meth:`Runtime.problems`."""
         return configuration.problems(options)
@@ -155,6 +159,7 @@ class KwokRuntime(Runtime):
             )
         async with exclusive(layout):
             self._mend(layout, wanted, report)
+            hung.end_useless(layout, report)
             processes.end(pidfiles.setting_up(layout.home, layout.name))
             await hung.end_hung(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:
@@ -231,7 +236,8 @@ class KwokRuntime(Runtime):
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
 
     def _observed(self, layout: Layout, identity: str) -> Observed:
-        alive = processes.running(layout.directory)
+        running = processes.running(layout.directory)
+        alive = running.keys() - hung.useless(layout, running).keys()
         damaged = kept.damaged(layout)
         copy = layout.of_copy() if damaged else layout
         states = {name: "running" if name in alive else "stopped" for name in copy.components()}

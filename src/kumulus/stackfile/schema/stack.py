@@ -67,6 +67,19 @@ def _config() -> Schema:
             "default": False,
             "examples": [True],
         },
+        "moveHere": {
+            "description": "Make a cluster anew here that is on another machine, or belongs to the project that this "
+            "one is a copy of; what others have put into it is lost.",
+            "enum": [True, False, "true", "false", None],
+            "default": False,
+            "examples": [True],
+        },
+        "allowReplace": {
+            "description": "Let `kumulus up` replace a cluster without asking; what others have put into it is lost.",
+            "enum": [True, False, "true", "false", None],
+            "default": False,
+            "examples": [True],
+        },
     }
     assert tuple(properties) == CONFIG_KEYS
     known = "|".join(CONFIG_KEYS)

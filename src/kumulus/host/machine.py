@@ -1,0 +1,75 @@
+"""Which machine this is: an identity that another machine does not have, and a name for people.
+
+See docs/decisions/machine.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MACHINE_ID = Path("/etc/machine-id")
+_DIGITS = 32
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine, as one user of it.
+
+    Attributes:
+        id: hexadecimal digits that say nothing else of it.
+        name: what its users call it; it may change, and two may have the same.
+    """
+
+    id: str
+    name: str
+
+
+def this(machine_id: Path = MACHINE_ID) -> Machine:
+    """The machine that this process runs on.
+
+    Args:
+        machine_id: the file with systemd's identity of the machine; without one, as in containers, ours alone counts.
+    """
+    parts = f"kumulus {_text(machine_id)} {_drawn()}"
+    return Machine(hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS], socket.gethostname() or "localhost")
+
+
+def _drawn() -> str:
+    """What was drawn for this user on this machine, at the first question; empty where that cannot be kept.
+
+    systemd's identity alone is the same in each container of an image, and in each copy of a virtual machine.
+    """
+    file = _state_home() / "kumulus" / "machine"
+    if found := _text(file):
+        return found
+    with suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = file.with_name(f"machine.{os.getpid()}.tmp")
+        temporary.write_text(f"{secrets.token_hex(16)}\n")
+        try:
+            # Of two that ask for the first time at once, the first one's stays.
+            os.link(temporary, file)
+        except FileExistsError:
+            pass
+        finally:
+            temporary.unlink()
+    return _text(file)
+
+
+def _state_home() -> Path:
+    configured = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    return Path(configured) if os.path.isabs(configured) else Path.home() / ".local" / "state"
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,97 @@
+"""Only where a cluster is, it is worked on: what is asked before anything else, and what a move to here means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.provider.resources.base import Difference, Properties
+from kumulus.provider.settings import Settings
+from kumulus.runtimes import directories
+from kumulus.runtimes.base import Recorded, Runtime
+from kumulus.runtimes.whereabouts import Away, away, has_files
+
+
+class Places:
+    """Where the clusters are, as their records say, and where this is.
+
+    Args:
+        runtimes: by name.
+        settings: where this is, and whether a cluster may be moved here.
+    """
+
+    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings) -> None:
+        self._runtimes = runtimes
+        self._settings = settings
+        self._moving: dict[str, Away] = {}
+
+    def require(self, outputs: Properties, report: Reporter) -> None:
+        """Refuse a cluster that is elsewhere, unless it is to be moved here; then say what that means.
+
+        Raises:
+            ProviderError: with where it is, and the ways out.
+        """
+        found = self._away(outputs)
+        if found is not None and not self._settings.move_here:
+            raise ProviderError(found.refusal())
+        if found is not None:
+            report.warn(found.moving())
+        elif self._settings.move_here and self._is_bound(outputs):
+            report.warn(
+                "the cluster is here; take kumulus:moveHere out of the stack file (`pulumi config rm "
+                "kumulus:moveHere`), or whoever works on the stack elsewhere next moves it there"
+            )
+
+    def require_here(self, outputs: Properties) -> None:
+        """Refuse a cluster that is elsewhere: nobody could look at it, or end it, from here.
+
+        Raises:
+            ProviderError: with where it is, and the ways out.
+        """
+        if found := self._away(outputs):
+            raise ProviderError(found.refusal())
+
+    def differences(self, outputs: Properties) -> list[Difference]:
+        """What a recorded cluster's place makes different; asked for after :meth:`require`."""
+        found = self._away(outputs)
+        if found is not None and self._settings.move_here:
+            self._moving[str(found.directory)] = found
+            return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
+        # Made by an earlier version: what is provably here is recorded as being here.
+        unrecorded = outputs.get("directory") and not outputs.get("machine") and self._is_bound(outputs)
+        if unrecorded and has_files(Path(str(outputs["directory"])), outputs):
+            return [Difference("machine", "add")]
+        return []
+
+    async def left(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
+        """Whether a recorded cluster was elsewhere, and is left or cleared away as moving it here means.
+
+        Raises:
+            ProviderError: it is elsewhere, and is not being moved.
+        """
+        found = self._moving.get(recorded.directory)
+        if found is None:
+            self.require_here(outputs)
+            return False
+        runtime = self._runtimes[str(outputs.get("runtime"))]
+        if found.kind == "moved":
+            # What runs still has the path by which it was started.
+            await runtime.delete(recorded, report)
+        if found.kind != "machine" and found.files is not None:
+            directories.remove(runtime.place(str(found.files)))
+        return True
+
+    def machine(self, runtime: str) -> dict[str, str] | None:
+        """The machine that a cluster is on which is here; None where it is not bound to one."""
+        here = self._settings.place.here.machine
+        return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
+
+    def _is_bound(self, outputs: Mapping[str, Any]) -> bool:
+        runtime = self._runtimes.get(str(outputs.get("runtime")))
+        return runtime is not None and runtime.on_one_machine
+
+    def _away(self, outputs: Properties) -> Away | None:
+        return away(outputs, self._settings.place.here) if self._is_bound(outputs) else None

@@ -1,0 +1,48 @@
+"""What the user has said to the plugin as a whole: Pulumi configures it with the keys of the namespace kumulus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.provider.last_place import KEY, LastPlace
+
+
+@dataclass
+class Settings:
+    """The user's word for what cannot be taken back.
+
+    Attributes:
+        move_here: `kumulus:moveHere`: a cluster that is elsewhere is made anew here.
+        allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything that is in it.
+        place: where the stack was last updated.
+    """
+
+    move_here: bool = False
+    allow_replace: bool = False
+    place: LastPlace = field(default_factory=LastPlace)
+
+    def take(self, given: Mapping[str, Any]) -> None:
+        """Take over what Pulumi configures the plugin with."""
+        self.move_here = _said(given.get("moveHere"))
+        self.allow_replace = _said(given.get("allowReplace"))
+        self.place.take(given)
+
+    @staticmethod
+    def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Whether two configurations say different things to the plugin."""
+        return any(old.get(key) != new.get(key) for key in ("moveHere", "allowReplace", KEY))
+
+    def kept(self, old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, str]:
+        """What is kept in the state beside what the user says.
+
+        Args:
+            old: the recorded configuration.
+            given: the one that the user has now.
+        """
+        return {KEY: self.place.noted(old, _said(given.get("moveHere")))}
+
+
+def _said(value: Any) -> bool:
+    return value is True or value == "true"

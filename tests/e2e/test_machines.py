@@ -1,0 +1,121 @@
+"""A cluster belongs to a machine: from another one nothing of it is touched, and it can be moved by the user's word."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project, Result
+
+pytestmark = pytest.mark.e2e
+
+TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}
+GROUP = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": 3}], "nodeTemplate": TEMPLATE}
+COMMANDS = (("preview",), ("up", "--yes", "--skip-preview"), ("refresh", "--yes", "--skip-preview"))
+
+
+@contextmanager
+def another_machine(project: Project, *, files: bool = False) -> Iterator[dict[str, str]]:
+    """The variables with which commands work on another machine, where the cluster's files are not, or came along.
+
+    Nothing but the identity drawn for this user tells the two apart; what proves that a folder is the cluster's is out
+    of the way meanwhile. The rest of its files stays: its programs run, and read them.
+    """
+    hidden = [project.cluster() / name for name in ("kumulus.json", "kubeconfig.yaml")]
+    for file in [] if files else hidden:
+        file.rename(file.with_suffix(".away"))
+    try:
+        yield {"XDG_STATE_HOME": str(project.directory.parent / "other-machine")}
+    finally:
+        for file in [] if files else hidden:
+            file.with_suffix(".away").rename(file)
+
+
+def recorded(project: Project) -> dict[str, Any]:
+    """The state's resources, by name."""
+    return {each["urn"]: each.get("outputs") for each in project.state()["resources"]}
+
+
+def refused(result: Result) -> None:
+    assert result.code != 0
+    assert f"another machine named {socket.gethostname()}" in result.text
+    assert "nothing was changed. Work on it there" in result.text
+    assert "pulumi config set kumulus:moveHere true" in result.text
+    assert "Traceback" not in result.text
+
+
+def test_on_another_machine_every_command_refuses_and_touches_nothing(project: Project) -> None:
+    project.write_stack({"nodeGroups": [GROUP]})
+    project.up()
+    project.up()
+    before, nodes, running = recorded(project), project.node_uids(), project.processes()
+    with another_machine(project) as there:
+        for command in COMMANDS:
+            refused(project.pulumi(*command, **there))
+            assert recorded(project) == before, command
+        destroyed = project.pulumi("destroy", "--yes", **there)
+        refused(destroyed)
+        assert not project.kubeconfig().exists()
+    assert project.processes() == running
+    assert project.node_uids() == nodes
+    # Of a destroy the engine has forgotten what goes with the cluster before it asks that; here it is found again.
+    project.up()
+    assert recorded(project).keys() == before.keys()
+    assert project.node_uids() == nodes
+    project.preview("--refresh", "--expect-no-changes")
+    project.destroy()
+    assert project.processes() == {}
+
+
+def test_by_the_users_word_it_is_made_anew_here_and_the_other_is_left(project: Project, tmp_path: Path) -> None:
+    project.write_stack({"nodeGroups": [GROUP]})
+    project.up()
+    nodes, running = project.node_uids(), project.processes()
+    project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
+    with another_machine(project) as there:
+        there["KUMULUS_HOME"] = str(tmp_path / "home-there")
+        previewed = project.pulumi("preview", **there)
+        assert previewed.code == 0, previewed.text
+        assert "is made anew here, without the pods, Jobs" in previewed.text
+        moved = project.pulumi("up", "--yes", "--skip-preview", **there)
+        assert moved.code == 0, moved.text
+        again = project.pulumi("preview", "--expect-no-changes", **there)
+        assert again.code == 0, again.text
+        assert "pulumi config rm kumulus:moveHere" in again.text
+        refresh = project.pulumi("refresh", "--yes", "--skip-preview", **there)
+        assert refresh.code == 0, refresh.text
+    assert project.processes() == running
+    assert project.node_uids() == nodes
+    # Back on the first machine the stack's cluster is on the other one.
+    project.write_stack({"nodeGroups": [GROUP]})
+    refused(project.pulumi("preview"))
+    with another_machine(project) as there:
+        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
+        assert destroyed.code == 0, destroyed.text
+    assert project.processes() == running
+    assert not (tmp_path / "home-there").exists()
+
+
+def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(project: Project) -> None:
+    project.write_stack({"nodeGroups": [GROUP]})
+    project.up()
+    nodes, identity = project.node_uids(), project.identity()
+    with another_machine(project, files=True) as there:
+        refused_there = project.pulumi("preview", **there)
+        assert "starts it here with all that is in it" in refused_there.text
+        project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
+        taken = project.pulumi("up", "--yes", **there)
+        assert taken.code == 0, taken.text
+        assert "replaced" not in taken.text
+        assert (project.identity(), project.node_uids()) == (identity, nodes)
+        [machine] = [found["machine"] for found in recorded(project).values() if found and "machine" in found]
+        assert json.dumps(machine)
+        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
+        assert destroyed.code == 0, destroyed.text
+    assert project.processes() == {}

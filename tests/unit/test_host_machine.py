@@ -1,0 +1,49 @@
+"""Which machine this is: another one, or another user of it, is known to be another."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from kumulus.host import machine
+
+
+@pytest.fixture(autouse=True)
+def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def systemd(folder: Path, text: str = "4c4c4544\n") -> Path:
+    file = folder / "machine-id"
+    file.write_text(text)
+    return file
+
+
+def test_a_machine_stays_the_same_and_has_its_hosts_name(tmp_path: Path) -> None:
+    found = machine.this(systemd(tmp_path))
+    assert found == machine.this(systemd(tmp_path))
+    assert found.name == socket.gethostname()
+    assert "4c4c4544" not in found.id
+
+
+def test_a_home_that_two_machines_share_does_not_make_them_one(tmp_path: Path) -> None:
+    assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
+
+
+def test_containers_of_one_image_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = machine.this(systemd(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    assert machine.this(systemd(tmp_path)) != one
+
+
+def test_without_systemds_file_what_was_drawn_tells(tmp_path: Path) -> None:
+    assert machine.this(tmp_path / "none") == machine.this(tmp_path / "none")
+
+
+def test_where_nothing_can_be_kept_systemds_file_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert machine.this(systemd(tmp_path)) == machine.this(systemd(tmp_path))
+    assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
