@@ -23,6 +23,7 @@ ABOUT = {
     "program": "a project's five lines",
     "components": "Pulumi components",
     "lab": "experiments",
+    "capture": "clusters as files",
     "console": "the live views",
     "policy": "the policy pack",
     "stackfile": "what a stack file may say",

@@ -108,6 +108,8 @@ def test_a_fault_finds_its_nodes_by_their_names() -> None:
     nodes, problems = chosen(Target.model_validate({"names": ["db.rack-7", "b-z-1"]}), "f", found, ())
     assert (nodes, problems) == ({"a-z": frozenset({1}), "b-z": frozenset({1})}, [])
     assert names_of(nodes, {pool.name: pool for pool in found}) == {"db.rack-7", "b-z-1"}
+    (pool,) = made(group(replicas=1, nodes=[{"name": "alpha"}]))
+    assert chosen(Target.model_validate({"names": ["alpha"]}), "f", [pool], ())[0] == {"a-z": frozenset({0})}
     _, problems = chosen(Target.model_validate({"names": ["db.rack-8"]}), "f", found, ())
     assert problems[0].remedy == "write db.rack-7"
 

@@ -179,7 +179,15 @@ def _members(target: Target, pool: Pool) -> list[int]:
 def _located(target: Target, pools: Iterable[Pool]) -> list[tuple[str, frozenset[int]]]:
     """The pool and the ordinals of each of a target's names: a node that a pool names, or one by its ordinal."""
     own = {node.name: (pool.name, frozenset({n})) for pool in pools for n, node in enumerate(pool.nodes)}
-    return [own.get(name) or split_node_name(name) for name in target.names]
+    return [own.get(name) or _counted(name) for name in target.names]
+
+
+def _counted(name: str) -> tuple[str, frozenset[int]]:
+    """The pool and the ordinals of a name; of one without a number the name alone, which is no pool's."""
+    try:
+        return split_node_name(name)
+    except ValueError:
+        return name, frozenset({0})
 
 
 def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Problem]:
@@ -201,7 +209,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
         here = (*where, "names", index)
         if pool not in sizes and own and (similar := nearest(written, own)):
             yield problem(here, f"{shown(written)} is no node of the stack", f"write {' or '.join(similar)}")
-        elif pool not in sizes:
+        elif pool not in sizes or written == pool:
             near = nearest(pool, sizes)
             remedy = f"write {near[0]}-…" if near else f"its pool is one of {', '.join(sorted(sizes)) or 'none'}"
             yield problem(here, f"{shown(written)} is no node of the stack", remedy)

@@ -24,7 +24,7 @@ from kumulus.fields import (
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
 from kumulus.model.durations import duration_problems, of
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault, nearest
+from kumulus.model.names import is_dns_subdomain, label_key_fault, nearest
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
@@ -70,6 +70,9 @@ def node_names_problems(where: Where, raw: object) -> list[Problem]:
         return [problem(where, f"is {shown(raw)}", "write a list, such as [a100-use1-0, 'a100-use1-[4-7]']")]
     found = []
     for index, name in enumerate(raw):
+        # A node that its pool names may be called anything.
+        if isinstance(name, str) and is_dns_subdomain(name):
+            continue
         try:
             split_node_name(name if isinstance(name, str) else "")
         except ValueError:

@@ -44,7 +44,7 @@ PER_CENT = rf"^(?![0.\s]*%?\s*$)\s*\+?{_TO_100}\s*%?\s*$"
 AMOUNT_SHARE = r"^0*(?:100(?:\.0+)?|[0-9]{1,2}(?:\.[0-9]+)?)%$"
 
 _ORDINALS = "[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*"
-NODE_NAME = rf"^.+-(?:[0-9]+|\[{_ORDINALS}\])$"
+NODE_NAME = rf"^(?:.+-(?:[0-9]+|\[{_ORDINALS}\])|{SUBDOMAIN[1:-1]})$"
 
 NOT_BLANK = r"\S"
 NO_BLANKS_AROUND = r"^\S(?:.*\S)?$"

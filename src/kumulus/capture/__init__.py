@@ -1,0 +1,16 @@
+"""A cluster of the user's own as files: what a scheduler sees of it, and a clone of it.
+
+    kinds.py      which kinds are read, by which requests, and the ClusterRole that allows them
+    grammar.py    what is kept of a value and what each kept text is; reducing and renaming follow from it
+    fields.py     what is kept of each kind, in that grammar
+    live.py       reading a cluster: pages, at a rate, resumable
+    dumps.py      reading files: YAML and JSON of others, streamed and bounded
+    spool.py      what has been read so far, so that a capture that was cut off goes on
+    groups.py     from nodes to the node groups of a stack file: pure
+    workload.py   from pods to the documents of a workload file, and back: pure
+    words.py      names exchanged for words, and back
+    writing.py    the files of a capture
+    putting.py    a workload file put into a cluster
+
+Used by `kumulus capture`, `clone`, `fit` and `translate`; docs/your-cluster.md says what they are for.
+"""

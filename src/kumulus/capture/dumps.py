@@ -1,0 +1,165 @@
+"""Reading other people's files: YAML as `kubectl get -o yaml` and `kwokctl snapshot export` write it, and JSON.
+
+A file is not trusted: nothing in it is executed, no alias is followed, what is too deep or too large is refused, and
+its paths are not looked at. YAML comes as a stream of events, so that a list of 40,000 pods is never held whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.kube.yaml_limits import FAST_LOADER
+
+MOST_BYTES = 2 * 1024**3
+MOST_LEVELS = 64
+MOST_VALUES = 200_000
+"""Of one object."""
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class Refused(Exception):
+    """A file that is not read, and why."""
+
+
+def files(paths: list[Path]) -> list[Path]:
+    """The files that paths stand for: a directory, as must-gather makes one, for those in it; links are not followed.
+
+    Raises:
+        Refused: there is nothing.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES)
+            found += [each for each in inside if each.is_file() and not each.is_symlink()]
+        elif path.exists():
+            found.append(path)
+        else:
+            raise Refused(f"{path} does not exist")
+    if not found:
+        raise Refused(f"no {', '.join(_SUFFIXES)} file in {', '.join(map(str, paths))}")
+    return found
+
+
+def objects(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects in a file, those of lists one by one.
+
+    Raises:
+        Refused: it is too large, too deep, has aliases, or is neither YAML nor JSON.
+        OSError: it cannot be read.
+    """
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+    try:
+        if file.suffix == ".json":
+            yield from _of_json(file)
+        else:
+            with file.open("rb") as opened:
+                for document in documents(opened, file.name):
+                    yield from _flat(document)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Refused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
+
+
+def documents(stream: Any, name: str) -> Iterator[Any]:
+    """The documents of a YAML stream; of a list of objects each item as a document of its own.
+
+    Raises:
+        Refused: there is too much in it, or an alias.
+        yaml.YAMLError: it is no YAML.
+    """
+    builder = _Builder(name)
+    for event in yaml.parse(stream, Loader=FAST_LOADER):
+        yield from builder.take(event)
+
+
+def _of_json(file: Path) -> Iterator[dict[str, Any]]:
+    # The C decoder limits the depth itself.
+    with file.open("rb") as opened:
+        yield from _flat(json.load(opened))
+
+
+def _flat(document: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(document, dict):
+        return
+    if isinstance(items := document.get("items"), list):
+        # The items of a typed list, such as a PodList, say nothing of their kind.
+        kind = str(document.get("kind") or "").removesuffix("List")
+        for item in items:
+            if isinstance(item, dict):
+                yield item if item.get("kind") or not kind else {**item, "kind": kind}
+    else:
+        yield document
+
+
+class _Builder:
+    """Builds plain values from events; the items of a top-level `items` leave as soon as they are whole."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._stack: list[Any] = []
+        self._keys: list[Any] = []
+        self._values = 0
+
+    def take(self, event: Any) -> Iterator[Any]:
+        """The values that are whole with one more event."""
+        if isinstance(event, yaml.AliasEvent):
+            raise Refused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
+        if isinstance(event, yaml.ScalarEvent):
+            yield from self._put(_scalar(event))
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            if len(self._stack) >= MOST_LEVELS:
+                raise Refused(f"{self._name}: line {_line(event)} is nested too deeply")
+            self._stack.append({} if isinstance(event, yaml.MappingStartEvent) else [])
+            self._keys.append(_NO_KEY)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            done = self._stack.pop()
+            self._keys.pop()
+            yield from self._put(done)
+
+    def _put(self, value: Any) -> Iterator[Any]:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise Refused(f"{self._name}: an object of more than {MOST_VALUES:,} values")
+        if not self._stack:
+            self._values = 0
+            yield value
+        elif isinstance(self._stack[-1], list):
+            if len(self._stack) == 2 and self._keys[0] == "items":
+                self._values = 0
+                yield value
+            else:
+                self._stack[-1].append(value)
+        elif self._keys[-1] is _NO_KEY:
+            self._keys[-1] = value if isinstance(value, str | int | float | bool) else str(value)
+        else:
+            self._stack[-1][self._keys[-1]] = value
+            self._keys[-1] = _NO_KEY
+
+
+_NO_KEY = object()
+_RESOLVER: Any = yaml.SafeLoader("")
+_CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+def _scalar(event: Any) -> Any:
+    """A scalar as Kubernetes reads it: what is quoted is a text, what is plain may be a number or a switch."""
+    if not event.implicit[0] or event.style:
+        return event.value
+    lowered = event.value.lower()
+    if lowered in _CONSTANTS:
+        return _CONSTANTS[lowered]
+    tag: str = _RESOLVER.resolve(yaml.ScalarNode, event.value, (True, False))
+    if tag == "tag:yaml.org,2002:int" and event.value.lstrip("-+").isdecimal() and len(event.value) < 19:
+        return int(event.value)
+    return event.value

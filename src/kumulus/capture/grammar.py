@@ -1,0 +1,170 @@
+"""What is kept of an object, and what each kept text is: one table from which reducing and renaming both follow.
+
+A field that the table does not name is left out. So nothing of an object gets into a capture, and no name gets past
+the anonymising, but by a line of `fields.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+
+class Leaf(Enum):
+    """What a value is."""
+
+    WORD = "a switch, a number or a word of the API's own, such as NoSchedule"
+    QUANTITY = "a quantity"
+    NAME = "an object's name"
+    KEY = "the key of a label, a taint, a resource"
+    VALUE = "a label's value"
+    LABELS = "a mapping from keys to values"
+    RESOURCES = "a mapping from resources to quantities"
+    TEXT = "a text in which names are: kept as it is, and left out of an anonymised capture"
+
+
+Form = Leaf | Mapping[str, "Form"] | Sequence["Form"]
+"""A leaf; the fields of a mapping; or, as a list of one form, a list of such values."""
+
+_NUMBER = re.compile(r"[0-9]{1,18}%?")
+# The words that these fields can have; a text that is none of them is no word of the API's, whatever it says.
+_API_WORDS = """
+    In NotIn Exists DoesNotExist Gt Lt Equal NoSchedule PreferNoSchedule NoExecute DoNotSchedule ScheduleAnyway Honor
+    Ignore Never PreemptLowerPriority TCP UDP SCTP Always OnFailure metadata.name Immediate WaitForFirstConsumer Retain
+    Delete Recycle Filesystem Block ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod BestEffortFIFO StrictFIFO
+    Any LowerPriority LowerOrNewerEqualPriority Borrow TryNextFlavor MayStopSearch Preempt None Hold HoldAndDrain
+    IfHealthyBudget AlwaysAllow Pod Container PersistentVolumeClaim Terminating NotTerminating BestEffort NotBestEffort
+    PriorityClass CrossNamespacePodAffinity VolumeAttributesClass
+"""
+_WORDS = frozenset(_API_WORDS.split())
+_QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
+_MOST_TEXT = 4096
+
+
+class Renaming(Protocol):
+    """How texts are renamed."""
+
+    def name(self, text: str) -> str:
+        """An object's name."""
+
+    def key_of(self, text: str) -> str:
+        """A qualified name."""
+
+    def value(self, key: str, text: str) -> str:
+        """The value of a label of that key; of an unknown key when it is empty."""
+
+
+def reduced(form: Form, value: Any) -> Any:
+    """What is kept of a value; None for nothing. What is not of its form is left out, not carried on.
+
+    Args:
+        form: what may be in it.
+        value: as JSON gives it.
+    """
+    if isinstance(form, Leaf):
+        return _LEAVES[form](value)
+    if isinstance(form, Mapping):
+        if not isinstance(value, Mapping):
+            return None
+        kept = {key: found for key, each in form.items() if (found := reduced(each, value.get(key))) is not None}
+        return kept or None
+    if not isinstance(value, list):
+        return None
+    listed = [found for each in value if (found := reduced(form[0], each)) is not None]
+    return listed or None
+
+
+def renamed(form: Form, value: Any, names: Renaming) -> Any:
+    """A reduced value with every name in it exchanged; None for nothing.
+
+    Args:
+        form: what is in it.
+        value: what `reduced` made.
+        names: by what they are exchanged.
+    """
+    if isinstance(form, Leaf):
+        return _renamed_leaf(form, value, names)
+    if isinstance(form, Mapping):
+        here = _with_key(form, value, names)
+        kept = {
+            key: found
+            for key, each in value.items()
+            if (found := here[key] if key in here else renamed(form[key], each, names)) is not None
+        }
+        return kept or None
+    return [found for each in value if (found := renamed(form[0], each, names)) is not None]
+
+
+def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Renaming) -> dict[str, Any]:
+    """The values of an expression or a toleration: the key beside them says what may stay."""
+    key = str(value.get("key", ""))
+    found: dict[str, Any] = {}
+    if key and form.get("value") is Leaf.VALUE and "value" in value:
+        found["value"] = names.value(key, value["value"])
+    if key and "values" in value and form.get("values") == [Leaf.VALUE]:
+        found["values"] = [names.value(key, each) for each in value["values"]]
+    return found
+
+
+def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
+    if form is Leaf.NAME:
+        return names.name(value)
+    if form is Leaf.KEY:
+        return names.key_of(value)
+    if form is Leaf.VALUE:
+        return names.value("", value)
+    if form is Leaf.LABELS:
+        return {names.key_of(key): names.value(key, each) for key, each in value.items()}
+    if form is Leaf.RESOURCES:
+        return {names.key_of(key): each for key, each in value.items()}
+    return None if form is Leaf.TEXT else value
+
+
+def _word(value: Any) -> Any:
+    if isinstance(value, bool | int):
+        return value
+    return value if isinstance(value, str) and (value in _WORDS or _NUMBER.fullmatch(value)) else None
+
+
+def _quantity(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and _QUANTITY.fullmatch(value) else None
+
+
+def _short(value: Any) -> str | None:
+    return value if isinstance(value, str) and len(value) <= _MOST_TEXT else None
+
+
+def _labels(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, Mapping):
+        return None
+    kept = {str(key): each for key, each in sorted(value.items()) if _short(each) is not None and not _ours(str(key))}
+    return kept or None
+
+
+def _resources(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, Mapping):
+        return None
+    kept = {str(key): found for key, each in sorted(value.items()) if (found := _quantity(each)) is not None}
+    return kept or None
+
+
+def _ours(key: str) -> bool:
+    """Whether it is Kumulus' own: of a cluster that is a clone already, the clone has its own again."""
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and (prefix == "kumulus.io" or prefix.endswith(".kumulus.io"))
+
+
+_LEAVES: Mapping[Leaf, Callable[[Any], Any]] = {
+    Leaf.WORD: _word,
+    Leaf.QUANTITY: _quantity,
+    Leaf.NAME: _short,
+    Leaf.KEY: _short,
+    Leaf.VALUE: _short,
+    Leaf.LABELS: _labels,
+    Leaf.RESOURCES: _resources,
+    Leaf.TEXT: _short,
+}

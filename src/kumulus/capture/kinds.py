@@ -1,0 +1,77 @@
+"""Which kinds are read, by which requests; and the ClusterRole with exactly the rights for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROLE = "kumulus-capture"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind that is read.
+
+    Args:
+        name: as in `kind`.
+        plural: as in the path.
+        group: the API group; empty for the core.
+        versions: those that are asked for, the first that is served counts.
+    """
+
+    name: str
+    plural: str
+    group: str = ""
+    versions: tuple[str, ...] = ("v1",)
+
+    def path(self, version: str) -> str:
+        """The collection's path, of all namespaces."""
+        return f"/apis/{self.group}/{version}/{self.plural}" if self.group else f"/api/{version}/{self.plural}"
+
+    def api_version(self, version: str) -> str:
+        """As in `apiVersion`."""
+        return f"{self.group}/{version}" if self.group else version
+
+
+_KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
+_VOLCANO = "scheduling.volcano.sh"
+
+NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
+KINDS = (
+    NODES,
+    Kind("Namespace", "namespaces"),
+    Kind("PriorityClass", "priorityclasses", "scheduling.k8s.io"),
+    Kind("RuntimeClass", "runtimeclasses", "node.k8s.io"),
+    Kind("StorageClass", "storageclasses", "storage.k8s.io"),
+    Kind("CSIDriver", "csidrivers", "storage.k8s.io"),
+    Kind("CSINode", "csinodes", "storage.k8s.io"),
+    Kind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io"),
+    Kind("PersistentVolume", "persistentvolumes"),
+    Kind("PersistentVolumeClaim", "persistentvolumeclaims"),
+    Kind("DeviceClass", "deviceclasses", "resource.k8s.io"),
+    Kind("ResourceFlavor", "resourceflavors", _KUEUE, _KUEUE_VERSIONS),
+    Kind("ClusterQueue", "clusterqueues", _KUEUE, _KUEUE_VERSIONS),
+    Kind("Cohort", "cohorts", _KUEUE, _KUEUE_VERSIONS),
+    Kind("LocalQueue", "localqueues", _KUEUE, _KUEUE_VERSIONS),
+    Kind("WorkloadPriorityClass", "workloadpriorityclasses", _KUEUE, _KUEUE_VERSIONS),
+    Kind("Topology", "topologies", _KUEUE, _KUEUE_VERSIONS),
+    Kind("Queue", "queues", _VOLCANO, ("v1beta1",)),
+    Kind("PodGroup", "podgroups", _VOLCANO, ("v1beta1",)),
+    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
+    Kind("LimitRange", "limitranges"),
+    Kind("ResourceQuota", "resourcequotas"),
+    # The longest list last: what the others say is known when it is cut off.
+    PODS,
+)
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+def cluster_role() -> str:
+    """The ClusterRole as a manifest: list, and nothing else, of the kinds that are read."""
+    groups: dict[str, list[str]] = {}
+    for kind in KINDS:
+        groups.setdefault(kind.group, []).append(kind.plural)
+    rules = "".join(
+        f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(plurals)}]\n    verbs: [list]\n'
+        for group, plurals in groups.items()
+    )
+    return f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {ROLE}\nrules:\n{rules}"

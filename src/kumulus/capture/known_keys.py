@@ -1,0 +1,86 @@
+"""Keys of labels, taints and resources that mean the same in every cluster, and so say nothing of whose it is.
+
+Whole keys, not domains: anybody may put a label of their own under kubernetes.io. Sources: the well-known labels,
+annotations and taints of kubernetes.io/docs/reference/labels-annotations-taints, the labels of GKE, EKS and AKS nodes,
+Karpenter's, NVIDIA's GPU Feature Discovery, Kueue's and Volcano's references.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PLAIN = """
+    cpu memory pods ephemeral-storage storage app component tier role type release version env job-name controller-uid
+    pod-template-hash controller-revision-hash k8s-app services secrets configmaps persistentvolumeclaims
+    replicationcontrollers resourcequotas limits.cpu limits.memory requests.cpu requests.memory requests.storage
+    limits.ephemeral-storage requests.ephemeral-storage services.nodeports services.loadbalancers
+"""
+_BY_PREFIX = {
+    "kubernetes.io": "os arch hostname role metadata.name name",
+    "beta.kubernetes.io": "os arch instance-type",
+    "failure-domain.beta.kubernetes.io": "zone region",
+    "topology.kubernetes.io": "zone region",
+    "node.kubernetes.io": """
+        instance-type windows-build not-ready unreachable memory-pressure disk-pressure pid-pressure network-unavailable
+        unschedulable out-of-service exclude-from-external-load-balancers exclude-disruption
+    """,
+    "node-role.kubernetes.io": "control-plane master worker agent infra",
+    "node.cloudprovider.kubernetes.io": "uninitialized shutdown",
+    "app.kubernetes.io": "name instance version component part-of managed-by created-by",
+    "batch.kubernetes.io": "job-name controller-uid job-completion-index",
+    "apps.kubernetes.io": "pod-index",
+    "statefulset.kubernetes.io": "pod-name",
+    "pod-security.kubernetes.io": "enforce audit warn enforce-version audit-version warn-version",
+    "scheduling.k8s.io": "group-name",
+    "leaderworkerset.sigs.k8s.io": "name group-index worker-index group-key",
+    "kueue.x-k8s.io": "queue-name priority-class pod-group-name pod-group-total-count managed topology",
+    "scheduling.volcano.sh": "group-name queue-name",
+    "volcano.sh": "queue-name job-name task-spec",
+    "jobset.sigs.k8s.io": "jobset-name replicatedjob-name job-index",
+    "nvidia.com": "gpu gpu.shared gpu.present gpu.deploy.operands gpu.clique",
+    "amd.com": "gpu",
+    "habana.ai": "gaudi",
+    "google.com": "tpu",
+    "aws.amazon.com": "neuron neuroncore",
+    "vpc.amazonaws.com": "efa pod-eni",
+    "rdma": "hca_shared_devices_a",
+    "cloud.google.com": """
+        gke-nodepool gke-accelerator gke-accelerator-count gke-spot gke-preemptible gke-os-distribution gke-boot-disk
+        gke-provisioning machine-family gke-placement-group gke-tpu-topology gke-tpu-accelerator
+    """,
+    "topology.gke.io": "zone",
+    "topology.gce": "block subblock host",
+    "eks.amazonaws.com": "nodegroup capacityType nodegroup-image compute-type",
+    "topology.ebs.csi.aws.com": "zone",
+    "topology.k8s.aws": "zone-id network-node-layer-1 network-node-layer-2 network-node-layer-3",
+    "kubernetes.azure.com": "agentpool mode scalesetpriority os-sku storagetier storageprofile role",
+    "topology.disk.csi.azure.com": "zone",
+    "karpenter.sh": "nodepool capacity-type provisioner-name initialized registered disrupted unregistered",
+    "run.ai": "simulated-gpu-node-pool",
+    "kwok.x-k8s.io": "node",
+}
+_PROVISIONERS = """
+    pd.csi.storage.gke.io filestore.csi.storage.gke.io ebs.csi.aws.com efs.csi.aws.com fsx.csi.aws.com
+    disk.csi.azure.com file.csi.azure.com csi.vsphere.vmware.com kubernetes.io/no-provisioner kubernetes.io/gce-pd
+    kubernetes.io/aws-ebs rancher.io/local-path
+"""
+_KNOWN = frozenset(
+    (
+        *_PLAIN.split(),
+        *_PROVISIONERS.split(),
+        *(f"{prefix}/{name}" for prefix, names in _BY_PREFIX.items() for name in names.split()),
+    )
+)
+_FORMS = re.compile(
+    r"nvidia\.com/gpu\.(?:product|count|memory|family|machine|replicas|mode|sharing-strategy|compute\.(?:major|minor))"
+    r"|nvidia\.com/(?:mig\.(?:capable|strategy)|cuda\.[a-z-]{1,20}\.[a-z-]{1,20}(?:\.[a-z]{1,12})?)"
+    r"|nvidia\.com/mig-[0-9]g\.[0-9]{1,3}gb|hugepages-[0-9]{1,4}[MG]i"
+    r"|count/(?:pods|jobs\.batch|deployments\.apps|statefulsets\.apps|replicasets\.apps|services|secrets|configmaps)"
+)
+
+
+def is_known_key(key: str) -> bool:
+    """Whether a key, or a storage driver's name, means the same everywhere."""
+    # A quota counts extended resources as requests.nvidia.com/gpu.
+    plain = key.removeprefix("requests.") if "/" in key else key
+    return key in _KNOWN or plain in _KNOWN or _FORMS.fullmatch(plain) is not None

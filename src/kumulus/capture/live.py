@@ -1,0 +1,113 @@
+"""Reading a live cluster and changing nothing: lists page by page, no faster than told, from where it was cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kumulus.capture.kinds import KINDS, Kind
+from kumulus.capture.reading import captured
+from kumulus.kube import ApiError
+
+if TYPE_CHECKING:
+    from kumulus.capture.spool import Spool
+    from kumulus.kube import Client
+
+PAGE = 500
+Progress = Callable[[str, int], None]
+"""Told of a kind and of how many of its objects have been read."""
+
+
+class Expired(Exception):
+    """The server takes the credentials no longer, or never did."""
+
+
+class Reader:
+    """Reads everything of one cluster into a spool.
+
+    Args:
+        client: the cluster's.
+        spool: what has been read, and is to be.
+        rate: the most requests a second.
+        progress: told after each page.
+    """
+
+    def __init__(self, client: Client, spool: Spool, rate: float, progress: Progress) -> None:
+        self._client, self._spool, self._progress = client, spool, progress
+        self._pause, self._next = 1 / rate, 0.0
+        self.requests = 0
+
+    async def read(self) -> None:
+        """Read what is not there yet.
+
+        Raises:
+            Expired: the credentials are not taken (401).
+            ApiError: the server refused something else than a kind.
+            Unreachable: it gave no answer.
+            OSError: a page could not be kept.
+        """
+        for kind in KINDS:
+            while not await self._kind(kind):
+                self._spool.restart(kind.name)
+
+    async def _kind(self, kind: Kind) -> bool:
+        """Read the rest of a kind; False when the server has forgotten where the last page ended."""
+        token = self._spool.token(kind.name)
+        count = sum(1 for _ in self._spool.items(kind.name))
+        while token is not None:
+            try:
+                version, page = await self._page(kind, token)
+            except ApiError as error:
+                if error.status == 410 and token:
+                    return False
+                self._refused(kind, error)
+                return True
+            kept = [
+                found for raw in page.get("items") or () if (found := captured(kind.name, raw, version)) is not None
+            ]
+            following = str((page.get("metadata") or {}).get("continue") or "")
+            self._spool.add(kind.name, kept, following)
+            count += len(kept)
+            self._progress(kind.plural, count)
+            token = following or None
+        return True
+
+    async def _page(self, kind: Kind, token: str) -> tuple[str, dict[str, Any]]:
+        """A page, and the API version that it is of."""
+        query = {"limit": str(PAGE), **({"continue": token} if token else {})}
+        for version in kind.versions:
+            await self._turn()
+            try:
+                return kind.api_version(version), await self._client.get(kind.path(version), query)
+            except ApiError as error:
+                if error.status != 404 or version == kind.versions[-1]:
+                    raise
+        raise AssertionError("a kind has a version")
+
+    def _refused(self, kind: Kind, error: ApiError) -> None:
+        """Note a kind that cannot be read; others can.
+
+        Raises:
+            Expired: the credentials are not taken.
+            ApiError: it is no matter of the kind.
+        """
+        if error.status == 401:
+            raise Expired(error.message) from None
+        if error.status == 404:
+            # The cluster does not have such.
+            self._spool.add(kind.name, [], "")
+        elif error.status == 403:
+            group = f" of {kind.group}" if kind.group else ""
+            self._spool.add(kind.name, [], "", f"forbidden: the right to list {kind.plural}{group} is missing")
+        else:
+            raise error
+
+    async def _turn(self) -> None:
+        """Wait until the next request may go out."""
+        now = time.monotonic()
+        if self._next > now:
+            await asyncio.sleep(self._next - now)
+        self._next = max(now, self._next) + self._pause
+        self.requests += 1

@@ -1,0 +1,190 @@
+"""A workload file put into a cluster: what others name first, then the pods, each bound where it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.capture.dumps import Refused, documents
+from kumulus.capture.fields import LAST, OBJECTS
+from kumulus.capture.grammar import reduced
+from kumulus.capture.kinds import BY_NAME, PODS
+from kumulus.capture.reading import POD
+from kumulus.capture.workload import API_VERSION, SHAPE, manifest, pods
+from kumulus.kube import ApiError
+from kumulus.kube.bulk import for_each
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_ACCOUNTS_WITHIN = 60.0
+Progress = Callable[[str, int], None]
+
+
+@dataclass
+class Put:
+    """What has been put into a cluster.
+
+    Attributes:
+        made: how many objects are there now, by kind.
+        refused: what the cluster refused, by kind, the first few with what it said.
+        unserved: kinds that the cluster does not have, with how many objects of each.
+    """
+
+    made: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    unserved: dict[str, int] = field(default_factory=dict)
+
+
+def read(file: Path) -> Iterator[dict[str, Any]]:
+    """The documents of a workload file, nothing in them but what a capture writes.
+
+    Raises:
+        Refused: it is not such a file.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        for document in documents(opened, file.name):
+            kind = document.get("kind") if isinstance(document, dict) else None
+            if kind == SHAPE and document.get("apiVersion") == API_VERSION and isinstance(document.get("pods"), list):
+                yield document
+            elif isinstance(kind, str) and kind in OBJECTS:
+                kept = reduced(OBJECTS[kind], document)
+                yield {"apiVersion": str(document.get("apiVersion")), "kind": kind, **(kept or {})}
+            else:
+                raise Refused(f"{file} has a document that no capture writes: kind {str(kind)[:60]!r}")
+
+
+async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Event | None = None) -> Put:
+    """Put the objects and pods of a workload file into a cluster; what is there already stays as it is.
+
+    Args:
+        client: of the cluster, whose nodes are there.
+        file: the workload file.
+        progress: told of a kind and how many of its objects are there.
+        stop: when set, nothing new is begun.
+
+    Raises:
+        Refused: it is not such a file.
+        ApiError, Unreachable: the cluster could not be asked.
+        OSError: the file cannot be read.
+    """
+    done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
+    first: list[dict[str, Any]] = []
+    work = _Putting(client, done, progress, stop)
+    bound: list[dict[str, Any]] = []
+    for document in read(file):
+        if document["kind"] != SHAPE:
+            (last if document["kind"] in LAST else first).append(document)
+            continue
+        for pod in _checked(document, file):
+            (bound if pod.get("node") else waiting).append(pod)
+    for kind in OBJECTS:
+        await work.objects([each for each in first if each["kind"] == kind])
+        if kind == "Namespace":
+            await _accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
+    # What waits is put when every place that is taken is taken.
+    await work.pods(bound)
+    await work.pods(waiting)
+    await work.objects(last)
+    return done
+
+
+def _checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
+    """The pods of a shape, reduced anew: a file by somebody else gets no more into a cluster than a capture would."""
+    try:
+        for pod in pods(shape):
+            kept = reduced(POD, pod)
+            kept["ownerKind"] = str(pod.get("ownerKind") or "")
+            if not kept.get("spec", {}).get("containers") or not kept.get("name") or not kept.get("namespace"):
+                raise ValueError("a pod needs a name, a namespace and containers")
+            yield kept
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(f"{file} has a {SHAPE} that cannot be used: {error}") from None
+
+
+@dataclass
+class _Putting:
+    client: Client
+    done: Put
+    progress: Progress
+    stop: asyncio.Event | None
+
+    async def objects(self, listed: list[dict[str, Any]]) -> None:
+        """Post objects of one kind or of several."""
+        for kind in dict.fromkeys(each["kind"] for each in listed):
+            await self._post(kind, [_manifest(each) for each in listed if each["kind"] == kind])
+
+    async def pods(self, listed: list[dict[str, Any]]) -> None:
+        """Post pods."""
+        await self._post("Pod", [manifest(each) for each in listed])
+
+    async def _post(self, kind: str, manifests: list[dict[str, Any]]) -> None:
+        client, made = self.client, self.done.made
+
+        async def one(body: dict[str, Any]) -> None:
+            try:
+                await client.write("POST", _path(kind, body), body)
+            except ApiError as error:
+                if error.status == 409 and error.reason == "AlreadyExists":
+                    made[kind] = made.get(kind, 0) + 1
+                    return
+                if error.status == 404 and kind not in ("Pod", "PersistentVolumeClaim"):
+                    self.done.unserved[kind] = self.done.unserved.get(kind, 0) + 1
+                    return
+                if error.status in (400, 403, 404, 422):
+                    self.done.refused.setdefault(kind, []).append(f"{body['metadata']['name']}: {error.message}")
+                    return
+                raise
+            made[kind] = made.get(kind, 0) + 1
+
+        outcome = await for_each(
+            manifests,
+            one,
+            workers=client.connections,
+            stop=self.stop,
+            most_failures=1,
+            progress=lambda _: self.progress(kind, made.get(kind, 0)),
+        )
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+
+def _path(kind: str, body: dict[str, Any]) -> str:
+    known = PODS if kind == "Pod" else BY_NAME[kind]
+    version = str(body["apiVersion"]).rpartition("/")[2]
+    if version not in known.versions:
+        raise Refused(f"{kind} of {body['apiVersion']}: no capture has that version")
+    root = known.path(version)
+    namespace = body["metadata"].get("namespace")
+    head, _, plural = root.rpartition("/")
+    return f"{head}/namespaces/{namespace}/{plural}" if namespace else root
+
+
+def _manifest(kept: dict[str, Any]) -> dict[str, Any]:
+    """What is posted of a captured object: with what Kubernetes asks for besides, and no scheduler reads."""
+    spec = kept.get("spec") or {}
+    if kept["kind"] == "PersistentVolume":
+        name = kept["metadata"]["name"]
+        behind = {"csi": {**spec["csi"], "volumeHandle": name}} if "csi" in spec else {"hostPath": {"path": f"/{name}"}}
+        return {**kept, "spec": {**spec, **behind}}
+    if kept["kind"] in ("Queue", "PodGroup", "CSIDriver", "LocalQueue", "CSINode", "ClusterQueue", "Cohort"):
+        return {**kept, "spec": {"drivers": []} | spec if kept["kind"] == "CSINode" else spec}
+    return kept
+
+
+async def _accounts(client: Client, namespaces: set[str]) -> None:
+    """Wait until each namespace has the account that its pods run as: the admission refuses pods before."""
+    ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
+    for namespace in sorted(namespaces):
+        while asyncio.get_running_loop().time() < ends:
+            try:
+                await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+                break
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+            await asyncio.sleep(0.1)

@@ -1,0 +1,139 @@
+"""Names exchanged for words, by a key: the same name always for the same word, and no way back without the table.
+
+What schedulers decide by stays: equality, order of numbers, keys that Kubernetes or a vendor gives a meaning, and
+their values where these say nothing of the user (an architecture, a GPU product of the catalog, a number).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kumulus.capture.known_keys import is_known_key
+from kumulus.capture.wordlist import ADJECTIVES, NOUNS
+from kumulus.catalog.instances import gpu_products, instance_types
+from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL
+
+_PREFIX = "x.example"
+_HARMLESS_VALUE = re.compile(r"|true|false|[0-9]{1,6}")
+_ARCHITECTURES = frozenset(("amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386", "linux", "windows"))
+_KNOWN_NAMES = frozenset(
+    (
+        "default",
+        "default-scheduler",
+        "kube-system",
+        "kube-public",
+        "kube-node-lease",
+        "system-cluster-critical",
+        "system-node-critical",
+    )
+)
+_ENCODING = "utf-8"
+
+
+class WrongTable(Exception):
+    """A file is not a translation table, or it may be read by others."""
+
+
+@dataclass
+class Words:
+    """Which word stands for which name; more are made as names come.
+
+    Args:
+        key: secret; with the same one, names get the same words again.
+        given: words by name.
+    """
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    given: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._taken = {word: name for name, word in self.given.items()}
+
+    def name(self, text: str) -> str:
+        """An object's name, exchanged for a word; the system's own names stay."""
+        return text if text in _KNOWN_NAMES or not text else self.word(text)
+
+    def key_of(self, text: str) -> str:
+        """A qualified name: one with a meaning that is the same everywhere stays."""
+        if is_known_key(text):
+            return text
+        prefix, slash, last = text.rpartition("/")
+        # A prefix makes a resource an extended one.
+        return f"{self.word(prefix)}.{_PREFIX}/{self.word(last)}" if slash else self.word(last)
+
+    def value(self, key: str, text: str) -> str:
+        """A label's value; numbers, switches and what the catalog knows stay."""
+        return text if _is_harmless(key, text) else self.word(text)
+
+    def word(self, text: str) -> str:
+        """The word for a text, always the same, and of no other text."""
+        if (known := self.given.get(text)) is not None:
+            return known
+        digest = hmac.new(self.key, text.encode(_ENCODING, "surrogatepass"), hashlib.sha256).digest()
+        start = f"{ADJECTIVES[digest[0] % len(ADJECTIVES)]}-{NOUNS[digest[1] % len(NOUNS)]}"
+        tries = (f"{start}-{digest.hex()[-digits:]}" for digits in (4, 8, 16, 32))
+        made = next(each for each in tries if each not in self._taken)
+        self.given[text], self._taken[made] = made, text
+        return made
+
+    def back(self, text: str) -> str:
+        """A text with every word in it exchanged for its name again."""
+        return _WORD.sub(lambda found: self._taken.get(found[0], found[0]), text)
+
+    def save(self, file: Path) -> None:
+        """Write the table, for its owner's eyes only; whole, or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        content = {"kind": "KumulusTranslation", "key": self.key.hex(), "words": dict(sorted(self.given.items()))}
+        beside = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding=_ENCODING) as to:
+                json.dump(content, to, indent=1)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, file: Path) -> Words:
+        """The words of a table.
+
+        Raises:
+            WrongTable: it is none, or others may read it.
+            OSError: it cannot be read.
+        """
+        with file.open(encoding=_ENCODING) as opened:
+            if os.fstat(opened.fileno()).st_mode & 0o077:
+                raise WrongTable(f"{file} may be read by others: it says what every word stands for; chmod 600 {file}")
+            try:
+                found = json.load(opened)
+                key, words = bytes.fromhex(found["key"]), found["words"]
+                if found["kind"] != "KumulusTranslation" or not isinstance(words, Mapping) or len(key) != 32:
+                    raise ValueError
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise WrongTable(f"{file} is no translation table of kumulus capture") from None
+        return cls(key, {str(name): str(word) for name, word in words.items()})
+
+
+_WORD = re.compile(
+    rf"(?:{'|'.join(ADJECTIVES)})-(?:{'|'.join(NOUNS)})-(?:[0-9a-f]{{32}}|[0-9a-f]{{16}}|[0-9a-f]{{8}}|[0-9a-f]{{4}})"
+)
+
+
+def _is_harmless(key: str, text: str) -> bool:
+    if _HARMLESS_VALUE.fullmatch(text) or text in _KNOWN_NAMES:
+        return True
+    if key in (OS_LABEL, ARCH_LABEL, f"beta.{OS_LABEL}", f"beta.{ARCH_LABEL}"):
+        return text in _ARCHITECTURES
+    if key == INSTANCE_TYPE_LABEL:
+        return text in instance_types()
+    return key == "nvidia.com/gpu.product" and text in gpu_products()

@@ -1,0 +1,173 @@
+"""The files of a capture: stack.yaml, workload.yaml and left-out.md, each whole or as it was before."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import yaml
+
+from kumulus.capture.fields import OBJECTS, UNSEEN, WITH_TEXT
+from kumulus.capture.grammar import renamed
+from kumulus.capture.groups import node_name, stack
+from kumulus.capture.kinds import KINDS
+from kumulus.capture.reading import form_of
+from kumulus.capture.spool import Spool
+from kumulus.capture.words import Words
+from kumulus.capture.workload import shapes
+
+STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
+_DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_WIDTH = 120
+
+
+@dataclass
+class Written:
+    """What a capture has.
+
+    Attributes:
+        counts: objects by kind.
+        groups: how many node groups the nodes are.
+        shapes: how many shapes the pods are.
+        missing: what could not be read, by kind.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: int = 0
+    shapes: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def write(spool: Spool, directory: Path, words: Words | None) -> Written:
+    """Write the files of what has been read.
+
+    Args:
+        spool: what has been read.
+        directory: where they are to be.
+        words: by which names are exchanged; None keeps them.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    done = Written(missing={kind.name: note for kind in KINDS if (note := spool.note(kind.name))})
+    private = words is None
+    nodes = list(_items(spool, "Node", words))
+    done.counts["Node"] = len(nodes)
+    cluster = stack(nodes)
+    done.groups = len(cluster["nodeGroups"])
+    with _Replaced(directory / STACK, private) as file:
+        _stack(file, cluster)
+    with _Replaced(directory / WORKLOAD, private) as file:
+        _workload(file, spool, words, done)
+    with _Replaced(directory / LEFT_OUT, private) as file:
+        file.write(_left_out(done, nodes, anonymised=words is not None))
+    return done
+
+
+def _items(spool: Spool, kind: str, words: Words | None) -> Iterator[dict[str, Any]]:
+    form = form_of(kind)
+    for item in spool.items(kind):
+        if words is None:
+            yield item
+        elif kind not in WITH_TEXT:
+            typed: dict[str, Any] = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+            yield {**typed, **renamed(form, {key: each for key, each in item.items() if key not in typed}, words)}
+
+
+class _Replaced:
+    """A file that takes another's place when it is whole."""
+
+    def __init__(self, path: Path, private: bool) -> None:
+        self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
+        self._mode = 0o600 if private else 0o644
+
+    def __enter__(self) -> TextIO:
+        self._beside.unlink(missing_ok=True)
+        handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
+        self._file = os.fdopen(handle, "w", encoding="utf-8")
+        return self._file
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._file.close()
+            if kind is None:
+                self._beside.replace(self._path)
+        finally:
+            self._beside.unlink(missing_ok=True)
+
+
+def _block(value: object) -> str:
+    return str(yaml.dump(value, Dumper=_DUMPER, sort_keys=False, width=_WIDTH, allow_unicode=True))
+
+
+def _flow(value: object) -> str:
+    return json.dumps(value, sort_keys=False)
+
+
+def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
+    """Groups as blocks, each node a line."""
+    file.write(
+        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml beside it.\n"
+    )
+    file.write("config:\n  kumulus:cluster:\n    nodeGroups:\n")
+    for group in cluster["nodeGroups"]:
+        placement = group["placement"][0]
+        file.write(f"      - name: {_flow(group['name'])}\n        placement:\n")
+        file.write(f"          - availabilityZone: {_flow(placement['availabilityZone'])}\n")
+        file.write(f"            replicas: {placement['replicas']}\n            nodes:\n")
+        for node in placement["nodes"]:
+            file.write(f"              - {_flow(node)}\n")
+        file.write("        nodeTemplate:\n")
+        _indented(file, _block(group["nodeTemplate"]), 10)
+    if cluster.get("faults"):
+        file.write("    faults:\n")
+        for fault in cluster["faults"]:
+            file.write(f"      - {_flow(fault)}\n")
+
+
+def _indented(file: TextIO, text: str, by: int) -> None:
+    for line in text.splitlines():
+        file.write(f"{' ' * by}{line}\n")
+
+
+def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) -> None:
+    file.write("# The pods of a captured cluster, and what they refer to; `kumulus clone` puts them into a stack.\n")
+    for kind in OBJECTS:
+        listed = list(_items(spool, kind, words))
+        done.counts[kind] = len(listed)
+        for item in sorted(listed, key=lambda each: _place(each["metadata"])):
+            file.write(f"---\n{_flow(item)}\n")
+    found = shapes(_items(spool, "Pod", words))
+    done.shapes = len(found)
+    for shape in found:
+        members = shape.pop("pods")
+        done.counts["Pod"] += len(members)
+        file.write(f"---\n{_block(shape)}pods:\n")
+        for pod in members:
+            file.write(f"- {_flow(pod)}\n")
+
+
+def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    return str(metadata.get("namespace", "")), str(metadata["name"])
+
+
+def _left_out(done: Written, nodes: list[dict[str, Any]], *, anonymised: bool) -> str:
+    lines = ["# What this capture leaves out, and why", ""]
+    if done.missing:
+        lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]
+    lines += ["Not kept of what was read:", "", *(f"- {what}: {why}" for what, why in UNSEEN.items())]
+    if anonymised:
+        lines += [f"- {kind}: its rules are expressions, in which names cannot be told from code" for kind in WITH_TEXT]
+    long = [name for node in nodes if node_name(name := str(node["metadata"]["name"])) != name]
+    if long:
+        lines += ["", f"Nodes whose names are longer than a label's value, and shortened: {len(long):,}"]
+    if any(node.get("ill") for node in nodes):
+        lines += ["", "Nodes that were not well are faults of the stack: what they evict, they evict in a clone too."]
+    lines += ["", "Kept:", ""]
+    lines += [f"- {kind}: {count:,}" for kind, count in done.counts.items() if count]
+    return "\n".join(lines) + "\n"

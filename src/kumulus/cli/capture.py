@@ -1,0 +1,212 @@
+"""Read a cluster of your own and write what its scheduler sees as files, of which a clone is made on this machine.
+
+    kumulus capture --context prod --to capture/                 # reads only: pages of lists, 20 requests a second
+    kumulus capture --context prod --to shared/ --anonymise      # words for names; the table of them stays apart
+    kumulus capture --from nodes.yaml --from pods.yaml --to capture/
+    kumulus capture --rbac | kubectl apply -f -                  # the rights that it needs, and no more
+
+Writes stack.yaml (the nodes), workload.yaml (pods, and what they refer to) and left-out.md. A capture that was cut off
+goes on when it is called again. `kumulus clone capture/ -s mine` brings it up. More: docs/your-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.capture.spool import Spool
+    from kumulus.capture.words import Words
+    from kumulus.kube import Connection
+
+_RATE = 20.0
+_PATIENCE = 30.0
+_TABLE = "translation.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--context", help="which context of the kubeconfig (default: its current one)")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="default: KUBECONFIG, or ~/.kube/config")
+    parser.add_argument("-s", "--stack", help="a stack of this machine, in place of a context")
+    parser.add_argument(
+        "--from",
+        dest="files",
+        metavar="FILE",
+        action="append",
+        type=Path,
+        help="read files instead: kubectl get -o yaml or json, kwokctl snapshot export, a must-gather directory",
+    )
+    parser.add_argument("--to", metavar="DIRECTORY", type=Path, help="where to write")
+    parser.add_argument("--rate", type=float, default=_RATE, help=f"the most requests a second (default: {_RATE:g})")
+    parser.add_argument("--anonymise", action="store_true", help="exchange every name for a word")
+    parser.add_argument(
+        "--table",
+        metavar="FILE",
+        type=Path,
+        help=f"the words' table, kept for the next capture (default: DIRECTORY-{_TABLE}, beside it, mode 0600)",
+    )
+    parser.add_argument("--restart", action="store_true", help="forget what a capture that was cut off has read")
+    parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and end")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Capture.
+
+    Raises:
+        UserError: there is nothing to read, it cannot be read, or the files cannot be written.
+    """
+    from kumulus.capture import writing
+    from kumulus.capture.dumps import Refused
+    from kumulus.capture.kinds import cluster_role
+    from kumulus.capture.words import WrongTable
+
+    if args.rbac:
+        print(cluster_role(), end="")
+        return 0
+    if args.to is None:
+        raise UserError("where to? Write --to DIRECTORY")
+    if args.rate <= 0:
+        raise UserError(f"--rate {args.rate:g} is no number of requests a second")
+    try:
+        table = _table(args)
+        words = _words(table) if args.anonymise else None
+        spool = _read_files(args) if args.files else _read_cluster(args)
+        written = writing.write(spool, args.to, words)
+        if words is not None:
+            words.save(table)
+        spool.remove()
+    except OSError as error:
+        again = "\n  What has been read is kept: the same command goes on from there"
+        raise UserError(f"{error.filename or args.to}: {error.strerror or error}{again}") from None
+    except (Refused, WrongTable) as error:
+        raise UserError(str(error)) from None
+    _tell(args, written, table)
+    return 0
+
+
+def _tell(args: argparse.Namespace, written: object, table: Path) -> None:
+    from kumulus.capture.writing import Written
+
+    assert isinstance(written, Written)
+    counts = written.counts
+    print(
+        f"captured {counts['Node']:,} nodes in {written.groups:,} groups and {counts['Pod']:,} pods of "
+        f"{written.shapes:,} shapes into {args.to}"
+    )
+    for kind, why in sorted(written.missing.items()):
+        print(f"  left out: {kind}: {why}")
+    if args.anonymise:
+        print(f"  every name is a word; what each stands for is in {table}: keep it to yourself")
+    else:
+        print("  names are as they are: before it leaves this machine, capture with --anonymise")
+
+
+def _table(args: argparse.Namespace) -> Path:
+    to: Path = args.to
+    return Path(args.table) if args.table else to.absolute().parent / f"{to.absolute().name}-{_TABLE}"
+
+
+def _words(table: Path) -> Words:
+    from kumulus.capture.words import Words
+
+    return Words.read(table) if table.exists() else Words()
+
+
+def _spool(args: argparse.Namespace, source: str) -> Spool:
+    from kumulus.capture.spool import AnotherSource, Spool
+
+    args.to.mkdir(parents=True, exist_ok=True)
+    try:
+        spool = Spool(args.to, source)
+        if args.restart:
+            spool.remove()
+            spool = Spool(args.to, source)
+    except AnotherSource as error:
+        raise UserError(
+            f"{args.to} has the beginning of a capture of {error}\n  To forget it: delete {args.to}/.unfinished"
+        ) from None
+    return spool
+
+
+def _read_files(args: argparse.Namespace) -> Spool:
+    from kumulus.capture import dumps
+    from kumulus.capture.kinds import BY_NAME
+    from kumulus.capture.reading import captured
+
+    files = dumps.files(args.files)
+    spool = _spool(args, "files")
+    spool.remove()
+    spool = _spool(args, "files")
+    seen: set[tuple[str, str, str]] = set()
+    for file in files:
+        pages: dict[str, list[dict[str, object]]] = {}
+        for raw in dumps.objects(file):
+            kind, metadata = BY_NAME.get(str(raw.get("kind"))), raw.get("metadata")
+            version = str(raw.get("apiVersion") or "v1")
+            if kind is None or not isinstance(metadata, dict) or version.rpartition("/")[0] not in ("", kind.group):
+                continue
+            place = kind.name, str(metadata.get("namespace") or ""), str(metadata.get("name"))
+            if place not in seen and (kept := captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))):
+                seen.add(place)
+                pages.setdefault(kind.name, []).append(kept)
+                if len(pages[kind.name]) >= 1000:
+                    spool.add(kind.name, pages.pop(kind.name), "more")
+        for name, items in pages.items():
+            spool.add(name, items, "more")
+    if not seen:
+        raise UserError(f"no node or pod in {', '.join(map(str, args.files))}")
+    return spool
+
+
+def _read_cluster(args: argparse.Namespace) -> Spool:
+    from kumulus.capture.live import Expired
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    again = "\n  What has been read is kept: the same command goes on from there"
+    try:
+        connection = _connection(args)
+        spool = _spool(args, connection.server)
+        if spool.resumed:
+            print("going on with a capture that was cut off", file=sys.stderr)
+        asyncio.run(_read(connection, spool, args.rate))
+    except KubeconfigError as error:
+        raise UserError(str(error)) from None
+    except Expired as error:
+        raise UserError(f"the cluster does not take these credentials: {error}{again}") from None
+    except (ApiError, Unreachable) as error:
+        raise UserError(f"{error}{again}") from None
+    return spool
+
+
+async def _read(connection: Connection, spool: Spool, rate: float) -> None:
+    from kumulus.capture.live import Reader
+    from kumulus.kube import Client
+
+    def show(kind: str, count: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{count:,} {kind}", end="", file=sys.stderr, flush=True)
+
+    async with Client(connection, patience=_PATIENCE, connections=1) as client:
+        await Reader(client, spool, rate, show).read()
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+
+
+def _connection(args: argparse.Namespace) -> Connection:
+    from kumulus.kube import load_kubeconfig
+
+    if args.stack:
+        file = project.kubeconfig(args.stack)
+        if not file.exists():
+            raise project.not_up(args.stack)
+        return load_kubeconfig(file)
+    first = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    return load_kubeconfig(args.kubeconfig or first or Path.home() / ".kube" / "config", args.context)

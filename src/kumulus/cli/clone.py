@@ -1,0 +1,112 @@
+"""Make a cluster of your own from a capture: its nodes as a stack, its pods where they were.
+
+    kumulus clone capture/ -s mine      # writes the stack's file, brings it up, puts the pods
+    kumulus clone capture/ -s mine      # again: puts what is missing
+
+The stack is one like any other: `kumulus watch`, `fault`, `experiment`, `down`. More: docs/your-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import beforehand, needs, project, stack, stack_file
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.capture.putting import Put
+
+_NAMED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("capture", metavar="DIRECTORY", type=Path, help="what `kumulus capture` wrote")
+    parser.add_argument("-s", "--stack", required=True, help="the stack to make of it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Clone.
+
+    Raises:
+        UserError: it is no capture, the stack is another already, or its cluster refused.
+    """
+    made = clone(args.capture, args.stack)
+    pods = made.made.get("Pod", 0)
+    print(f"{args.stack} has the capture's nodes and {pods:,} of its pods")
+    for kind, number in made.unserved.items():
+        print(f"  not there: {number:,} {kind}: the cluster does not know of such")
+    for kind, messages in made.refused.items():
+        print(f"  refused: {len(messages):,} {kind}, such as {messages[0]}", file=sys.stderr)
+    return 1 if made.refused else 0
+
+
+def clone(capture: Path, name: str) -> Put:
+    """Bring a capture up as a stack.
+
+    Raises:
+        UserError: as for `run`.
+    """
+    from kumulus.capture.dumps import Refused
+    from kumulus.capture.writing import STACK, WORKLOAD
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    for file in (STACK, WORKLOAD):
+        if not (capture / file).is_file():
+            raise UserError(f"{capture} is no capture: it has no {file}")
+    _declare(capture / STACK, name)
+    if not project.kubeconfig(name).exists():
+        _bring_up(name)
+    try:
+        return asyncio.run(_put(name, capture / WORKLOAD))
+    except (Refused, KubeconfigError) as error:
+        raise UserError(str(error)) from None
+    except (ApiError, Unreachable) as error:
+        raise UserError(f"{error}\n  Call it again to go on") from None
+
+
+def _declare(source: Path, name: str) -> None:
+    """Give the stack its file; one that is there already has to say the same."""
+    file = project.current().stack_file(name)
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(source.read_bytes())
+        return
+    wanted, there = stack_file.described_by(source), stack_file.described(name)
+    if wanted is None or there is None or [_nodes(wanted), wanted.faults] != [_nodes(there), there.faults]:
+        shown = project.current().shown(file)
+        raise UserError(f"{shown} is another stack's, or has been changed\n  Name another with -s, or delete that file")
+
+
+def _nodes(loaded: object) -> list[tuple[str, list[str]]]:
+    from kumulus.stackfile.load import Loaded
+
+    assert isinstance(loaded, Loaded)
+    return [(pool.name, pool.node_names()) for pool in loaded.pools]
+
+
+def _bring_up(name: str) -> None:
+    stack.make_ready(needs.of_stack, name)
+    stack.create(name)
+    beforehand.of_update(name)
+    if stack.run(["up", "-s", name, "--yes", "--skip-preview"]) != 0:
+        raise UserError(f"{name} did not come up; what went wrong is said above")
+
+
+async def _put(name: str, workload: Path) -> Put:
+    from kumulus.capture.putting import put
+    from kumulus.kube import Client, load_kubeconfig
+
+    def show(kind: str, count: int) -> None:
+        if sys.stderr.isatty() and count % 100 == 0:
+            print(f"\r\033[K{count:,} {kind}", end="", file=sys.stderr, flush=True)
+
+    async with Client(load_kubeconfig(project.kubeconfig(name))) as client:
+        found = await put(client, workload, show)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    return found
