@@ -39,9 +39,9 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
     return [
         Row(
             "2,550 nodes until all are Ready, against `kwokctl scale node` on our control plane",
-            "8 times faster",
+            "25 times faster",
             f"{ratio:.1f} times ({mine:.1f} s against {other:.1f} s, median of {rounds})",
-            ratio >= 8,
+            ratio >= 25,
             figures,
         ),
         Row(
@@ -55,40 +55,50 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
 
 
 async def against_the_limit(rounds: int = 3) -> list[Row]:
-    """Our rate against a compiled load generator's, in turn, each time on a fresh control plane."""
-    figures: dict[str, float] = {}
-    ours: list[float] = []
-    best: list[float] = []
+    """Our rates, through the storage and through the API, against a compiled load generator's, in turn.
+
+    Each is measured on a fresh control plane.
+    """
+    turns = []
     with tempfile.TemporaryDirectory() as folder:
         binary = await limit.build(Path(folder))
-        for turn in range(rounds):
-            async with control_plane() as plane:
-                fleet = Fleet(plane)
-                ours.append(FLEET / await fleet.become(FLEET))
-                await fleet.close()
-            rates = {}
+        for _ in range(rounds):
+            turn = {}
+            for way in ("written", "posted"):
+                async with control_plane() as plane:
+                    turn[way] = FLEET / await _created(plane, FLEET, posted=way == "posted")
             for connections in (64, 128, 256):
                 async with control_plane() as plane:
-                    rates[connections] = await limit.post(plane, binary, FLEET, connections)
-            best.append(max(rates.values()))
-            figures |= {f"limit_{turn}_{n}_connections_nodes_per_s": rate for n, rate in rates.items()}
-            figures[f"ours_{turn}_nodes_per_s"] = ours[-1]
-    ratio, mine, other = map(statistics.median, ([a / b for a, b in zip(ours, best, strict=True)], ours, best))
+                    turn[f"limit_{connections}_connections"] = await limit.post(plane, binary, FLEET, connections)
+            turns.append(turn)
+    best = [max(rate for what, rate in turn.items() if what.startswith("limit")) for turn in turns]
+    figures = {f"{what}_{n}_nodes_per_s": rate for n, turn in enumerate(turns) for what, rate in turn.items()}
     return [
-        Row(
-            "The same against a compiled load generator (best of 64, 128, 256 connections)",
-            "0.9 of its rate",
-            f"{ratio:.2f} ({mine:,.0f}/s against {other:,.0f}/s, median of {rounds})",
-            ratio >= 0.9,
-            figures,
-        )
+        _beside_the_limit(way, must, [turn[way] for turn in turns], best, figures)
+        for way, must in (("written", 4.0), ("posted", 0.9))
     ]
+
+
+def _beside_the_limit(way: str, must: float, ours: list[float], best: list[float], figures: dict[str, float]) -> Row:
+    ratio, mine, other = map(statistics.median, ([a / b for a, b in zip(ours, best, strict=True)], ours, best))
+    named = {"written": "through the storage", "posted": "with `createThrough: api`"}[way]
+    return Row(
+        f"2,550 nodes until all are Ready, {named}, against a compiled load generator that posts them (best of 64, "
+        "128, 256 connections)",
+        f"{must:g} {'times' if must > 1 else 'of'} its rate",
+        f"{ratio:.2f} ({mine:,.0f}/s against {other:,.0f}/s, median of {len(ours)})",
+        ratio >= must,
+        figures,
+    )
 
 
 async def large() -> list[Row]:
     """10,000 nodes: created, relabelled, shrunk; each against the creation."""
     async with control_plane() as plane:
         small = await _created(plane, FLEET)
+    # What a change of each node is measured by: its making by a post.
+    async with control_plane() as plane:
+        posted = await _created(plane, LARGE, posted=True)
     async with control_plane() as plane:
         fleet = Fleet(plane)
         started = time.monotonic()
@@ -103,24 +113,24 @@ async def large() -> list[Row]:
     return [
         Row(
             "10,000 nodes until all are Ready",
-            "5 times the time of 2,550",
+            "2.5 times the time of 2,550",
             f"{created / small:.1f} times ({created:.1f} s against {small:.1f} s)",
-            created <= 5 * small,
-            {"created_s": created, "small_s": small},
+            created <= 2.5 * small,
+            {"created_s": created, "small_s": small, "posted_s": posted},
         ),
         Row(
             "Label change on all of 10,000 nodes",
-            "1.5 times their creation",
-            f"{labelled / created:.2f} times ({labelled:.1f} s)",
-            labelled <= 1.5 * created,
-            {"labelled_s": labelled, "created_s": created},
+            "1.5 times their creation by posts",
+            f"{labelled / posted:.2f} times ({labelled:.1f} s against {posted:.1f} s)",
+            labelled <= 1.5 * posted,
+            {"labelled_s": labelled, "posted_s": posted},
         ),
         Row(
             "Shrinking 10,000 to 2,550",
-            "the time of creating them",
-            f"{shrunk / (created * (LARGE - FLEET) / LARGE):.2f} times ({shrunk:.1f} s)",
-            shrunk <= created * (LARGE - FLEET) / LARGE,
-            {"shrunk_s": shrunk},
+            "the time of creating them by posts",
+            f"{shrunk / (posted * (LARGE - FLEET) / LARGE):.2f} times ({shrunk:.1f} s)",
+            shrunk <= posted * (LARGE - FLEET) / LARGE,
+            {"shrunk_s": shrunk, "posted_s": posted},
         ),
     ]
 
@@ -197,8 +207,8 @@ async def _until_running(plane: ControlPlane) -> None:
     raise RuntimeError("the pods did not run within 300 s")
 
 
-async def _created(plane: ControlPlane, nodes: int) -> float:
-    fleet = Fleet(plane)
+async def _created(plane: ControlPlane, nodes: int, *, posted: bool = False) -> float:
+    fleet = Fleet(plane, posted=posted)
     started = time.monotonic()
     await fleet.become(nodes)
     ready = await fleet.until_ready(nodes)

@@ -15,6 +15,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.storage import Storages
 
 NODES = "/api/v1/nodes"
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -25,12 +26,13 @@ class Fleet:
 
     Args:
         plane: the control plane.
+        posted: whether its nodes are posted, as with ``createThrough: api``.
     """
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, *, posted: bool = False) -> None:
         self._plane = plane
         self._connections = Connections()
-        self._resource = NodePool(self._connections, Way().cleared)
+        self._resource = NodePool(self._connections, Way().cleared, None if posted else Storages().of)
         self._recorded: dict[str, dict[str, Any]] = {}
         self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Quiet(), asyncio.Event())
 

@@ -19,6 +19,7 @@ _KWOK = {
     "etcd_fsync": "etcdFsync",
     "etcd_quota": "etcdQuota",
     "heartbeat_factor": "heartbeatFactor",
+    "create_through": "createThrough",
 }
 _NAMES = {
     "name": "cluster_name",
@@ -44,6 +45,8 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """How large etcd's data may grow, a quantity such as ``8Gi``."""
     heartbeat_factor: int
     """Multiplies the intervals of the nodes' heartbeats, 1 to 1000."""
+    create_through: str
+    """``api`` to have every node posted; ``storage`` when left out, wherever that gives the same nodes."""
     stage_objects: bool
     """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it; False when left out."""
     observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]

@@ -78,11 +78,15 @@ class Rig:
 
     Args:
         project: a project without a stack.
+
+    Attributes:
+        create_through: how the stack has its nodes made, as ``kwok.createThrough``.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.wanted = NOTHING
+        self.create_through = "storage"
         self._own: Api | None = None
         project.stack = "soak"
 
@@ -97,7 +101,7 @@ class Rig:
     def want(self, fleet: Fleet) -> None:
         """Write the stack file."""
         self.wanted = fleet
-        self.project.write_stack(fleet.cluster())
+        self.project.write_stack({**fleet.cluster(), "kwok": {"createThrough": self.create_through}})
 
     def become(self, fleet: Fleet) -> None:
         """Bring the stack up without harm."""

@@ -120,8 +120,10 @@ def trial(scene: Scene, fault: str, operation: str, number: int) -> Trial:
     rig = scene.rig
     moment = chance(fault, operation, number).randrange(50, 700)
     mark = f"{operation}-{number}-{list(FAULTS).index(fault)}"
-    rig.want(NOTHING if operation == "delete" else thousand(mark, gpus=8 if operation == "create" else 4))
     strike, harm = FAULTS[fault]
+    # What is done to connections does not meet nodes that are written past them.
+    rig.create_through = "api" if harm is not None or strike is cut_all else "storage"
+    rig.want(NOTHING if operation == "delete" else thousand(mark, gpus=8 if operation == "create" else 4))
     selector = "kumulus.io/group in (a,b)" if operation == "delete" else f"{ROUND}={mark}"
     progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector)
     with harmed(scene, harm):

@@ -16,6 +16,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import NODES, Plane, Pools, Said, operation, plane
 from tests.support.trials import Trial, note, soaking
 
@@ -93,7 +94,7 @@ class Stack:
 
     async def up(self, pools: dict[str, Any], killed_after: int | None) -> None:
         connections = Connections()
-        found = Pools(self.plane, NodePool(connections, Way().cleared))
+        found = Pools(self.plane, NodePool(connections, Way().cleared, Storages().of))
         said = Said()
         task = asyncio.ensure_future(self._up(found, pools, said))
         if killed_after is not None:

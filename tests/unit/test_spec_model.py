@@ -67,13 +67,12 @@ def test_versions_are_written_with_or_without_v(written: str) -> None:
 
 def test_kwok_settings_are_the_clusters_options() -> None:
     settings = {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"api/all": True, "b": "x"}}
-    spec = ClusterSpec.checked({"kwok": {**settings, "etcdFsync": False, "etcdQuota": "8Gi", "heartbeatFactor": 5}})
+    others = {"etcdFsync": False, "etcdQuota": "8Gi", "heartbeatFactor": 5, "createThrough": "api"}
+    spec = ClusterSpec.checked({"kwok": {**settings, **others}})
     assert spec.kwok.options() == {
         **settings,
         "runtimeConfig": {"api/all": "true", "b": "x"},
-        "etcdFsync": False,
-        "etcdQuota": "8Gi",
-        "heartbeatFactor": 5,
+        **others,
     }
 
 
@@ -110,6 +109,7 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ({"kwok": {"etcdFsync": "no"}}, "kwok.etcdFsync", "true or false"),
         ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
         ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
+        ({"kwok": {"createThrough": "etcd"}}, "kwok.createThrough", "one of storage, api"),
         ({"kwok": []}, "kwok", "not a mapping"),
         ({"nodeGroups": {}}, "nodeGroups", "not a list"),
         ({"nodeGroups": ["a"]}, "nodeGroups[0]", "not a mapping"),

@@ -18,6 +18,7 @@ from kumulus.cluster.pools.removal import remove_nodes
 from kumulus.cluster.pools.result import Meter, Result
 from kumulus.cluster.pools.single import change_node, create_node
 from kumulus.cluster.pools.slices import converge_slices, publish
+from kumulus.cluster.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
 from kumulus.cluster.reporter import Reporter
 from kumulus.kube.bulk import for_each
 from kumulus.model.pools import Pool
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.Event, report: Reporter) -> Result:
+async def converge(
+    client: Client,
+    pool: Pool,
+    seen: Observation,
+    stop: asyncio.Event,
+    report: Reporter,
+    storage: Storage | None = None,
+) -> Result:
     """Apply the difference between a pool and what was observed of it.
 
     Args:
@@ -34,9 +42,10 @@ async def converge(client: Client, pool: Pool, seen: Observation, stop: asyncio.
         pool: what is wanted.
         seen: what was observed just before.
         stop: when set, nothing new is begun.
-        report: takes passing status lines.
+        report: takes passing status lines, and why nodes are posted where they could have been written.
+        storage: where new nodes are written to; they are posted where it is None.
     """
-    work = _Work(client, pool, seen, stop, Meter(report), Result())
+    work = _Work(client, pool, seen, stop, Meter(report), Result(), report, storage)
     result = work.result
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
@@ -70,13 +79,18 @@ class _Work:
     stop: asyncio.Event
     meter: Meter
     result: Result
+    report: Reporter
+    storage: Storage | None
 
     async def create(self) -> set[int]:
-        """Post the missing nodes, each with its slice; returns the ordinals done."""
+        """Make the missing nodes, each with its slice; returns the ordinals done."""
         bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
+        writes = await self._writer(bodies)
 
         async def one(ordinal: int) -> None:
-            uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
+            uid = await writes.create(ordinal) if writes else ""
+            if not uid:
+                uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
             if self.pool.devices is not None:
                 await publish(self.client, self.pool, self.pool.devices, ordinal, uid)
 
@@ -85,6 +99,16 @@ class _Work:
         )
         self.result.created = len(done)
         return done
+
+    async def _writer(self, bodies: Bodies) -> Writer | None:
+        """What writes the missing nodes; None where they are posted."""
+        if self.storage is None or len(self.seen.missing) < FEWEST or self.stop.is_set():
+            return None
+        try:
+            return await writer(self.client, self.storage, self.pool, self.seen.missing, bodies)
+        except NotThroughStorage as reason:
+            self.report.info(f"nodes are posted, not written to the API server's storage: {reason}")
+        return None
 
     async def change(self) -> set[int]:
         """Patch the nodes that differ; returns the ordinals done."""

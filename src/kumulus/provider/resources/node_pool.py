@@ -17,6 +17,7 @@ from kumulus.cluster.pools.others import PoolTaken, refuse_taken
 from kumulus.cluster.pools.removal import remove_nodes, remove_slices
 from kumulus.cluster.pools.result import Result, explain
 from kumulus.cluster.pools.slices import NotServed
+from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.checks import MOST_REPLICAS
@@ -81,8 +82,21 @@ class NodePool(InCluster):
     )
     outputs: ClassVar = (Property("drift", OBJECT, DRIFT.description),)
 
-    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        clear_way: ClearWay = nullcontext,
+        storage_of: StorageOf | None = None,
+    ) -> None:
+        """Serve it.
+
+        Args:
+            connections: as for every resource in a cluster.
+            clear_way: likewise.
+            storage_of: the storage of the cluster that has a kubeconfig, where new nodes can be written to it.
+        """
         super().__init__(connections, clear_way)
+        self._storage_of = storage_of
         self._turns = Turns()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -189,8 +203,11 @@ class NodePool(InCluster):
                 # A new pool's look is a matter of milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
+                storage = await find_storage(
+                    self._storage_of, str(inputs["kubeconfig"]), client, len(seen.missing), op.report
+                )
                 with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
-                    result = await converge(client, pool, seen, stop, op.report)
+                    result = await converge(client, pool, seen, stop, op.report, storage)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
                 if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):

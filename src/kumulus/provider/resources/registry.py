@@ -26,6 +26,7 @@ from kumulus.runtimes.existing.runtime import ExistingRuntime
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.runtimes.kwok.storage import Storages
 
 
 async def _ready(_: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
     served: list[Resource] = [
         StackIdentity(),
         Cluster(runtimes, connections, settings),
-        NodePool(connections, way.cleared),
+        NodePool(connections, way.cleared, Storages().of),
         HyperNodes(connections),
         Lifetime(),
         Fault(connections, way.cleared),

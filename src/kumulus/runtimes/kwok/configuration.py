@@ -17,7 +17,7 @@ from kumulus.model.errors import path_text
 from kumulus.model.observability import observability_problems
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, monitoring, usage
+from kumulus.runtimes.kwok import access, etcd, monitoring, storage, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -122,6 +122,7 @@ _IN_PLACE: Mapping[str, Callable[[Any], str | None]] = {
     "stageObjects": _switch_problem,
     "podUsage": _usage_problem,
     "observability": lambda _: None,
+    storage.OPTION: storage.problem,
 }
 _CHECKS = {**_NEW_CLUSTER, **_IN_PLACE}
 REPLACED_BY = frozenset(_NEW_CLUSTER)

@@ -78,6 +78,12 @@ def is_secured(settings: Mapping[str, Any]) -> bool:
     return "--client-cert-auth=true" in _arguments(settings, ETCD)
 
 
+def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
+    """The value of one of a component's flags, by what kwokctl saved; None where it is started without."""
+    given = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
+    return next((value for key, _, value in given if key == name), None)
+
+
 def connection(layout: Layout) -> Connection:
     """How etcd is asked for its health.
 

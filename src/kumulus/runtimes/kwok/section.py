@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -63,6 +63,14 @@ class Kwok(Section):
         default=None,
         description="Multiplies the nodes' heartbeat intervals; KWOK's default unless given.",
         examples=["5"],
+    )
+    createThrough: Literal["storage", "api"] | None = Field(
+        default=None,
+        description=(
+            "How new nodes are made: written where the API server keeps them, which is several times faster, or posted "
+            "one by one; `storage` unless given, wherever that gives the same nodes."
+        ),
+        examples=["api"],
     )
 
     def options(self) -> dict[str, Any]:

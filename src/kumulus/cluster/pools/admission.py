@@ -1,0 +1,68 @@
+"""What else has a say in which nodes are admitted: webhooks and policies, which hear of what is posted alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from kumulus.kube import ApiError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_API = "/apis/admissionregistration.k8s.io"
+_WEBHOOKS = ("v1/mutatingwebhookconfigurations", "v1/validatingwebhookconfigurations")
+# Those that change objects are served by some versions only, and where a stack asks for them.
+_POLICIES = (
+    "v1/validatingadmissionpolicies",
+    "v1/mutatingadmissionpolicies",
+    "v1beta1/mutatingadmissionpolicies",
+    "v1alpha1/mutatingadmissionpolicies",
+)
+# A stack's pools are made at the same moment: the question that is under way serves all who ask it meanwhile.
+_questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
+
+
+async def concerned_with_nodes(client: Client) -> str:
+    """The first webhook or policy that looks at nodes when they are created, such as ``webhook a of b``; or nothing.
+
+    Selectors and conditions by which it may leave ours alone after all are not looked at.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    question = _questions.get(client)
+    if question is None or question.done():
+        question = _questions[client] = asyncio.ensure_future(_ask(client))
+    return await asyncio.shield(question)
+
+
+async def _ask(client: Client) -> str:
+    for items in await asyncio.gather(*(_listed(client, kind) for kind in _WEBHOOKS)):
+        for item in items:
+            for webhook in item.get("webhooks") or ():
+                if any(map(_matches, webhook.get("rules") or ())):
+                    return f"webhook {webhook.get('name')} of {item['metadata']['name']}"
+    for items in await asyncio.gather(*(_listed(client, kind) for kind in _POLICIES)):
+        for item in items:
+            rules = ((item.get("spec") or {}).get("matchConstraints") or {}).get("resourceRules") or ()
+            if any(map(_matches, rules)):
+                return f"policy {item['metadata']['name']}"
+    return ""
+
+
+async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
+    try:
+        return list((await client.get(f"{_API}/{kind}")).get("items") or ())
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return []
+
+
+def _matches(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule is about the creation of nodes."""
+    groups, resources, operations = (set(rule.get(key) or ()) for key in ("apiGroups", "resources", "operations"))
+    return bool(groups & {"", "*"} and resources & {"nodes", "*", "*/*"} and operations & {"CREATE", "*"})

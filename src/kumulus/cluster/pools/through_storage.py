@@ -1,0 +1,185 @@
+"""Make many nodes of a pool by writing them where the API server keeps them, as it would write them itself.
+
+The API server takes them in by its own watch of its storage. That saves it the request, which is most of what a node
+costs it. Everything that could go another way than by a post is left to a post (docs/decisions/through-the-storage.md).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from kumulus.cluster.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.cluster.pools.live import NODES
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.stored import NotAlike, StoredNodes, alike, node_key, same
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+FEWEST = 20
+"""Fewer nodes are posted: to ask how they would be stored would take as long."""
+
+# Of a pool in which nodes have labels of their own, or faults, these tell what most are like.
+_SAMPLE = 16
+# What answers so often that it cannot write is not asked again.
+_MOST_FAILURES = 8
+
+
+class Unwritten(Exception):
+    """The storage refused, or gave no answer: whether it has written is not known."""
+
+
+class Storage(Protocol):
+    """Where the API server of a cluster keeps its objects."""
+
+    async def create(self, key: bytes, value: bytes) -> bool:
+        """Write a key that is not there; False when it is, and nothing was written.
+
+        Raises:
+            Unwritten: whether it was written is not known.
+        """
+
+
+class NotThroughStorage(Exception):
+    """Why the nodes have to be posted, as it is said to the user."""
+
+
+StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
+"""The storage of the cluster that has a kubeconfig; None where it has none that is known.
+
+Raises:
+    NotThroughStorage: nodes have to be posted, and the user is to know why.
+"""
+
+
+async def find_storage(
+    storage_of: StorageOf | None, kubeconfig: str, client: Client, missing: int, report: Reporter
+) -> Storage | None:
+    """The storage that missing nodes are written to; None where they are posted.
+
+    Args:
+        storage_of: who knows of storages.
+        kubeconfig: path of the cluster's kubeconfig.
+        client: the cluster's API.
+        missing: how many nodes.
+        report: is told why they are posted where they could have been written.
+
+    Raises:
+        ApiError, Unreachable: the API server could not be asked.
+    """
+    if storage_of is None or missing < FEWEST:
+        return None
+    try:
+        return await storage_of(kubeconfig, client)
+    except NotThroughStorage as reason:
+        report.info(f"nodes are posted, not written to the API server's storage: {reason}")
+    return None
+
+
+@dataclass
+class Writer:
+    """Writes nodes of a pool; see :func:`writer`.
+
+    Attributes:
+        storage: where to.
+        pool: the pool.
+        bodies: its nodes as they would be posted.
+        like: the nodes as they would be stored.
+        failures: how often the storage gave no answer.
+    """
+
+    storage: Storage
+    pool: Pool
+    bodies: Bodies
+    like: StoredNodes
+    failures: int = field(default=0)
+
+    async def create(self, ordinal: int) -> str:
+        """Write a node and return its UID; or nothing where it has to be posted.
+
+        That is so when there is a node of that name, when it is not like the others of its pool (a fault holds on
+        it), and when the storage gave no answer: the API server knows then what has become of it.
+        """
+        if self.failures >= _MOST_FAILURES:
+            return ""
+        uid = str(uuid.uuid4())
+        try:
+            value = self.like.of(self.bodies.manifest(ordinal), uid, int(time.time()))
+            return uid if await self.storage.create(node_key(self.pool.node_name(ordinal)), value) else ""
+        except NotAlike:
+            return ""
+        except Unwritten:
+            self.failures += 1
+            return ""
+
+
+async def writer(
+    client: Client, storage: Storage, pool: Pool, ordinals: Sequence[int], bodies: Bodies
+) -> Writer | None:
+    """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
+
+    It is asked for two of them without keeping either: for one, of which the others are made, and for another, to see
+    that it makes of it what is made of it here. All that the server checks in a node, it checks in these; the nodes of
+    a pool differ in names and numbers only.
+
+    Args:
+        client: the cluster's API.
+        storage: where its API server keeps its objects.
+        pool: the pool.
+        ordinals: which of its nodes are missing.
+        bodies: its nodes as they would be posted.
+
+    Returns:
+        None where a post has to tell what is wrong, or there is no other node to compare with.
+
+    Raises:
+        NotThroughStorage: the nodes have to be posted, and the user is to know why.
+        Unreachable: the server gave no answer.
+    """
+    one, other = _two_alike(bodies, ordinals)
+    if one == other:
+        return None
+    try:
+        answer, expected = await _tried(client, bodies, one), await _tried(client, bodies, other)
+        like = StoredNodes(answer, bodies.manifest(one))
+        made = like.of(bodies.manifest(other), "", 0)
+    except (ApiError, NotAlike):
+        # Somebody has a node of that name, or the server has something against it: it says so again.
+        return None
+    if not same(made, expected):
+        raise NotThroughStorage(f"the API server makes something of its own of node {pool.node_name(other)}")
+    return Writer(storage, pool, bodies, like)
+
+
+def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
+    """Two nodes that most others are like; the same one twice where there are no two."""
+    sample = [ordinals[len(ordinals) * part // _SAMPLE] for part in range(_SAMPLE)]
+    sample = sorted({*sample, ordinals[-1]})
+    manifests = {ordinal: bodies.manifest(ordinal) for ordinal in sample}
+    groups = (
+        [other for other in sample if alike(manifests[ordinal], manifests[other])]
+        for ordinal in (sample[0], sample[len(sample) // 2], sample[-1])
+    )
+    most = max(groups, key=len)
+    return most[0], most[-1]
+
+
+async def _tried(client: Client, bodies: Bodies, ordinal: int) -> bytes:
+    """What the API server would store of a node."""
+    answer = await client.request(
+        "POST",
+        NODES,
+        params={"dryRun": "All"},
+        body=bodies.of(ordinal),
+        content_type=MEDIA_TYPE,
+        accept=PROTOBUF,
+        decode=bytes,
+    )
+    return bytes(answer)

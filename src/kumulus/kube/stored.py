@@ -1,0 +1,210 @@
+"""Nodes as an API server stores them in etcd: the keys, and the bytes.
+
+What an API server stores of a node is what it answers when it is asked to create one: the object with its defaults,
+identity and managed fields, in protobuf, in an envelope. So nothing of this is made up here: the server itself is asked
+for one node, without keeping it (``dryRun=All``), and the others are that one under their own names.
+
+Sources: k8s.io/apiserver pkg/registry/generic/registry/store.go (Create) and pkg/storage/etcd3/store.go (Create), the
+key in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (``minions``); the field numbers as in
+``messages``. Every field up to the last one that is changed here is in a table, so that the order of the bytes is the
+server's own; what is not changed is passed through unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from kumulus.kube.errors import ApiError
+from kumulus.kube.messages import MAGIC, Tables, classes_of, decoded
+
+_KEYS = b"/registry/minions/"
+
+_STORED: Tables = {
+    "Envelope": {
+        "typeMeta": (1, "bytes"),
+        "raw": (2, "bytes"),
+        "contentEncoding": (3, "string"),
+        "contentType": (4, "string"),
+    },
+    # Of a map, which an API server writes in the order of its keys; that of protobuf's C library is another one where
+    # one key begins with another.
+    "Entry": {"key": (1, "string"), "value": (2, "string")},
+    "Time": {"seconds": (1, "int64"), "nanos": (2, "int32")},
+    "ManagedFieldsEntry": {
+        "manager": (1, "string"),
+        "operation": (2, "string"),
+        "apiVersion": (3, "string"),
+        "time": (4, "Time"),
+        "fieldsType": (6, "string"),
+        "fieldsV1": (7, "bytes"),
+        "subresource": (8, "string"),
+    },
+    "ObjectMeta": {
+        "name": (1, "string"),
+        "generateName": (2, "string"),
+        "namespace": (3, "string"),
+        "selfLink": (4, "string"),
+        "uid": (5, "string"),
+        "resourceVersion": (6, "string"),
+        "generation": (7, "int64"),
+        "creationTimestamp": (8, "Time"),
+        "deletionTimestamp": (9, "bytes"),
+        "deletionGracePeriodSeconds": (10, "int64"),
+        "labels": (11, "*Entry"),
+        "annotations": (12, "*Entry"),
+        "ownerReferences": (13, "*bytes"),
+        "finalizers": (14, "*string"),
+        "managedFields": (17, "*ManagedFieldsEntry"),
+    },
+    "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
+    "NodeSystemInfo": {
+        "machineID": (1, "string"),
+        "systemUUID": (2, "string"),
+        "bootID": (3, "string"),
+        "kernelVersion": (4, "string"),
+        "osImage": (5, "string"),
+        "containerRuntimeVersion": (6, "string"),
+        "kubeletVersion": (7, "string"),
+        "kubeProxyVersion": (8, "string"),
+        "operatingSystem": (9, "string"),
+        "architecture": (10, "string"),
+    },
+    "NodeStatus": {
+        "capacity": (1, "*bytes"),
+        "allocatable": (2, "*bytes"),
+        "phase": (3, "string"),
+        "conditions": (4, "*bytes"),
+        "addresses": (5, "*NodeAddress"),
+        "daemonEndpoints": (6, "bytes"),
+        "nodeInfo": (7, "NodeSystemInfo"),
+    },
+    "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "bytes"), "status": (3, "NodeStatus")},
+}
+_METADATA = {"name", "labels", "annotations"}
+# What is a node's own of its status: everything else has to be as with the one that the server was asked for.
+_OWN_STATUS = ("addresses", "nodeInfo")
+
+
+class NotAlike(ValueError):
+    """A node is not :func:`alike` to the one that the server was asked for."""
+
+
+def node_key(name: str) -> bytes:
+    """Where an API server keeps the node of that name."""
+    return _KEYS + name.encode()
+
+
+def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two nodes to be posted differ in no more than one node of a pool from another: names and numbers."""
+    ours, theirs = one["metadata"], other["metadata"]
+    status, others = one["status"], other["status"]
+    return (
+        ours.keys() == theirs.keys() == _METADATA
+        and ours["labels"].keys() == theirs["labels"].keys()
+        and ours["annotations"].keys() == theirs["annotations"].keys()
+        and one["spec"] == other["spec"]
+        and one.keys() == other.keys()
+        and status.keys() == others.keys()
+        and all(status[key] == others[key] for key in status if key not in _OWN_STATUS)
+        and [address["type"] for address in status["addresses"]] == [each["type"] for each in others["addresses"]]
+        and status["nodeInfo"].keys() == others["nodeInfo"].keys()
+    )
+
+
+class StoredNodes:
+    """Nodes like one that an API server was asked for, as it would store them.
+
+    Args:
+        answer: what it answered in protobuf, when it was asked to create the node without keeping it.
+        manifest: that node as it was posted, a plain v1 Node.
+
+    Raises:
+        ApiError: that is no answer of an API server.
+    """
+
+    def __init__(self, answer: bytes, manifest: Mapping[str, Any]) -> None:
+        self._envelope, self._node = _opened(answer)
+        self._manifest = manifest
+
+    def of(self, manifest: Mapping[str, Any], uid: str, now: int) -> bytes:
+        """The bytes of a node.
+
+        Args:
+            manifest: the node as it would be posted.
+            uid: its UID.
+            now: when it is made, in seconds since 1970.
+
+        Raises:
+            NotAlike: it has to be posted.
+        """
+        model = self._manifest
+        if not alike(manifest, model):
+            raise NotAlike(str(manifest["metadata"]["name"]))
+        node = _classes()["Node"]()
+        node.CopyFrom(self._node)
+        metadata, status = node.metadata, node.status
+        metadata.name, metadata.uid = manifest["metadata"]["name"], uid
+        metadata.creationTimestamp.seconds = now
+        for entry in metadata.managedFields:
+            entry.time.seconds = now
+        _set(metadata.labels, manifest["metadata"]["labels"], model["metadata"]["labels"])
+        _set(metadata.annotations, manifest["metadata"]["annotations"], model["metadata"]["annotations"])
+        for address, wanted in zip(status.addresses, manifest["status"]["addresses"], strict=True):
+            address.address = wanted["address"]
+        for field, value in manifest["status"]["nodeInfo"].items():
+            if value != model["status"]["nodeInfo"][field]:
+                setattr(status.nodeInfo, field, value)
+        return _closed(self._envelope, node)
+
+
+def _set(entries: Any, wanted: Mapping[str, str], there: Mapping[str, str]) -> None:
+    for entry in entries:
+        key = entry.key
+        # What is not of the node that was posted is the server's.
+        if key in wanted and wanted[key] != there[key]:
+            entry.value = wanted[key]
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two nodes are the same to an API server, but for their UIDs and times.
+
+    Args:
+        one: a node as it is stored or answered.
+        other: another one.
+
+    Raises:
+        ApiError: one of them is no answer of an API server.
+    """
+    return _timeless(one) == _timeless(other)
+
+
+def _timeless(raw: bytes) -> bytes:
+    envelope, node = _opened(raw)
+    node.metadata.ClearField("uid")
+    node.metadata.ClearField("creationTimestamp")
+    for entry in node.metadata.managedFields:
+        entry.ClearField("time")
+    return _closed(envelope, node)
+
+
+def _opened(raw: bytes) -> tuple[Any, Any]:
+    """The envelope of an answer, and the node in it."""
+    classes = _classes()
+    if not raw.startswith(MAGIC):
+        raise ApiError(502, "BadGateway", "this is no answer of an API server", "POST", "(protobuf)")
+    envelope = decoded(classes["Envelope"], raw[len(MAGIC) :])
+    return envelope, decoded(classes["Node"], envelope.raw)
+
+
+def _closed(envelope: Any, node: Any) -> bytes:
+    found = _classes()["Envelope"]()
+    found.CopyFrom(envelope)
+    found.raw = node.SerializeToString()
+    return MAGIC + bytes(found.SerializeToString())
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(_STORED)

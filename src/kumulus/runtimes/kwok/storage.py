@@ -1,0 +1,147 @@
+"""Where the API server of a control plane on this machine keeps its objects: its etcd, which is nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.pools.admission import concerned_with_nodes
+from kumulus.cluster.pools.through_storage import NotThroughStorage, Unwritten
+from kumulus.kube.etcd import Etcd, EtcdError
+from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+OPTION = "createThrough"
+API, STORAGE = "api", "storage"
+
+# Of which it has been shown (tests/integration/test_through_storage.py) that what is written is what they would write.
+_KNOWN_VERSIONS = frozenset({"v1.35.4"})
+# By these an API server stores objects elsewhere or otherwise, or has something to say about each.
+_CHANGING = (
+    "admission-control-config-file",
+    "audit-policy-file",
+    "audit-webhook-config-file",
+    "enable-admission-plugins",
+    "encryption-provider-config",
+    "etcd-servers-overrides",
+    "storage-media-type",
+)
+_PREFIX = "etcd-prefix"
+
+
+@dataclass(frozen=True)
+class OwnEtcd:
+    """The etcd of one control plane, as :class:`kumulus.cluster.pools.through_storage.Storage`."""
+
+    connection: Etcd
+
+    async def create(self, key: bytes, value: bytes) -> bool:
+        """See :meth:`Storage.create`."""
+        try:
+            return await self.connection.create(key, value)
+        except EtcdError as error:
+            raise Unwritten(str(error)) from None
+
+
+class Storages:
+    """The storage of each cluster of this runtime that new nodes are written to, connected to once."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, tuple[tuple[float, float], OwnEtcd]] = {}
+        self._asking = asyncio.Lock()
+        self._told: set[tuple[str, str]] = set()
+
+    async def of(self, kubeconfig: str, client: Client) -> OwnEtcd | None:
+        """The storage of a cluster; None where it has none that is known, or where it was said before why not.
+
+        Args:
+            kubeconfig: path of the cluster's kubeconfig.
+            client: of the cluster.
+
+        Raises:
+            NotThroughStorage: nodes have to be posted, and the user is to know why; once for each cluster.
+            ApiError, Unreachable: the API server could not be asked what it is.
+        """
+        layout = Layout(Path(kubeconfig).parent)
+        if not layout.kwok_file.exists():
+            return None
+        # A stack's pools are made at the same moment: the first one asks, for all.
+        async with self._asking:
+            found = await self._storage(layout, client)
+        # This is asked each time: who made the cluster may put a webhook into it.
+        reason = found if isinstance(found, str) else await _contested(client)
+        if reason and (kubeconfig, reason) not in self._told:
+            self._told.add((kubeconfig, reason))
+            raise NotThroughStorage(reason)
+        return None if reason or isinstance(found, str) else found
+
+    async def _storage(self, layout: Layout, client: Client) -> OwnEtcd | str:
+        """The storage, or why nodes have to be posted."""
+        stamps = _changed(layout.kwok_file), _changed(layout.declared_file)
+        known = self._open.get(layout.directory)
+        if known is not None and known[0] == stamps:
+            return known[1]
+        if reason := await _unfit(layout, client):
+            return reason
+        try:
+            found = OwnEtcd(_connected(layout))
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}"
+        self._open[layout.directory] = stamps, found
+        return found
+
+
+def problem(value: object) -> str | None:
+    """What is wrong with the option."""
+    return None if value in (API, STORAGE) else f"is {value!r}; write {STORAGE} or {API}"
+
+
+async def _unfit(layout: Layout, client: Client) -> str:
+    """Why nodes of a cluster have to be posted; empty when they can be written."""
+    if _declared(layout).get(OPTION) == API:
+        return f"kwok.{OPTION} is {API}"
+    settings = layout.settings()
+    if not etcd.is_secured(settings):
+        return "its etcd was made by an earlier version, and asks nobody for a certificate"
+    flags = {name: etcd.flag(settings, etcd.API_SERVER, name) for name in (*_CHANGING, _PREFIX)}
+    # kwokctl sets the default.
+    if flags[_PREFIX] == "/registry":
+        del flags[_PREFIX]
+    if given := [name for name, value in flags.items() if value is not None]:
+        return f"the API server has --{given[0]}"
+    version = str((await client.get("/version")).get("gitVersion"))
+    return "" if version in _KNOWN_VERSIONS else f"Kubernetes {version} is not known to store them as written here"
+
+
+async def _contested(client: Client) -> str:
+    whose = await concerned_with_nodes(client)
+    return f"{whose} is about nodes" if whose else ""
+
+
+def _declared(layout: Layout) -> Mapping[str, Any]:
+    """The options that the cluster was declared with last."""
+    try:
+        found = json.loads(layout.text(layout.declared_file) or "{}").get("options")
+    except (ValueError, AttributeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _connected(layout: Layout) -> Etcd:
+    pki = layout.directory / "pki"
+    authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
+    return Etcd(f"127.0.0.1:{layout.ports()[etcd.ETCD]}", authority, certificate, key)
+
+
+def _changed(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,384 @@
+"""Nodes that are written where the API server keeps them are, to everybody, nodes that were posted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import grpc
+import pytest
+
+from kumulus.cluster.errors import PartialFailure
+from kumulus.cluster.pools.bodies import Bodies
+from kumulus.cluster.pools.single import create_node
+from kumulus.cluster.pools.through_storage import FEWEST, Writer, writer
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube.messages import classes_of
+from kumulus.kube.stored import node_key
+from kumulus.model.pools import POOL_LABEL, Pool, pool_from_properties
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.storage import OwnEtcd, Storages
+from tests.integration.conftest import NODES, Plane, Pools, Said, operation, ready
+from tests.support import processes
+
+pytestmark = pytest.mark.integration
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+# All 500 take two minutes; CI draws the first of them.
+DRAWS = int(os.environ.get("KUMULUS_DRAWS", "60"))
+# The soak asks for more.
+KILLS = int(os.environ.get("KUMULUS_KILLS", "3"))
+VICTIMS = (("etcd",), ("kube-apiserver",), ("etcd", "kube-apiserver"))
+MANY = 60
+_RANGE = classes_of(
+    {
+        "RangeRequest": {"key": (1, "bytes")},
+        "KeyValue": {"key": (1, "bytes"), "mod_revision": (3, "int64"), "value": (5, "bytes")},
+        "RangeResponse": {"kvs": (2, "*KeyValue")},
+        "PutRequest": {"key": (1, "bytes"), "value": (2, "bytes")},
+        "RequestOp": {"request_put": (2, "PutRequest")},
+        "TxnRequest": {"success": (2, "*RequestOp")},
+    }
+)
+
+
+@contextmanager
+def etcd(plane: Plane) -> Iterator[grpc.Channel]:
+    pki, port = plane.directory / "pki", Layout(plane.directory).ports()["etcd"]
+    authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))
+    with grpc.secure_channel(f"127.0.0.1:{port}", grpc.ssl_channel_credentials(authority, key, certificate)) as channel:
+        yield channel
+
+
+def kept(plane: Plane, name: str) -> bytes:
+    """The bytes that etcd has of a node."""
+    with etcd(plane) as channel:
+        answer = channel.unary_unary("/etcdserverpb.KV/Range")(
+            _RANGE["RangeRequest"](key=node_key(name)).SerializeToString(), timeout=20
+        )
+    (found,) = _RANGE["RangeResponse"].FromString(answer).kvs
+    return bytes(found.value)
+
+
+def drawn(numbers: random.Random, pools: Pools) -> Pool:
+    """A pool with any of what a pool can have."""
+
+    def some(count: int) -> range:
+        return range(numbers.randrange(count))
+
+    def word() -> str:
+        return "".join(numbers.choices("abcxyz019", k=numbers.randint(1, 20)))
+
+    def text() -> str:
+        return "".join(numbers.choices('aZ9 "\\\n\tüß→🙂é', k=numbers.randint(0, 80)))
+
+    def quantity(key: str) -> str:
+        if key == "hugepages-2Mi":
+            return "2Gi"
+        if key == "pods" or "/" in key:
+            return str(numbers.choice([0, 1, 110, 12345678]))
+        return numbers.choice(["0", "1", "1500m", "96", "16Gi", "1360Gi", "3Ti", "12345678901", "100k", "2E", "1.5Gi"])
+
+    resources = ["cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "nvidia.com/gpu", "example.com/x"]
+    had = {key: quantity(key) for key in numbers.sample(resources, numbers.randint(1, len(resources)))}
+    # No key twice, as no node has one twice.
+    taints = {(f"example.com/{word()}", numbers.choice(["NoSchedule", "PreferNoSchedule"])): word() for _ in some(4)}
+    name = f"d{uuid.UUID(int=numbers.getrandbits(128)).hex[:8]}-{word()}"
+    plain: dict[str, Any] = {
+        "name": name,
+        "replicas": FEWEST + numbers.randrange(200),
+        "labels": {
+            "kumulus.io/cluster": "test",
+            "kumulus.io/pool": name,
+            **{f"example.com/{word()}": word() for _ in some(6)},
+            **({"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"} if numbers.random() < 0.7 else {}),
+        },
+        "annotations": {f"example.com/{word()}": text() for _ in some(5)},
+        "taints": [{"key": key, "value": value, "effect": effect} for (key, effect), value in taints.items()],
+        "capacity": had,
+        "allocatable": {key: had[key] for key in numbers.sample(sorted(had), numbers.randint(0, len(had)))},
+        "nodeInfo": {"architecture": "arm64", "operatingSystem": "windows", "kubeletVersion": word()},
+    }
+    if numbers.random() < 0.3:
+        del plain["nodeInfo"]
+    if numbers.random() < 0.3:
+        plain["topology"] = {"rack": {"label": "example.com/rack", "nodes": 4}, "block": {"label": "b", "nodes": 16}}
+    if numbers.random() < 0.3:
+        plain["shards"] = numbers.randint(2, 5)
+    if numbers.random() < 0.2:
+        keys = [f"own.example.com/{word()}" for _ in some(3)]
+        plain["nodes"] = [
+            {"name": f"{word()}.{word()}-{ordinal}", "labels": {key: word() for key in keys}}
+            for ordinal in range(plain["replicas"])
+        ]
+    return pool_from_properties(plain)
+
+
+def without_time(node: dict[str, Any]) -> dict[str, Any]:
+    """A node but for its UID, its version and the times."""
+    metadata = {key: value for key, value in node["metadata"].items() if key not in ("uid", "resourceVersion")}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", metadata.pop("creationTimestamp"))
+    for entry in metadata["managedFields"]:
+        assert entry.pop("time")
+        assert entry["manager"] == "kumulus"
+    return {**node, "metadata": metadata}
+
+
+@asynccontextmanager
+async def written(plane: Plane, pool: Pool) -> AsyncIterator[tuple[Client, Writer]]:
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        found = await Storages().of(plane.observed.kubeconfig, client)
+        assert found is not None
+        made = await writer(client, found, pool, range(pool.replicas), Bodies(pool))
+        assert made is not None, pool
+        yield client, made
+        await found.connection.close()
+
+
+async def test_what_is_written_of_drawn_pools_is_what_is_stored_of_a_post(plane: Plane, pools: Pools) -> None:
+    numbers = random.Random(21)
+    for _ in range(DRAWS):
+        pool = drawn(numbers, pools)
+        ordinal = numbers.randrange(pool.replicas)
+        name = pool.node_name(ordinal)
+        async with written(plane, pool) as (client, writes):
+            uid = await writes.create(ordinal)
+            through = await client.get(f"{NODES}/{name}")
+            bytes_through = kept(plane, name)
+            await client.delete(f"{NODES}/{name}")
+            assert through["metadata"]["uid"] == uid
+            assert uuid.UUID(uid).version == 4
+            await create_node(client, pool, ordinal, writes.bodies.of(ordinal))
+            posted = await client.get(f"{NODES}/{name}")
+            bytes_posted = kept(plane, name)
+            await client.delete(f"{NODES}/{name}")
+        assert without_time(through) == without_time(posted)
+        # Not only to who reads them through the server: they are the very bytes that it would have written.
+        assert len(bytes_through) == len(bytes_posted)
+        if through["metadata"]["creationTimestamp"] == posted["metadata"]["creationTimestamp"]:
+            mine, other = (
+                raw.replace(found["metadata"]["uid"].encode(), b"")
+                for raw, found in ((bytes_through, through), (bytes_posted, posted))
+            )
+            assert mine == other
+
+
+async def posts(plane: Plane) -> int:
+    """How many nodes the API server was asked to make and keep, since its start."""
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        lines = str(await client.get("/metrics")).splitlines()
+    found = 0
+    for line in lines:
+        if line.startswith("apiserver_request_total{") and 'resource="nodes"' in line and 'verb="POST"' in line:
+            found += 0 if 'dry_run="All"' in line else int(float(line.rpartition(" ")[2]))
+    return found
+
+
+async def test_a_pool_is_made_without_a_post_and_every_node_has_a_version_of_its_own(
+    plane: Plane, pools: Pools
+) -> None:
+    before, inputs, said = await posts(plane), pools.inputs(MANY), Said()
+    assert await pools.create(inputs, said) == inputs
+    assert await posts(plane) == before
+    assert not said.messages
+    made = pools.nodes(inputs)
+    assert len(made) == MANY
+    assert all(map(ready, made.values()))
+    assert len({node["metadata"]["resourceVersion"] for node in made.values()}) == MANY
+    assert len({node["metadata"]["uid"] for node in made.values()}) == MANY
+    assert not await pools.drift(inputs)
+    more = pools.inputs(2 * MANY, inputs["name"])
+    await pools.update(more, inputs)
+    assert await posts(plane) == before
+    assert pools.uids(more).items() >= pools.uids(inputs).items()
+
+
+async def test_of_two_nodes_at_one_version_a_watch_that_goes_on_tells_one(plane: Plane, pools: Pools) -> None:
+    """Why there is one transaction for each node; were this to fail, there could be fewer."""
+    plain = pools.inputs(FEWEST)
+    pool = pool_from_properties({key: plain[key] for key in plain if key not in _PLACE})
+    first, second = pool.node_name(0), pool.node_name(1)
+    async with written(plane, pool) as (client, writes):
+        values = [writes.like.of(writes.bodies.manifest(ordinal), str(uuid.uuid4()), 1) for ordinal in (0, 1)]
+        puts = [
+            _RANGE["RequestOp"](request_put=_RANGE["PutRequest"](key=node_key(name), value=value))
+            for name, value in zip((first, second), values, strict=True)
+        ]
+        with etcd(plane) as channel:
+            request = _RANGE["TxnRequest"](success=puts).SerializeToString()
+            channel.unary_unary("/etcdserverpb.KV/Txn")(request, timeout=20)
+        versions = {(await client.get(f"{NODES}/{name}"))["metadata"]["resourceVersion"] for name in (first, second)}
+        (version,) = versions
+        # Who has seen one of them and was cut off goes on from its version; what comes next is all that is missing.
+        await create_node(client, pool, 2, writes.bodies.of(2))
+        selector = f"{POOL_LABEL}={pool.name}"
+        event = next(plane.api.events(NODES, version, 20, labelSelector=selector))
+        assert event["object"]["metadata"]["name"] == pool.node_name(2)
+        await client.delete(f"{NODES}/{pool.node_name(2)}")
+        for name in (first, second):
+            await client.delete(f"{NODES}/{name}")
+
+
+_PLACE = ("kubeconfig", "clusterIdentity", "clusterName")
+
+
+async def test_a_node_of_that_name_is_not_touched_and_the_error_is_that_of_a_post(plane: Plane, pools: Pools) -> None:
+    real = {"status": {"nodeInfo": {"containerRuntimeVersion": "containerd://2.0.0"}}}
+    said = {}
+    for storage_of in (Storages().of, None):
+        connections = Connections()
+        inputs = pools.inputs(MANY, "collides-z")
+        pools.made["collides-z"] = inputs
+        pool = pool_from_properties({key: inputs[key] for key in inputs if key not in _PLACE})
+        plane.api.create(NODES, {"metadata": {"name": pool.node_name(7)}, **real})
+        uid = plane.api.get(f"{NODES}/{pool.node_name(7)}")["metadata"]["uid"]
+        resource = NodePool(connections, storage_of=storage_of)
+        with pytest.raises(PartialFailure) as failed:
+            await resource.create(operation(), inputs)
+        said[storage_of] = str(failed.value)
+        assert plane.api.get(f"{NODES}/{pool.node_name(7)}")["metadata"]["uid"] == uid
+        plane.api.delete(f"{NODES}/{pool.node_name(7)}")
+        await pools.delete(inputs)
+        await connections.close()
+    assert len(set(said.values())) == 1
+
+
+async def test_who_comes_first_with_a_name_keeps_it(plane: Plane, pools: Pools) -> None:
+    plain = pools.inputs(FEWEST)
+    pool = pool_from_properties({key: plain[key] for key in plain if key not in _PLACE})
+    async with written(plane, pool) as (client, writes):
+        await create_node(client, pool, 3, writes.bodies.of(3))
+        there = kept(plane, pool.node_name(3))
+        assert await writes.create(3) == ""
+        assert kept(plane, pool.node_name(3)) == there
+        await client.delete(f"{NODES}/{pool.node_name(3)}")
+
+
+def hook(name: str, **rule: Any) -> dict[str, Any]:
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nodes"], **rule}]
+    return {
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": "nodes.example.com",
+                "rules": rules,
+                "clientConfig": {"url": "https://127.0.0.1:9/"},
+                "failurePolicy": "Ignore",
+                "timeoutSeconds": 1,
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+
+
+async def made_by(plane: Plane, pools: Pools, nodes: int = FEWEST) -> tuple[int, list[str]]:
+    """How many nodes of a new pool were posted, and what was said; two pools, since it is said once."""
+    before, said = await posts(plane), Said()
+    for _ in range(2):
+        await pools.create(pools.inputs(nodes), said)
+    return await posts(plane) - before, said.messages
+
+
+@pytest.mark.parametrize("kind", ["webhook", "policy"])
+async def test_where_others_have_a_say_in_nodes_they_are_posted(plane: Plane, pools: Pools, kind: str) -> None:
+    if kind == "webhook":
+        path, body = HOOKS, hook("nobody")
+        said = "webhook nodes.example.com of nobody is about nodes"
+    else:
+        rules = hook("nobody", apiVersions=["*"], resources=["*"])["webhooks"][0]["rules"]
+        spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}]}
+        path, body = POLICIES, {"metadata": {"name": "nobody"}, "spec": spec}
+        said = "policy nobody is about nodes"
+    plane.api.create(path, body)
+    try:
+        found, messages = await made_by(plane, pools)
+    finally:
+        plane.api.delete(f"{path}/nobody")
+    assert found == 2 * FEWEST
+    assert messages == [f"nodes are posted, not written to the API server's storage: {said}"]
+    assert (await made_by(plane, pools))[0] == 0
+
+
+async def test_a_webhook_about_something_else_changes_nothing(plane: Plane, pools: Pools) -> None:
+    plane.api.create(HOOKS, hook("pods", resources=["pods", "nodes/status"]))
+    try:
+        assert await made_by(plane, pools) == (0, [])
+    finally:
+        plane.api.delete(f"{HOOKS}/pods")
+
+
+async def test_a_stack_can_ask_for_posts(plane: Plane, pools: Pools) -> None:
+    declared = Layout(plane.directory).declared_file
+    declared.write_text(json.dumps({"options": {"createThrough": "api"}}))
+    try:
+        found, messages = await made_by(plane, pools)
+    finally:
+        declared.unlink()
+    assert found == 2 * FEWEST
+    assert messages == ["nodes are posted, not written to the API server's storage: kwok.createThrough is api"]
+    assert await made_by(plane, pools) == (0, [])
+
+
+async def test_a_version_that_is_not_known_gets_posts(
+    plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_KNOWN_VERSIONS", frozenset({"v1.2.3"}))
+    found, messages = await made_by(plane, pools)
+    assert found == 2 * FEWEST
+    assert "Kubernetes v1.35.4 is not known to store them as written here" in messages[0]
+
+
+async def test_few_nodes_are_posted(plane: Plane, pools: Pools) -> None:
+    assert await made_by(plane, pools, FEWEST - 1) == (2 * (FEWEST - 1), [])
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+async def test_after_a_kill_the_next_run_makes_it_exact(
+    plane: Plane, pools: Pools, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the plugin: tests/soak/test_kills.py."""
+    numbers = random.Random(f"kill {number}")
+    victims = VICTIMS[number % len(VICTIMS)]
+    moment, counted, create = numbers.randint(1, 1000), 0, OwnEtcd.create
+    reached, inputs = asyncio.Event(), pools.inputs(1000)
+
+    async def counts(self: OwnEtcd, key: bytes, value: bytes) -> bool:
+        nonlocal counted
+        counted += 1
+        if counted == moment:
+            reached.set()
+        return await create(self, key, value)
+
+    monkeypatch.setattr(OwnEtcd, "create", counts)
+    stop = asyncio.Event()
+    making = asyncio.ensure_future(pools.create(inputs, stop=stop))
+    await reached.wait()
+    for victim in victims:
+        processes.kill(plane.processes()[victim])
+    # Nobody mends it while it waits: as after a Ctrl-C.
+    stop.set()
+    with suppress(PartialFailure):
+        await making
+    assert {"etcd", "kube-apiserver"} - plane.processes().keys() == set(victims)
+    await plane.repair()
+    connections = Connections()
+    again = NodePool(connections, storage_of=Storages().of)
+    await again.create(operation(), inputs)
+    made = pools.nodes(inputs)
+    assert len(made) == 1000
+    assert all(map(ready, made.values()))
+    found = await again.read(operation(), "id", inputs, inputs)
+    assert found is not None
+    assert "drift" not in found.outputs
+    await connections.close()

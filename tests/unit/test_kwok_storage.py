@@ -1,0 +1,120 @@
+"""Which control planes' storage new nodes are written to, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kumulus.cluster.pools.through_storage import NotThroughStorage
+from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.storage import Storages
+from tests.support.apiserver import serving
+
+VERSION = "v1.35.4"
+
+
+def cluster(home: Path, flags: Sequence[str] = (), options: Any = None, *, secured: bool = True) -> Layout:
+    """The files of a control plane."""
+    layout = Layout.of(str(home), "dev")
+    (layout.directory / "pki").mkdir(parents=True)
+    for name in ("ca.crt", "admin.crt", "admin.key"):
+        (layout.directory / "pki" / name).write_text("-----BEGIN")
+    components = [
+        {"name": "etcd", "args": ["--client-cert-auth=true"] if secured else []},
+        {"name": "kube-apiserver", "args": ["--etcd-prefix=/registry", *flags]},
+    ]
+    settings = {"kind": "KwokctlConfiguration", "options": {"etcdPort": 1}, "components": components}
+    layout.kwok_file.write_text(dump([settings]))
+    if options is not None:
+        layout.declared_file.write_text(json.dumps(options))
+    return layout
+
+
+async def answer(request: web.Request) -> web.StreamResponse:
+    """A server of the version, without webhooks and policies."""
+    return web.json_response({"gitVersion": VERSION} if request.path == "/version" else {"items": []})
+
+
+async def why_not(layout: Layout) -> str:
+    """Why nodes of a cluster are posted; empty when they are written."""
+    async with serving() as server:
+        server.answers = [answer]
+        client, found = server.client(), Storages()
+        try:
+            if (known := await found.of(str(layout.kubeconfig), client)) is not None:
+                assert await found.of(str(layout.kubeconfig), client) is known
+                await known.connection.close()
+                return ""
+        except NotThroughStorage as reason:
+            # It is said once.
+            assert await found.of(str(layout.kubeconfig), client) is None
+            return str(reason)
+        finally:
+            await client.close()
+    return "not a cluster of this runtime"
+
+
+async def test_a_control_plane_as_it_is_made_is_written_to(tmp_path: Path) -> None:
+    assert await why_not(cluster(tmp_path)) == ""
+
+
+@pytest.mark.parametrize("options", [{"options": {"createThrough": "storage"}}, {"options": {}}, {}, [], "x"])
+async def test_whatever_else_is_declared_is_no_hindrance(tmp_path: Path, options: Any) -> None:
+    assert await why_not(cluster(tmp_path, options=options)) == ""
+
+
+async def test_who_asks_for_posts_gets_them(tmp_path: Path) -> None:
+    found = cluster(tmp_path, options={"options": {"createThrough": "api"}})
+    assert await why_not(found) == "kwok.createThrough is api"
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--encryption-provider-config=/x", "encryption-provider-config"),
+        ("--enable-admission-plugins=A,B", "enable-admission-plugins"),
+        ("--admission-control-config-file=/x", "admission-control-config-file"),
+        ("--storage-media-type=application/json", "storage-media-type"),
+        ("--etcd-servers-overrides=/nodes#https://127.0.0.1:1", "etcd-servers-overrides"),
+        ("--audit-policy-file=/x", "audit-policy-file"),
+    ],
+)
+async def test_an_api_server_that_stores_otherwise_gets_posts(tmp_path: Path, flag: str, said: str) -> None:
+    assert await why_not(cluster(tmp_path, [flag])) == f"the API server has --{said}"
+
+
+async def test_another_prefix_of_its_keys_gets_posts(tmp_path: Path) -> None:
+    layout = cluster(tmp_path)
+    layout.kwok_file.write_text(layout.kwok_file.read_text().replace("/registry", "/elsewhere"))
+    assert await why_not(layout) == "the API server has --etcd-prefix"
+
+
+async def test_an_etcd_without_certificates_is_left_to_the_api_server(tmp_path: Path) -> None:
+    assert "earlier version" in await why_not(cluster(tmp_path, secured=False))
+
+
+async def test_a_version_that_was_not_tried_gets_posts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "_KNOWN_VERSIONS", frozenset({"v1.36.0"}))
+    assert "Kubernetes v1.35.4 is not known" in await why_not(cluster(tmp_path))
+
+
+async def test_a_cluster_without_its_certificates_gets_posts(tmp_path: Path) -> None:
+    layout = cluster(tmp_path)
+    (layout.directory / "pki" / "admin.key").unlink()
+    assert "admin.key: No such file" in await why_not(layout)
+
+
+async def test_other_runtimes_have_no_storage_of_ours(tmp_path: Path) -> None:
+    assert await why_not(Layout.of(str(tmp_path), "none")) == "not a cluster of this runtime"
+
+
+@pytest.mark.parametrize("value", ["API", 1, True, {}])
+def test_the_option_is_one_of_two_words(value: object) -> None:
+    assert storage.problem(value) == f"is {value!r}; write storage or api"
+    assert storage.problem("api") is None
