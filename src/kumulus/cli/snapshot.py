@@ -1,0 +1,160 @@
+"""Save everything in a stack's cluster, and put it back as it was: nodes, pods, faults, whatever is in it.
+
+    kumulus snapshot save full -s dev       # every object of the cluster, as of one moment
+    kumulus snapshot restore full -s dev    # all of them as they were, under the running control plane
+    kumulus snapshot list -s dev
+
+For clusters of the runtime kwok. What was made since is removed, what is gone comes back with its UID, so that the
+stack's nodes are the stack's again. Snapshots lie in .kumulus/snapshots, for you alone: the cluster's secrets are in
+them. More: docs/your-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import project, stack
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.runtimes.kwok.layout import Layout
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_PATIENCE = 5.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="action", metavar="save|restore|list", required=True)
+    save = commands.add_parser("save", help="save every object of the cluster")
+    save.add_argument("name", nargs="?", help="what to call it (default: the time); one of that name is replaced")
+    restore = commands.add_parser("restore", help="make every object what it was")
+    restore.add_argument("name", nargs="?", help="which one (default: the newest)")
+    listed = commands.add_parser("list", help="say which snapshots there are")
+    for each in (save, restore, listed):
+        stack.add_option(each)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Save, restore or list.
+
+    Raises:
+        UserError: the cluster is not up or none of kwok's, or the snapshot cannot be used.
+    """
+    from kumulus.cluster.errors import ProviderError
+    from kumulus.runtimes.kwok.snapshot_file import Damaged
+
+    try:
+        return _ACTIONS[args.action](args)
+    except (ProviderError, Damaged) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{error.filename or 'the snapshot'}: {error.strerror or error}") from None
+
+
+def _save(args: argparse.Namespace) -> int:
+    from kumulus.runtimes.kwok import snapshot
+
+    name = args.name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{name!r} is no name for a snapshot\n  Write letters, digits, '-', '_' and '.'")
+    stack_name = project.chosen(args.stack)
+    layout = _layout(stack_name)
+    began, file = time.monotonic(), _file(stack_name, name)
+    made = snapshot.save(layout, stack_name, asyncio.run(_identity(layout)), file)
+    print(
+        f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
+        f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
+    )
+    return 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    from kumulus.runtimes.kwok import snapshot
+
+    stack_name = project.chosen(args.stack)
+    layout = _layout(stack_name)
+    there = _there(stack_name)
+    if not there:
+        raise UserError(f"{stack_name} has no snapshot\n  To make one: kumulus snapshot save -s {stack_name}")
+    name = args.name or there[-1].stem
+    file = _file(stack_name, name)
+    if file not in there:
+        raise UserError(f"{stack_name} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
+    began = time.monotonic()
+    done = snapshot.restore(layout, asyncio.run(_identity(layout)), file)
+    print(
+        f"restored {name} in {time.monotonic() - began:.1f} s: {done.written:,} objects put back, "
+        f"{done.removed:,} removed, {done.same:,} as they were"
+    )
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    from kumulus.runtimes.kwok.snapshot_file import Damaged, about
+
+    stack_name = project.chosen(args.stack)
+    rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
+    for file in _there(stack_name):
+        size = f"{file.stat().st_size / 2**20:.1f}"
+        try:
+            said = about(file)
+            rows.append((file.stem, said.taken, f"{said.nodes:,}", f"{said.pods:,}", size))
+        except Damaged:
+            rows.append((file.stem, "damaged", "", "", size))
+    if len(rows) == 1:
+        print(f"{stack_name} has no snapshot")
+        return 0
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+_ACTIONS = {"save": _save, "restore": _restore, "list": _list}
+
+
+def _layout(stack_name: str) -> Layout:
+    """The files of a stack's cluster, which is up and one of kwok's."""
+    from kumulus.runtimes.kwok.layout import Layout
+
+    kubeconfig = project.kubeconfig(stack_name)
+    if not kubeconfig.exists():
+        raise project.not_up(stack_name)
+    layout = Layout(kubeconfig.parent)
+    if not layout.ports():
+        raise UserError(f"{stack_name} is no cluster of the runtime kwok: only of those is all of it at hand")
+    return layout
+
+
+async def _identity(layout: Layout) -> str:
+    from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+
+    try:
+        async with Client(load_kubeconfig(layout.kubeconfig), patience=_PATIENCE) as client:
+            return str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise UserError(str(error)) from None
+
+
+def _folder(stack_name: str) -> Path:
+    return project.home() / "snapshots" / stack_name
+
+
+def _file(stack_name: str, name: str) -> Path:
+    from kumulus.runtimes.kwok.snapshot_file import SUFFIX
+
+    return _folder(stack_name) / f"{name}{SUFFIX}"
+
+
+def _there(stack_name: str) -> list[Path]:
+    """The snapshots of a stack, the oldest first."""
+    from kumulus.runtimes.kwok.snapshot_file import SUFFIX
+
+    return sorted(_folder(stack_name).glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))

@@ -1,0 +1,146 @@
+"""etcd's keys, read at one revision and written in transactions, over its own protocol with the cluster's certificate.
+
+Source of the messages: etcd's api/etcdserverpb/rpc.proto and api/mvccpb/kv.proto, whose field numbers do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.kube.messages import Tables, classes_of
+from kumulus.runtimes.kwok.etcd import ETCD
+from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    import grpc
+
+_KV: Tables = {
+    "Header": {"revision": (3, "int64")},
+    "RangeRequest": {
+        "key": (1, "bytes"),
+        "range_end": (2, "bytes"),
+        "limit": (3, "int64"),
+        "revision": (4, "int64"),
+    },
+    "KeyValue": {"key": (1, "bytes"), "value": (5, "bytes")},
+    "RangeResponse": {"header": (1, "Header"), "kvs": (2, "*KeyValue"), "more": (3, "bool")},
+    "PutRequest": {"key": (1, "bytes"), "value": (2, "bytes")},
+    "DeleteRangeRequest": {"key": (1, "bytes")},
+    "RequestOp": {"request_put": (2, "PutRequest"), "request_delete_range": (3, "DeleteRangeRequest")},
+    "TxnRequest": {"success": (2, "*RequestOp")},
+}
+_PAGE = 1000
+# etcd's defaults: 128 operations a transaction, 1.5 MiB a request.
+_MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
+_WITHIN = 30.0
+Put = tuple[bytes, bytes | None]
+"""A key and its value; None for a key that is to go."""
+
+
+class EtcdKeys:
+    """A connection to a cluster's etcd, to be used as a context manager.
+
+    Args:
+        layout: the cluster.
+
+    Raises:
+        ProviderError: it has no such certificates.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        import grpc
+
+        pki = layout.directory / "pki"
+        try:
+            authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))
+        except OSError as error:
+            raise ProviderError(f"the certificates of cluster {layout.name} cannot be read: {error}") from None
+        credentials = grpc.ssl_channel_credentials(authority, key, certificate)
+        options = [("grpc.max_receive_message_length", -1)]
+        self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{layout.ports()[ETCD]}", credentials, options)
+        self._refused = grpc.RpcError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._channel.close()
+
+    def all(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[tuple[bytes, bytes]]]:
+        """Every key below a prefix with its value, as they were at one moment, in the order of the keys.
+
+        Args:
+            prefix: such as ``/registry/``.
+            revision: of which moment; 0 for now.
+
+        Returns:
+            The revision, and the keys.
+
+        Raises:
+            ProviderError: etcd does not answer.
+        """
+        first = self._range(prefix, _end(prefix), revision)
+        at = revision or int(first.header.revision)
+        return at, self._pages(first, _end(prefix), at)
+
+    def write(self, changes: Sequence[Put]) -> None:
+        """Write keys, in their order, many in a transaction.
+
+        Raises:
+            ProviderError: etcd refuses, or does not answer; what was written before it stays.
+        """
+        operations: list[Any] = []
+        size = 0
+        for key, value in changes:
+            if operations and (len(operations) == _MOST_OPERATIONS or size + len(value or b"") > _MOST_BYTES):
+                self._commit(operations)
+                operations, size = [], 0
+            if value is None:
+                operations.append({"request_delete_range": {"key": key}})
+            else:
+                operations.append({"request_put": {"key": key, "value": value}})
+            size += len(key) + len(value or b"")
+        if operations:
+            self._commit(operations)
+
+    def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            for each in page.kvs:
+                yield each.key, each.value
+            if not page.more:
+                return
+            page = self._range(page.kvs[-1].key + b"\0", end, revision)
+
+    def _range(self, key: bytes, end: bytes, revision: int) -> Any:
+        request = _classes()["RangeRequest"](key=key, range_end=end, limit=_PAGE, revision=revision)
+        return _classes()["RangeResponse"].FromString(self._call("Range", request))
+
+    def _commit(self, operations: list[Any]) -> None:
+        self._call("Txn", _classes()["TxnRequest"](success=operations))
+
+    def _call(self, method: str, request: Any) -> bytes:
+        call = self._channel.unary_unary(f"/etcdserverpb.KV/{method}", _same, _same)
+        try:
+            answer: bytes = call(request.SerializeToString(), timeout=_WITHIN)
+        except self._refused as error:
+            said = error.details() if hasattr(error, "details") else str(error)
+            raise ProviderError(f"etcd: {said}") from None
+        return answer
+
+
+def _same(raw: bytes) -> bytes:
+    return raw
+
+
+def _end(prefix: bytes) -> bytes:
+    """The first key that is not below a prefix."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+@cache
+def _classes() -> Any:
+    return classes_of(_KV)

@@ -1,0 +1,162 @@
+"""The file of a snapshot: a line that says what it is, then keys and values, compressed; with a sum over all of it.
+
+A file is there when it is whole: it is written beside its place and takes it in one step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO
+
+VERSION = 1
+SUFFIX = ".snapshot"
+_MAGIC = "kumulus-snapshot"
+_LENGTHS = struct.Struct(">II")
+_LEVEL = 1
+_CHUNK = 1 << 20
+_LONGEST_LINE = 4096
+
+
+class Damaged(Exception):
+    """A file that is no snapshot, of a later version, or not as it was written."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a snapshot is of.
+
+    Args:
+        stack: the stack.
+        cluster: the identity of its cluster: the UID of the namespace kube-system.
+        taken: when, RFC 3339 in UTC.
+        nodes: how many nodes there were.
+        pods: how many pods.
+        keys: how many objects in all.
+        sha256: of what follows the line.
+    """
+
+    stack: str
+    cluster: str
+    taken: str
+    nodes: int = 0
+    pods: int = 0
+    keys: int = 0
+    sha256: str = ""
+
+
+def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
+    """Write a snapshot, for its owner's eyes only: secrets of the cluster are in it.
+
+    Args:
+        file: where.
+        about: what it is of; what is counted of the entries is filled in.
+        entries: keys and values.
+
+    Raises:
+        OSError: it cannot be written; what was there before is there still.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    body, beside = (file.with_name(f".{file.name}.{os.getpid()}.{part}") for part in ("body", "whole"))
+    try:
+        found = _body(body, about, entries)
+        line = json.dumps({"kind": _MAGIC, "version": VERSION, **asdict(found)}).encode() + b"\n"
+        with _private(beside) as to, body.open("rb") as source:
+            to.write(line)
+            shutil.copyfileobj(source, to, _CHUNK)
+            to.flush()
+            os.fsync(to.fileno())
+        beside.replace(file)
+    finally:
+        body.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
+    return found
+
+
+def about(file: Path) -> About:
+    """What a snapshot is of, by its first line.
+
+    Raises:
+        Damaged: it is no snapshot.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        return _first_line(file, opened)
+
+
+def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
+    """A snapshot, after all of it has been checked against its sum.
+
+    Raises:
+        Damaged: it is no snapshot, of a later version, or not as it was written.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        found = _first_line(file, opened)
+        digest = hashlib.sha256()
+        while chunk := opened.read(_CHUNK):
+            digest.update(chunk)
+    if digest.hexdigest() != found.sha256:
+        raise Damaged(f"{file} is not as it was written: its sum is another")
+    return found, _entries(file)
+
+
+def _first_line(file: Path, opened: IO[bytes]) -> About:
+    line = opened.readline(_LONGEST_LINE)
+    try:
+        said = json.loads(line)
+        kind, version = said.pop("kind"), said.pop("version")
+        if kind != _MAGIC:
+            raise ValueError
+        if version != VERSION:
+            raise Damaged(f"{file} is of version {version}, this Kumulus reads {VERSION}")
+        return About(**said)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise Damaged(f"{file} is no snapshot") from None
+
+
+def _body(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
+    digest, packer = hashlib.sha256(), zlib.compressobj(_LEVEL)
+    counts = {b"/registry/minions/": 0, b"/registry/pods/": 0}
+    keys = 0
+    with _private(file) as to:
+        for key, value in entries:
+            keys += 1
+            for prefix in counts:
+                counts[prefix] += key.startswith(prefix)
+            packed = packer.compress(_LENGTHS.pack(len(key), len(value)) + key + value)
+            digest.update(packed)
+            to.write(packed)
+        packed = packer.flush()
+        digest.update(packed)
+        to.write(packed)
+    nodes, pods = counts.values()
+    return replace(about, nodes=nodes, pods=pods, keys=keys, sha256=digest.hexdigest())
+
+
+def _entries(file: Path) -> Iterator[tuple[bytes, bytes]]:
+    unpacker, held = zlib.decompressobj(), bytearray()
+    with file.open("rb") as opened:
+        opened.readline(_LONGEST_LINE)
+        while chunk := opened.read(_CHUNK):
+            held += unpacker.decompress(chunk)
+            at = 0
+            while len(held) - at >= _LENGTHS.size:
+                key, value = _LENGTHS.unpack_from(held, at)
+                start = at + _LENGTHS.size
+                if len(held) < start + key + value:
+                    break
+                yield bytes(held[start : start + key]), bytes(held[start + key : start + key + value])
+                at = start + key + value
+            del held[:at]
+
+
+def _private(file: Path) -> IO[bytes]:
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

@@ -1,0 +1,84 @@
+"""A snapshot's file: what is written comes back, what is damaged is refused, what was there stays until all is well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kumulus.runtimes.kwok import snapshot_file
+from kumulus.runtimes.kwok.snapshot import _order
+from kumulus.runtimes.kwok.snapshot_file import About, Damaged
+
+ABOUT = About("dev", "uid-1", "2026-11-22T12:00:00Z")
+ENTRIES = [
+    (b"/registry/minions/a", b"k8s\0" + bytes(range(256))),
+    (b"/registry/pods/x/p", b""),
+    (b"/registry/secrets/x/s", b"v" * 3_000_000),
+]
+
+
+def test_what_is_written_comes_back_with_what_it_is_of(tmp_path: Path) -> None:
+    file = tmp_path / "snapshots" / "full.snapshot"
+    made = snapshot_file.write(file, ABOUT, ENTRIES)
+    assert (made.nodes, made.pods, made.keys) == (1, 1, 3)
+    found, entries = snapshot_file.read(file)
+    assert (found, list(entries)) == (made, ENTRIES)
+    assert snapshot_file.about(file) == made
+    # It holds the cluster's secrets.
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert file.stat().st_size < 100_000
+
+
+def test_a_save_that_is_cut_off_leaves_the_last_one_whole_and_nothing_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "full.snapshot"
+    snapshot_file.write(file, ABOUT, ENTRIES)
+    before = file.read_bytes()
+
+    def cut_off() -> Iterator[tuple[bytes, bytes]]:
+        yield ENTRIES[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        snapshot_file.write(file, ABOUT, cut_off())
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("at", [-1, -100, 400])
+def test_a_changed_byte_anywhere_is_refused(tmp_path: Path, at: int) -> None:
+    file = tmp_path / "full.snapshot"
+    snapshot_file.write(file, ABOUT, ENTRIES)
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(Damaged, match="not as it was written"):
+        snapshot_file.read(file)
+
+
+def test_a_cut_file_one_of_a_later_version_and_what_is_none_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "full.snapshot"
+    snapshot_file.write(file, ABOUT, ENTRIES)
+    content = file.read_bytes()
+    file.write_bytes(content[:-10])
+    with pytest.raises(Damaged, match="not as it was written"):
+        snapshot_file.read(file)
+    line, _, rest = content.partition(b"\n")
+    file.write_bytes(json.dumps({**json.loads(line), "version": 2}).encode() + b"\n" + rest)
+    with pytest.raises(Damaged, match="of version 2"):
+        snapshot_file.read(file)
+    for other in (b"", b"[]\n", b"{}\n", b'{"kind": "kumulus-snapshot", "version": 1}\n', b"\xff" * 5000):
+        file.write_bytes(other)
+        with pytest.raises(Damaged):
+            snapshot_file.read(file)
+
+
+def test_owners_are_put_back_before_what_they_own_and_pods_last() -> None:
+    keys = [b"/registry/pods/a/p", b"/registry/replicasets/a/r", b"/registry/resourceslices/s", b"/registry/minions/n"]
+    keys += [b"/registry/deployments/a/d", b"/registry/namespaces/a", b"/registry/jobs/a/j", b"/registry/cronjobs/a/c"]
+    ordered = [key.split(b"/")[2].decode() for key in sorted(keys, key=_order)]
+    assert ordered == [
+        *("namespaces", "minions", "cronjobs", "deployments", "replicasets", "jobs", "resourceslices", "pods"),
+    ]
