@@ -10,6 +10,7 @@ import pulumi
 
 from kumulus.components.identity import stack_identity
 from kumulus.components.resources import Cluster, Lifetime
+from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -29,7 +30,6 @@ class ControlPlane(pulumi.ComponentResource):
     Attributes:
         runtime: how the cluster is had; a subclass's.
         token: its type; a subclass's.
-        outlives_stack: whether the cluster is not the stack's to remove; a subclass's.
         resource: the ``kumulus:index:Cluster``.
         end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
         lifetime: likewise, what other providers' resources name there.
@@ -40,7 +40,6 @@ class ControlPlane(pulumi.ComponentResource):
 
     runtime: ClassVar[str]
     token: ClassVar[str]
-    outlives_stack: ClassVar[bool] = False
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -107,8 +106,9 @@ class ControlPlane(pulumi.ComponentResource):
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
         self.server = self.resource.server
-        self.end = None if self.outlives_stack else self.resource
-        self.lifetime = None if self.outlives_stack else self._lifetime(resource_name)
+        outlives = registry.get(self.runtime).outlives_stack
+        self.end = None if outlives else self.resource
+        self.lifetime = None if outlives else self._lifetime(resource_name)
         self.register_outputs(
             {
                 "clusterName": self.cluster_name,
@@ -139,7 +139,7 @@ class ControlPlane(pulumi.ComponentResource):
             # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
             # refresh fails on it. One that is not ours to bring back has failed already, and what is skipped is still
             # compared, for which a silent server is asked again for each custom resource.
-            skip_update_unreachable=not self.outlives_stack,
+            skip_update_unreachable=not registry.get(self.runtime).outlives_stack,
             kube_client_settings={"timeout": _REQUEST_S},
             opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),
         )

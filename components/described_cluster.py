@@ -8,16 +8,17 @@ from typing import Any
 import pulumi
 
 from kumulus.components.control_plane import ControlPlane
-from kumulus.components.existing_cluster import ExistingCluster, options_of
+from kumulus.components.existing_cluster import ExistingCluster, needs_of, secret
 from kumulus.components.kind_cluster import KindCluster
-from kumulus.components.kind_cluster import options_of as kind_options
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.contents import contents
+from kumulus.runtimes import registry
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.load import Loaded
 
-_CLUSTERS: dict[str, type[ControlPlane]] = {each.runtime: each for each in (KwokCluster, KindCluster, ExistingCluster)}
+_CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
+_COMPONENTS = {each.runtime: each for each in _CLASSES}
 
 
 def control_plane(
@@ -33,7 +34,7 @@ def control_plane(
         parent: the component it belongs to.
     """
     runtime = loaded.spec.runtime
-    return _CLUSTERS[runtime].declared(
+    return _component(runtime).declared(
         resource_name,
         _options(loaded, base, plan),
         cluster_name=loaded.cluster_name,
@@ -43,26 +44,35 @@ def control_plane(
     )
 
 
+def _component(runtime: str) -> type[ControlPlane]:
+    """The component of a runtime; one that programs do not declare by a class of its own has all it needs here."""
+    if runtime in _COMPONENTS:
+        return _COMPONENTS[runtime]
+    name = f"{runtime.capitalize()}Cluster"
+    return type(name, (ControlPlane,), {"runtime": runtime, "token": f"kumulus:index:{name}"})
+
+
 def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
     """What the cluster was called with another runtime: it is replaced, the old one first, as they share a place."""
-    return [pulumi.Alias(type_=each.token) for each in _CLUSTERS.values() if each.runtime != runtime]
+    return [pulumi.Alias(type_=_component(each).token) for each in registry.NAMES if each != runtime]
 
 
 def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
-    """The runtime's options."""
-    if loaded.spec.runtime == ExistingCluster.runtime:
-        return options_of(loaded, base, kwok)
-    if loaded.spec.runtime == "kind":
-        return kind_options(loaded.spec)
-    return _kwok_options(loaded)
+    """The runtime's options, and what the rest of the stack asks of it."""
+    options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
+    if runtime.local:
+        options |= _beside(loaded)
+    if runtime.outlives_stack:
+        options = secret({**options, "needs": needs_of(loaded, kwok)})
+    return options
 
 
-def _kwok_options(loaded: Loaded) -> dict[str, Any]:
-    """Those of the kwok runtime: a fault of pods is a stage of KWOK's, which it has to take from the cluster."""
+def _beside(loaded: Loaded) -> dict[str, Any]:
+    """What KWOK beside the cluster is to do: a fault of pods is a stage, which it has to take from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability
     measured = {"observability": asked.options()} if asked else {}
-    return {**loaded.spec.kwok.options(), **stages, **cluster_options(loaded.spec), **measured}
+    return {**stages, **cluster_options(loaded.spec), **measured}
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:

@@ -147,10 +147,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
             self._live(resource_name, loaded)
-        if spec.observability and spec.runtime != "kwok":
+        if spec.observability and not spec.runtime_descriptor.local:
             self._prometheus_stack(spec.observability, loaded)
         sums = totals(loaded.pools)
-        measured = spec.observability and spec.runtime == "kwok"
+        measured = spec.observability and spec.runtime_descriptor.local
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
         self.gpu_products = dict(sums.gpu_products)

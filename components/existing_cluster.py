@@ -47,7 +47,6 @@ class ExistingCluster(ControlPlane):
 
     runtime: ClassVar[str] = "existing"
     token: ClassVar[str] = "kumulus:index:ExistingCluster"  # noqa: S105 - Pulumi's word for a type
-    outlives_stack: ClassVar[bool] = True
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
@@ -68,14 +67,14 @@ class ExistingCluster(ControlPlane):
             options["kubeconfig"] = pulumi.Output.secret(found["kubeconfig"]).apply(_path_or_text)
         if found.is_later("context"):
             options["context"] = found["context"]
-        self._declare(resource_name, name, None, _secret(options), opts)
+        self._declare(resource_name, name, None, secret(options), opts)
 
 
 def _path_or_text(kubeconfig: str) -> str:
     return str(Existing(kubeconfig=kubeconfig).options(Path.cwd())["kubeconfig"])
 
 
-def _secret(options: dict[str, Any]) -> dict[str, Any]:
+def secret(options: dict[str, Any]) -> dict[str, Any]:
     """Options with a kubeconfig's text marked as the secret it is."""
     kubeconfig = options["kubeconfig"]
     if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
@@ -83,12 +82,11 @@ def _secret(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def options_of(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
-    """The options of a loaded stack's cluster.
+def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
+    """What a loaded stack does in its cluster, for which permissions are asked.
 
     Args:
         loaded: the stack's spec.
-        base: the project's directory.
         kwok: what becomes of KWOK in it.
     """
     spec = loaded.spec
@@ -104,4 +102,4 @@ def options_of(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
         needs.TENANTS: spec.tenants,
         needs.ADDONS: spec.clusterAddons or spec.observability,
     }
-    return _secret({**spec.existing.options(base), "needs": [need for need, asked in wanted.items() if asked]})
+    return [need for need, asked in wanted.items() if asked]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Unpack
 
 import pulumi
@@ -66,13 +67,5 @@ class KindCluster(ControlPlane):
             "kindConfig": args.get("kind_config"),
         }
         found = Checked(ClusterSpec, source, given, _NAMES)
-        self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options_of(found.plain), opts)
-
-
-def options_of(spec: ClusterSpec) -> dict[str, Any]:
-    """The options of a described cluster, as the runtime has them.
-
-    Args:
-        spec: with the sections ``kind`` and ``kindConfig``.
-    """
-    return {**spec.kind.options(), **({"kindConfig": spec.kindConfig} if spec.kindConfig else {})}
+        options = found.plain.runtime_options(Path.cwd())
+        self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -35,11 +35,11 @@ class KwokPlan:
             base: the project's directory.
         """
         asked = loaded.spec.kwokCharts.install
-        if loaded.spec.runtime == "kwok":
+        if loaded.spec.runtime_descriptor.local:
             return cls()
-        if asked or loaded.spec.runtime != "existing":
+        if asked or not loaded.spec.runtime_descriptor.outlives_stack:
             return cls(install=asked is not False, stages=asked is not False)
-        where = {**loaded.spec.existing.options(base), "release": release_name(loaded.cluster_name)}
+        where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
         answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, plugin.asked()).value or {}
         controller = str(answer.get("controller") or "")
         install = asked is None and not controller

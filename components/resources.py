@@ -10,6 +10,7 @@ import pulumi
 from kumulus.components import plugin
 from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -47,7 +48,7 @@ class Cluster(pulumi.CustomResource):
         *,
         name: pulumi.Input[str],
         stack_id: pulumi.Input[str],
-        runtime: pulumi.Input[str] = "kwok",
+        runtime: pulumi.Input[str] = registry.DEFAULT,
         kubernetes_version: pulumi.Input[str | None] | None = None,
         options: Mapping[str, Any] | None = None,
         contents: Mapping[str, Any] | None = None,

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.runtimes import registry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="path or URL of a KEMU ClusterConfig")
     parser.add_argument(
         "--runtime",
-        choices=("kwok", "kind", "existing"),
+        choices=registry.NAMES,
         help="where its control plane is to run (default: kind where the file has a kindConfig, else kwok)",
     )
 
@@ -42,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         file = convert(text, source, args.runtime or meant_runtime(text, source))
     except SpecError as error:
         raise UserError(str(error)) from None
-    if args.runtime is None and file.plain["runtime"] == "kind":
-        why = "as the file has a kindConfig; --runtime kwok leaves that out and needs no container engine"
-        print(f"note: the runtime is kind, {why}", file=sys.stderr)
+    if args.runtime is None and (runtime := file.plain["runtime"]) != registry.DEFAULT:
+        why = f"as the file has a kindConfig; --runtime {registry.DEFAULT} leaves that out"
+        print(f"note: the runtime is {runtime}, {why} and needs no container engine", file=sys.stderr)
     print(stack_file_of(file), end="")
     return 0

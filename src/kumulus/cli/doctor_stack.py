@@ -35,9 +35,9 @@ def examine(which: str | Path) -> list[Finding]:
     loaded = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
     wanted = needs.of_loaded(loaded) if loaded else needs.everything()
     findings = tools(wanted)
-    if loaded is not None and loaded.spec.runtime == "kwok":
+    if loaded is not None and loaded.spec.runtime_descriptor.local:
         findings += [*_ports(loaded), _memory(loaded)]
-    if loaded is not None and loaded.spec.runtime == "kind":
+    if loaded is not None and loaded.spec.runtime_descriptor.container_engine:
         findings.append(_docker())
     return findings
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
+from kumulus.runtimes import registry
 from kumulus.toolchain import pins
-from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Needs:
         return COMMAND in self.tools
 
 
-def _on(*runtimes: str) -> Callable[[Loaded], bool]:
-    return lambda loaded: loaded.spec.runtime in runtimes
+def _on(runtime: str) -> Callable[[Loaded], bool]:
+    return lambda loaded: loaded.spec.runtime == runtime
 
 
 def _measured(loaded: Loaded) -> bool:
     # With the other runtimes it is a chart, in the cluster.
-    return loaded.spec.runtime == "kwok" and loaded.spec.observability is not None
+    return loaded.spec.runtime_descriptor.local and loaded.spec.observability is not None
 
 
 def _slices(loaded: Loaded) -> bool:
@@ -69,9 +69,7 @@ def _slices(loaded: Loaded) -> bool:
 
 NEEDS: tuple[Need, ...] = (
     Need("every stack", ENGINE, lambda _: True),
-    Need("runtime: kwok", ("etcd", "kwok", "kwokctl", *CONTROL_PLANE), _on("kwok")),
-    Need("runtime: kind", ("kind", "helm", PROVIDER), _on("kind")),
-    Need("runtime: existing", ("helm", PROVIDER), _on("existing")),
+    *(Need(f"runtime: {each.name}", each.tools, _on(each.name)) for each in registry.every()),
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
@@ -90,7 +88,7 @@ def of_loaded(loaded: Loaded) -> Needs:
     """What a stack takes."""
     known = pins.load()
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
-    version = loaded.spec.kubernetesVersion if loaded.spec.runtime == "kwok" else None
+    version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None
     return Needs(_ordered(names), None if version in (None, f"v{known.default_kubernetes}") else version)
 
 

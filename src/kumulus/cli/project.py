@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.runtimes import registry
+from kumulus.runtimes.descriptor import KUBECONFIG_FILE
 from kumulus.surroundings import installation, pulumi_project
 from kumulus.surroundings.launcher import pulumi_home
 from kumulus.surroundings.pulumi_project import PulumiProject
@@ -118,8 +120,10 @@ def clusters_directory() -> Path:
 def kubeconfig(stack: str) -> Path:
     """Where a stack's kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's."""
     directory = clusters_directory() / stack
-    copy = directory / "existing.yaml"
-    return copy if copy.exists() else directory / "kubeconfig.yaml"
+    for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
+        if (directory / name).exists():
+            return directory / name
+    return directory / KUBECONFIG_FILE
 
 
 def state_exists(stack: str) -> bool | None:

@@ -52,7 +52,7 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") ->
     made = [
         _pool(group, placement, cluster_name, flavour) for group in spec.nodeGroups for placement in group.placement
     ]
-    if spec.runtime == "kwok":
+    if spec.runtime_descriptor.local:
         return made
     shards = shards_for(sum(pool.replicas for pool in made), spec.kwokCharts.shards)
     return [replace(pool, shards=shards) for pool in made]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kumulus.model.checks import is_requestable, meant_resource
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
+from kumulus.runtimes import registry
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.validation import in_file_order
@@ -52,7 +53,7 @@ class KemuFile:
 
 
 def read_kemu(
-    location: str, base: Path, runtime: str = "kwok", skip_addons: bool = False, asked_in: str = ""
+    location: str, base: Path, runtime: str = registry.DEFAULT, skip_addons: bool = False, asked_in: str = ""
 ) -> KemuFile:
     """Read a KEMU file.
 
@@ -76,16 +77,17 @@ def meant_runtime(text: str, source: str) -> str:
     Raises:
         SpecError: it does not parse, or is no ClusterConfig.
     """
-    return "kind" if _spec_of(read_yaml_texts(text, source), source).get("kindConfig") else "kwok"
+    asked = _spec_of(read_yaml_texts(text, source), source).get("kindConfig")
+    return registry.owner_of("kindConfig") if asked else registry.DEFAULT
 
 
-def convert(text: str, source: str, runtime: str = "kwok", skip_addons: bool = False) -> KemuFile:
+def convert(text: str, source: str, runtime: str = registry.DEFAULT, skip_addons: bool = False) -> KemuFile:
     """The cluster in the text of a KEMU file; arguments and errors as of `read_kemu`."""
     conversion = _Conversion()
     raw = conversion.spec(_spec_of(read_yaml_texts(text, source), source))
     if skip_addons:
         raw.pop("clusterAddons", None)
-    if runtime != "kind" and raw.pop("kindConfig", None) is not None:
+    if runtime != registry.owner_of("kindConfig") and raw.pop("kindConfig", None) is not None:
         conversion.notice(("spec", "kindConfig"), f"is for the runtime kind, so it is not used with {runtime}")
     plain = {"runtime": runtime, **raw}
     try:

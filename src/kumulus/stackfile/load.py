@@ -13,12 +13,13 @@ from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
 from kumulus.model.names import dns_safe, suggest
 from kumulus.model.pools import Pool
+from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, in_order, missing_chart
 from kumulus.stackfile.expand import Flavour, pools, system_pool
-from kumulus.stackfile.model import CLUSTER_NAME_LENGTH, RUNTIMES, ClusterSpec, Runtime
+from kumulus.stackfile.model import CLUSTER_NAME_LENGTH, ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 WORDS = ("moveHere", "allowReplace")
 """Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
 CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons", *WORDS)
-_ONLY_WITH: Mapping[str, Runtime] = {
-    "kindConfig": "kind",
-    "kind": "kind",
-    "loadImages": "kind",
-    "kwok": "kwok",
-    "existing": "existing",
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class Loaded:
     @property
     def system_pool(self) -> Pool | None:
         """The pool for the emulated pods of add-ons; None where there are none or real nodes run them."""
-        emulated = self.spec.runtime == "kwok" and bool(self.spec.clusterAddons)
+        emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
         return system_pool(self.cluster_name) if emulated else None
 
 
@@ -108,7 +102,7 @@ def load(
         # Its models take 40 ms to build, which stacks of our own format need not wait for.
         from kumulus.stackfile.kemu import read_kemu
 
-        file = read_kemu(location, base, settings.runtime or "kwok", settings.skip_addons, source)
+        file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
         return _loaded(file.spec, stack, base, "kemu", file.notices, file.source)
     kept = secrets or Secrets()
     notices: list[Notice] = []
@@ -136,7 +130,7 @@ class _Settings:
     """The configuration's keys, each of the right type or told as a problem."""
 
     values: Mapping[str, object]
-    runtime: Runtime | None
+    runtime: str | None
     skip_addons: bool
     problems: tuple[Problem, ...]
 
@@ -146,9 +140,9 @@ class _Settings:
         problems = unknown_key_problems((), values, CONFIG_KEYS)
         problems += _sources(values)
         wanted = runtime if runtime is not None else values.get("runtime")
-        if wanted is not None and wanted not in RUNTIMES:
-            near = suggest(wanted, RUNTIMES) if isinstance(wanted, str) else None
-            remedy = f"write {near}" if near else f"write one of {', '.join(RUNTIMES)}"
+        if wanted is not None and wanted not in registry.NAMES:
+            near = suggest(wanted, registry.NAMES) if isinstance(wanted, str) else None
+            remedy = f"write {near}" if near else f"write one of {', '.join(registry.NAMES)}"
             problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
             wanted = None
         skip = values.get("skipAddons") if skip_addons is None else skip_addons
@@ -189,9 +183,9 @@ def _overridden(settings: _Settings, notices: list[Notice]) -> object:
     raw = dict(raw)
     if settings.skip_addons:
         raw.pop("clusterAddons", None)
-    if settings.runtime and settings.runtime != (raw.get("runtime") or "kwok"):
-        for key, owner in _ONLY_WITH.items():
-            if raw.get("runtime", "kwok") == owner and raw.pop(key, None) is not None:
+    if settings.runtime and settings.runtime != (raw.get("runtime") or registry.DEFAULT):
+        for key, owner in registry.sections().items():
+            if raw.get("runtime", registry.DEFAULT) == owner and raw.pop(key, None) is not None:
                 notices.append(Notice(key, f"is for the runtime {owner}, so it is not used with {settings.runtime}"))
         raw["runtime"] = settings.runtime
     return raw
@@ -215,7 +209,7 @@ def _loaded(
 
 def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
     """Nodes for which a kind cluster's pod subnet has no room, as far as the stack says how large that is."""
-    if spec.runtime != "kind" or not spec.kindConfig:
+    if not spec.kindConfig:
         return None
     room = node_ranges(with_room(spec.kindConfig))
     nodes = sum(pool.replicas for pool in expanded) + real_nodes(spec.kindConfig)

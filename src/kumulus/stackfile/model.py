@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, create_model, model_validator
 
 from kumulus.fields import Section, checked, found, short_label
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.observability import Observability, observability_from, observability_problems
-from kumulus.runtimes.existing.section import Existing
-from kumulus.runtimes.kind.section import Kind
-from kumulus.runtimes.kwok.section import Kwok
+from kumulus.runtimes import registry
+from kumulus.runtimes.descriptor import Descriptor
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import NodeGroup
@@ -30,8 +30,16 @@ from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
 from kumulus.stackfile.validation import in_file_order, problems_of, validated
 
-Runtime = Literal["kwok", "kind", "existing"]
-RUNTIMES: tuple[Runtime, ...] = ("kwok", "kind", "existing")
+if TYPE_CHECKING:
+    from kumulus.runtimes.existing.section import Existing
+    from kumulus.runtimes.kind.section import Kind
+    from kumulus.runtimes.kwok.section import Kwok
+    from kumulus.runtimes.section import RuntimeSection
+
+    Runtime = str
+else:
+    # A type checker wants to read the names here; they are the registry's.
+    Runtime = Literal[registry.NAMES]
 CLUSTER_NAME_LENGTH = 40
 VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
 
@@ -46,14 +54,14 @@ Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removepr
 Measured = Annotated[Observability, checked(observability_problems, observability_from, form="observability")]
 
 
-class ClusterSpec(Section):
-    """An emulated cluster, as its stack file describes it. Empty, it is a control plane without nodes."""
+class _Fleet(Section):
+    """The sections that any runtime reads, and the further ones of some."""
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
         default="", description="The cluster's name; one made from the stack's unless given.", examples=["my-cluster"]
     )
     runtime: Runtime = Field(
-        default="kwok",
+        default=registry.DEFAULT,
         description=(
             "Where the control plane runs: as processes on this machine, in Docker by kind, or in a cluster "
             "that is there already."
@@ -118,19 +126,38 @@ class ClusterSpec(Section):
         description="Who shares the cluster, each in a namespace of its own (docs/teams.md).",
         examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]'],
     )
-    kwok: Kwok = Field(
-        default_factory=Kwok, description="Settings of the runtime kwok.", examples=["{heartbeatFactor: 5}"]
+
+
+if TYPE_CHECKING:
+
+    class _WithSections(_Fleet):
+        kwok: Kwok = Kwok()
+        kind: Kind = Kind()
+        existing: Existing = Existing()
+
+else:
+    # Each runtime has a section of its name; a type checker wants to read the fields above.
+    _WithSections = create_model(
+        "_WithSections",
+        __base__=_Fleet,
+        __module__=__name__,
+        **{
+            each.name: (
+                each.options.load(),
+                Field(
+                    default_factory=each.options.load(),
+                    description=each.options.about,
+                    examples=[each.options.example],
+                ),
+            )
+            for each in registry.every()
+        },
     )
-    kind: Kind = Field(
-        default_factory=Kind,
-        description="Settings of the runtime kind.",
-        examples=["{nodeImage: kindest/node:v1.35.4}"],
-    )
-    existing: Existing = Field(
-        default_factory=Existing,
-        description="Which cluster the runtime existing uses (docs/existing.md).",
-        examples=["{context: my-cluster}"],
-    )
+
+
+class ClusterSpec(_WithSections):
+    """An emulated cluster, as its stack file describes it. Empty, it is a control plane without nodes."""
+
     kwokCharts: KwokCharts = Field(
         default_factory=KwokCharts,
         description="How KWOK is installed where nodes run containers: with the runtimes kind and existing.",
@@ -141,6 +168,22 @@ class ClusterSpec(Section):
         description="How the chart that `observability` installs with the runtimes kind and existing is installed.",
         examples=["{chart: ./charts/kube-prometheus-stack}"],
     )
+
+    @property
+    def runtime_descriptor(self) -> Descriptor:
+        """What there is to say of its runtime."""
+        return registry.get(self.runtime)
+
+    def runtime_options(self, base: Path) -> dict[str, Any]:
+        """What its file says of its runtime, JSON-able: options of the resource Cluster.
+
+        Args:
+            base: the project's directory.
+        """
+        runtime = self.runtime_descriptor
+        section: RuntimeSection = getattr(self, runtime.name)
+        further = {key: getattr(self, key) for key in runtime.option_sections}
+        return {**section.options(base), **{key: value for key, value in further.items() if value}}
 
     @model_validator(mode="wrap")
     @classmethod

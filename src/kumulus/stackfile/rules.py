@@ -24,19 +24,13 @@ from kumulus.model.names import (
 )
 from kumulus.model.observability import room_problems
 from kumulus.model.pools import allocatable_problems
+from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.device_rules import device_problems
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.shapes import shape_problems
 from kumulus.stackfile.tenants import tenant_problems
 
-_ONLY_WITH = (
-    ("kindConfig", "kind"),
-    ("kind", "kind"),
-    ("loadImages", "kind"),
-    ("kwok", "kwok"),
-    ("existing", "existing"),
-)
 Found = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
 
@@ -76,34 +70,35 @@ def _text(raw: Mapping[str, object], key: str) -> str:
 
 
 def _runtime(raw: Mapping[str, object]) -> Found:
-    runtime = raw.get("runtime") or "kwok"
-    for key, owner in _ONLY_WITH:
-        if raw.get(key) is not None and runtime != owner and runtime in ("kwok", "kind", "existing"):
+    runtime = raw.get("runtime") or registry.DEFAULT
+    if not isinstance(runtime, str) or runtime not in registry.NAMES:
+        # The model says so.
+        return
+    known = registry.get(runtime)
+    for key, owner in registry.sections().items():
+        if raw.get(key) is not None and runtime != owner:
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
     measured = raw.get("observability")
-    if runtime in ("kind", "existing") and isinstance(measured, Mapping) and measured.get("prometheusPort"):
+    if not known.local and isinstance(measured, Mapping) and measured.get("prometheusPort"):
         message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
         yield problem(("observability", "prometheusPort"), message, "leave it out")
-    kind = raw.get("kind")
-    if runtime == "kind" and isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
-        message = "has no effect beside kind.nodeImage, which is of one version"
-        yield problem(("kubernetesVersion",), message, "leave one of the two out")
-    if runtime == "kwok" and raw.get("kwokCharts") is not None:
-        message = "has no effect with the runtime kwok, where KWOK runs beside the cluster"
-        yield problem(("kwokCharts",), message, "leave it out, or write runtime: kind or existing")
-    if raw.get("prometheusStack") is not None:
-        yield from _prometheus_stack(runtime, measured)
-    if runtime == "existing" and raw.get("kubernetesVersion") is not None:
-        yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
-
-
-def _prometheus_stack(runtime: object, measured: object) -> Found:
-    if runtime == "kwok":
-        message = "has no effect with the runtime kwok, where Prometheus runs beside the cluster"
-        yield problem(("prometheusStack",), message, "leave it out, or write runtime: kind or existing")
-    elif measured is None:
+    elsewhere = f"leave it out, or write runtime: {_with_charts()}"
+    if known.local and raw.get("kwokCharts") is not None:
+        message = f"has no effect with the runtime {runtime}, where KWOK runs beside the cluster"
+        yield problem(("kwokCharts",), message, elsewhere)
+    if known.local and raw.get("prometheusStack") is not None:
+        message = f"has no effect with the runtime {runtime}, where Prometheus runs beside the cluster"
+        yield problem(("prometheusStack",), message, elsewhere)
+    elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
+    if not known.chooses_version and raw.get("kubernetesVersion") is not None:
+        yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
+    yield from known.rules(raw)
+
+
+def _with_charts() -> str:
+    return registry.listed(tuple(each for each in registry.every() if not each.local))
 
 
 def _ports(raw: Mapping[str, object]) -> Found:

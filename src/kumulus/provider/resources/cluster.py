@@ -20,11 +20,27 @@ from kumulus.provider.resources.diffing import differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
+from kumulus.runtimes import registry
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
 
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
+
+
+def _known() -> str:
+    """The runtimes, for people."""
+
+    def words(each: Descriptor) -> str:
+        told = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
+        return f"`{each.name}`" + (f" ({', '.join(told)})" if told else "")
+
+    *others, last = map(words, registry.every())
+    return f"{', '.join(others)} or {last}"
+
+
+_KNOWN = _known()
 
 
 class Cluster(Resource):
@@ -36,7 +52,7 @@ class Cluster(Resource):
         Property(
             "runtime",
             STRING,
-            "How the control plane is had: `kwok` (local processes, the default), `kind` (containers) or `existing`.",
+            f"How the control plane is had: {_KNOWN}.",
             replaces=True,
         ),
         Property(
@@ -99,7 +115,7 @@ class Cluster(Resource):
             failures.append(Failure("name", "a cluster needs a name"))
         elif isinstance(name, str) and (fault := dns_label_fault(name)):
             failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
-        runtime = self._runtimes.get(str(checked.setdefault("runtime", "kwok")))
+        runtime = self._runtimes.get(str(checked.setdefault("runtime", registry.DEFAULT)))
         if runtime is None:
             known = ", ".join(sorted(self._runtimes))
             failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))

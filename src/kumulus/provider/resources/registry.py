@@ -20,12 +20,10 @@ from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_ready import ReleaseReady
 from kumulus.provider.resources.stack_identity import StackIdentity
 from kumulus.provider.settings import Settings
+from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
-from kumulus.runtimes.existing.runtime import ExistingRuntime
-from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.priority import Way
-from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 
 
@@ -63,9 +61,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
     """
     settings = settings or Settings()
     connections, way = Connections(settings.place), Way()
-    runtimes: dict[str, Runtime] = {
-        runtime.name: runtime for runtime in (KwokRuntime(), KindRuntime(), ExistingRuntime())
-    }
+    runtimes: dict[str, Runtime] = {each.name: each.make() for each in registry.every()}
     served: list[Resource] = [
         StackIdentity(),
         Cluster(runtimes, connections, settings),

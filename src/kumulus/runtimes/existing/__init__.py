@@ -1,1 +1,24 @@
-"""The existing runtime: a cluster that is there already, by its kubeconfig."""
+"""The runtime existing: a cluster that is there already, of which a stack keeps a copy of the kubeconfig."""
+
+from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.toolchain.plugins import PROVIDER
+
+KUBECONFIG_FILE = "existing.yaml"
+
+RUNTIME = Descriptor(
+    name="existing",
+    about="a cluster that is there, by kubeconfig and context",
+    takes="credentials",
+    ready_in="–",
+    page="existing.md",
+    implementation="kumulus.runtimes.existing.runtime:ExistingRuntime",
+    options=Options(
+        "kumulus.runtimes.existing.section:Existing",
+        "Which cluster the runtime existing uses (docs/existing.md).",
+        "{context: my-cluster}",
+    ),
+    tools=("helm", PROVIDER),
+    chooses_version=False,
+    outlives_stack=True,
+    kubeconfig_file=KUBECONFIG_FILE,
+)

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import ClassVar
 
 from kumulus.kube import KubeconfigError
+from kumulus.runtimes.existing import KUBECONFIG_FILE
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.place import Place
 
-_FILE_NAME = "existing.yaml"
 _SOURCE, _CONTEXT = "source", "context"
 
 
 class CopyPlace(Place):
     """Where the copy is: its name tells that the cluster outlives its stack."""
 
-    FILES: ClassVar[frozenset[str]] = Place.FILES | {_FILE_NAME}
+    FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "existing.tmp"})
 
     @classmethod
@@ -35,12 +35,12 @@ class CopyPlace(Place):
     @property
     def kubeconfig(self) -> Path:
         """The copy."""
-        return self.directory / _FILE_NAME
+        return self.directory / KUBECONFIG_FILE
 
 
 def is_copy(kubeconfig: str) -> bool:
     """Whether a path is that of a copy, and so the cluster one that no stack makes or removes."""
-    return Path(kubeconfig).name == _FILE_NAME
+    return Path(kubeconfig).name == KUBECONFIG_FILE
 
 
 def write(place: CopyPlace, source: Source, owner: str) -> None:

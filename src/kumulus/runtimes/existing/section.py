@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked
+from kumulus.fields import checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
 from kumulus.model.needs import is_content
+from kumulus.runtimes.section import RuntimeSection
 
 
 def _text_problems(where: Where, raw: object) -> list[Problem]:
@@ -22,7 +23,7 @@ def _text_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, "is not a path or a kubeconfig's text", "write a path such as ~/.kube/config")]
 
 
-class Existing(Section):
+class Existing(RuntimeSection):
     """A cluster that is there already, of which nothing but what the stack puts into it is made or removed."""
 
     kubeconfig: Annotated[str, checked(_text_problems, str, form="notBlank")] = Field(
@@ -39,7 +40,7 @@ class Existing(Section):
         examples=["my-cluster"],
     )
 
-    def options(self, base: Path, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    def options(self, base: Path = Path(), environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
         """Where the cluster is, as options of the resource Cluster.
 
         Args:

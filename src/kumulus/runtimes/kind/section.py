@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked
+from kumulus.fields import checked
 from kumulus.model import durations
 from kumulus.runtimes.kind.options import DEFAULT_WAIT, Provider, image_problems
+from kumulus.runtimes.section import RuntimeSection
 
 
-class Kind(Section):
+class Kind(RuntimeSection):
     """Settings of the kind runtime."""
 
     nodeImage: Annotated[str, checked(image_problems, str, form="nodeImage")] | None = Field(
@@ -39,7 +40,3 @@ class Kind(Section):
         ),
         examples=["true"],
     )
-
-    def options(self) -> dict[str, Any]:
-        """What is set, under the names of the file, JSON-able: options of the resource Cluster."""
-        return {key: value for key, value in self.model_dump(exclude_defaults=True).items() if value is not None}

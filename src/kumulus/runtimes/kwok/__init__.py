@@ -1,1 +1,16 @@
-"""The default runtime: etcd, the Kubernetes control plane and kwok-controller as local processes, by ``kwokctl``."""
+"""The runtime kwok: etcd, the control plane and KWOK as processes of this machine."""
+
+from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.toolchain.pins import CONTROL_PLANE
+
+RUNTIME = Descriptor(
+    name="kwok",
+    short="local processes",
+    about="etcd and the control plane as processes of this machine; every node is emulated",
+    takes="nothing",
+    ready_in="3 s",
+    implementation="kumulus.runtimes.kwok.runtime:KwokRuntime",
+    options=Options("kumulus.runtimes.kwok.section:Kwok", "Settings of the runtime kwok.", "{heartbeatFactor: 5}"),
+    tools=("etcd", "kwok", "kwokctl", *CONTROL_PLANE),
+    local=True,
+)

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kumulus.fields import QuantityText, Section, checked, whole
+from kumulus.fields import QuantityText, checked, whole
 from kumulus.model.checks import mapping_problems, problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.runtimes.section import RuntimeSection
 
 
 def _switches_problems(where: Where, raw: object) -> list[Problem]:
@@ -32,7 +33,7 @@ def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
 Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
 
 
-class Kwok(Section):
+class Kwok(RuntimeSection):
     """Settings of the kwok runtime."""
 
     apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(
@@ -72,7 +73,3 @@ class Kwok(Section):
         ),
         examples=["api"],
     )
-
-    def options(self) -> dict[str, Any]:
-        """What is set, under the names of the file, JSON-able: the options of the resource Cluster."""
-        return {key: value for key, value in self.model_dump().items() if value not in (None, "", {})}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kumulus.runtimes import registry
 from kumulus.stackfile.load import CONFIG_KEYS
-from kumulus.stackfile.model import RUNTIMES, ClusterSpec
+from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
 from kumulus.stackfile.schema.forms import NULL, closed, forms, given
 
@@ -58,7 +59,7 @@ def _config() -> Schema:
         },
         "runtime": {
             "description": "Where the control plane runs, in place of what the cluster says.",
-            "enum": [*RUNTIMES, None],
+            "enum": [*registry.NAMES, None],
             "examples": ["kind"],
         },
         "skipAddons": {

@@ -1,0 +1,95 @@
+"""What there is to say of a runtime: :class:`Descriptor`, one for each folder of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kumulus.model.errors import Problem
+
+if TYPE_CHECKING:
+    from kumulus.runtimes.base import Runtime
+
+KUBECONFIG_FILE = "kubeconfig.yaml"
+
+
+@dataclass(frozen=True)
+class Options:
+    """A runtime's section of the stack file, which has the runtime's name.
+
+    Attributes:
+        model: its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``: whoever asks for
+            less does not pay for pydantic.
+        about: what it is, for people.
+        example: how it is written.
+    """
+
+    model: str
+    about: str
+    example: str
+
+    def load(self) -> type[Any]:
+        """The class."""
+        found: type[Any] = _named(self.model)
+        return found
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One way to get a control plane.
+
+    Attributes:
+        name: as a stack file has it after ``runtime:``.
+        short: what it is in two words, for the plugin's schema; may be empty.
+        about: what it is, for docs/clusters.md; ``takes`` and ``ready_in`` are that table's other columns.
+        takes: what it needs of the machine.
+        ready_in: how long its first `up` takes.
+        page: of docs that is about it alone; may be empty.
+        implementation: the :class:`~kumulus.runtimes.base.Runtime`, as ``module:Class``.
+        options: its section of the stack file.
+        further_sections: other sections that have an effect with it alone.
+        option_sections: those of them that are options of the runtime too.
+        tools: what its stacks take of pins.toml.
+        local: whether the control plane, KWOK and Prometheus are processes of this machine, of the version that the
+            stack names; elsewhere KWOK and Prometheus are installed in the cluster, by their charts.
+        container_engine: whether Docker, or one like it, has to run.
+        chooses_version: whether a stack says which Kubernetes it is.
+        outlives_stack: whether the cluster is there before its stack and after it.
+        kubeconfig_file: the kubeconfig's name in the cluster's directory.
+        rules: gives problems between the parts of a cluster's mapping, as the file has it.
+    """
+
+    name: str
+    about: str
+    takes: str
+    ready_in: str
+    implementation: str
+    options: Options
+    short: str = ""
+    page: str = ""
+    further_sections: tuple[str, ...] = ()
+    option_sections: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    local: bool = False
+    container_engine: bool = False
+    chooses_version: bool = True
+    outlives_stack: bool = False
+    kubeconfig_file: str = KUBECONFIG_FILE
+    rules: Callable[[Mapping[str, object]], Iterable[Problem]] = lambda raw: ()
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """All sections of the stack file that have an effect with it alone."""
+        return (self.name, *self.further_sections)
+
+    def make(self) -> Runtime:
+        """The runtime itself."""
+        made: Runtime = _named(self.implementation)()
+        return made
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

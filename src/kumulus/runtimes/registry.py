@@ -1,0 +1,57 @@
+"""Which runtimes there are: a folder of this room each, and a line here.
+
+A folder has a :class:`~kumulus.runtimes.descriptor.Descriptor` called `RUNTIME` in its `__init__.py`. Reading them all
+is cheap: what does the work, and what needs pydantic, is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from kumulus.runtimes.descriptor import Descriptor
+
+NAMES: tuple[str, ...] = (
+    "kwok",
+    "kind",
+    "existing",
+)
+DEFAULT = NAMES[0]
+
+
+@cache
+def get(name: str) -> Descriptor:
+    """The runtime of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name not in NAMES:
+        raise KeyError(name)
+    found: Descriptor = import_module(f"kumulus.runtimes.{name}").RUNTIME
+    return found
+
+
+def every() -> tuple[Descriptor, ...]:
+    """All of them, the default one first."""
+    return tuple(map(get, NAMES))
+
+
+def owner_of(section: str) -> str:
+    """The runtime with which alone a section of the stack file has an effect.
+
+    Raises:
+        KeyError: there is none, as any runtime reads it, or no stack has it.
+    """
+    return sections()[section]
+
+
+def sections() -> dict[str, str]:
+    """The runtime of each section of the stack file that has an effect with one alone."""
+    return {section: each.name for each in every() for section in each.sections}
+
+
+def listed(runtimes: tuple[Descriptor, ...]) -> str:
+    """The names of some, for a message: `kind or existing`."""
+    *names, last = [each.name for each in runtimes]
+    return f"{', '.join(names)} or {last}" if names else last

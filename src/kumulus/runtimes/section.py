@@ -1,0 +1,20 @@
+"""What the runtimes' sections of a stack file have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kumulus.fields import Section
+
+
+class RuntimeSection(Section):
+    """The section of a stack file with a runtime's options."""
+
+    def options(self, base: Path = Path()) -> dict[str, Any]:
+        """What is set, under the names of the file, JSON-able: options of the resource Cluster.
+
+        Args:
+            base: the project's directory.
+        """
+        return {key: value for key, value in self.model_dump(exclude_defaults=True).items() if value is not None}

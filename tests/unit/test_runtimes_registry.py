@@ -1,0 +1,206 @@
+"""A runtime is a folder and a line: whoever needs to know of runtimes reads the registry."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.components.described_cluster import _CLASSES
+from kumulus.runtimes import registry
+from kumulus.runtimes.base import Runtime
+from kumulus.runtimes.page import PAGE, with_table
+from kumulus.runtimes.section import RuntimeSection
+from kumulus.toolchain import pins
+from tests.support.variants import ask_a_copy
+
+FOLDER = {
+    "runtimes/toy/__init__.py": '''
+"""A runtime for this test."""
+from kumulus.model.checks import problem
+from kumulus.runtimes.descriptor import Descriptor, Options
+
+
+def rules(raw):
+    if raw.get("toy", {}).get("size") == 13:
+        yield problem(("toy", "size"), "is unlucky", "write 12")
+
+
+RUNTIME = Descriptor(
+    name="toy",
+    short="in a box",
+    about="a toy of a cluster",
+    takes="batteries",
+    ready_in="1 s",
+    implementation="kumulus.runtimes.toy.runtime:ToyRuntime",
+    options=Options("kumulus.runtimes.toy.section:Toy", "Settings of the runtime toy.", "{size: 3}"),
+    tools=("helm",),
+    chooses_version=False,
+    kubeconfig_file="toy.yaml",
+    rules=rules,
+)
+''',
+    "runtimes/toy/section.py": '''
+"""Its options."""
+from pydantic import Field
+from kumulus.runtimes.section import RuntimeSection
+
+
+class Toy(RuntimeSection):
+    """Settings of the runtime toy."""
+    size: int = Field(default=1, description="How large it is.", examples=["3"])
+''',
+    "runtimes/toy/runtime.py": '''
+"""The runtime itself, as far as it is asked here."""
+from kumulus.runtimes.base import Runtime
+
+
+class ToyRuntime(Runtime):
+    """A toy."""
+    name, replaced_by = "toy", frozenset({"size"})
+    problems = lambda self, options: {} if options.get("size", 1) < 20 else {"size": "write less"}
+    default_version = lambda self: None
+    version_problem = lambda self, version: None
+    kubeconfig_path = lambda self, wanted: "toy.yaml"
+    configuration = lambda self, wanted: ""
+    consequences = lambda self, old, new: []
+    create = read = repair = delete = None
+''',
+}
+QUESTIONS = """
+import argparse, contextlib, io, json
+from pathlib import Path
+from kumulus.cli import convert, needs, project
+from kumulus.components import described_cluster
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.model.errors import SpecError
+from kumulus.provider.resources.registry import resources
+from kumulus.runtimes.page import table
+from kumulus.stackfile.load import load
+from kumulus.stackfile.schema.document import DEFINITIONS
+from kumulus.stackfile.schema.stack import stack_schema
+
+def read(**cluster):
+    return load({"cluster": cluster}, "dev", Path())
+
+def refused(**cluster):
+    try:
+        read(**cluster)
+    except SpecError as error:
+        return str(error)
+
+toy = read(runtime="toy", toy={"size": 3})
+parser = argparse.ArgumentParser()
+convert.add_arguments(parser)
+with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+    parser.parse_args(["-h"])
+too_large = {"name": "a", "runtime": "toy", "options": {"size": 20}}
+served = resources()["kumulus:index:Cluster"]
+home = Path("clusters/dev")
+home.mkdir(parents=True)
+(home / "toy.yaml").touch()
+project.clusters_directory = lambda: Path("clusters")
+component = described_cluster._component("toy")
+print(json.dumps({
+    "schema": stack_schema()[DEFINITIONS],
+    "overridden": load({"cluster": {"kwok": {}, "runtime": "kwok"}, "runtime": "toy"}, "dev", Path()).spec.runtime,
+    "elsewhere": refused(toy={"size": 3}),
+    "not its own": refused(runtime="toy", kind={"wait": "1m"}),
+    "unlucky": refused(runtime="toy", toy={"size": 13}),
+    "version": refused(runtime="toy", kubernetesVersion="1.35.4"),
+    "charts": refused(runtime="kwok", kwokCharts={}),
+    "command": shown.getvalue(),
+    "needed": needs.of_loaded(toy).tools,
+    "parts": list(needs.parts("helm")),
+    "kubeconfig": project.kubeconfig("dev").name,
+    "docs": table(),
+    "component": [component.token, component.runtime],
+    "options": described_cluster._options(toy, Path(), KwokPlan()),
+    "alias": [str(each.type_) for each in described_cluster._other_runtimes("kwok")],
+    "checked": [str(each) for each in served.check({}, too_large, "/").failures],
+    "plugin": next(repr(each) for each in served.inputs if each.name == "runtime"),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    copy = tmp_path_factory.mktemp("with-a-toy")
+    line = ('    "existing",\n', '    "existing",\n    "toy",\n')
+    found: dict[str, Any] = json.loads(ask_a_copy(copy, FOLDER, {"runtimes/registry.py": line}, QUESTIONS))
+    return found
+
+
+def test_the_schema_has_a_runtime_and_its_section_by_its_line_in_the_registry(answers: dict[str, Any]) -> None:
+    cluster = answers["schema"]["ClusterSpec"]["properties"]
+    assert "toy" in json.dumps(cluster["runtime"])
+    assert "toy" in cluster
+    assert "size" in answers["schema"]["Toy"]["properties"]
+
+
+def test_rules_and_loading_know_what_is_its_own(answers: dict[str, Any]) -> None:
+    assert answers["overridden"] == "toy"
+    assert 'toy: has no effect with the runtime "kwok"; leave it out or write runtime: toy' in answers["elsewhere"]
+    assert 'kind: has no effect with the runtime "toy"' in answers["not its own"]
+    assert "toy.size: is unlucky; write 12" in answers["unlucky"]
+    assert "kubernetesVersion: has no effect" in answers["version"]
+    assert "write runtime: kind, existing or toy" in answers["charts"]
+
+
+def test_the_command_its_tools_and_the_docs_name_it(answers: dict[str, Any]) -> None:
+    assert "{kwok,kind,existing,toy}" in answers["command"]
+    assert "helm" in answers["needed"]
+    assert "runtime: toy" in answers["parts"]
+    assert answers["kubeconfig"] == "toy.yaml"
+    assert "| `toy` | a toy of a cluster | batteries | 1 s |" in answers["docs"]
+
+
+def test_the_plugin_serves_it_and_a_stack_declares_it(answers: dict[str, Any]) -> None:
+    assert len(answers["checked"]) == 1
+    assert "write less" in answers["checked"][0]
+    assert "or `toy` (in a box)" in answers["plugin"]
+    assert answers["component"] == ["kumulus:index:ToyCluster", "toy"]
+    assert answers["options"] == {"size": 3}
+    assert "kumulus:index:ToyCluster" in answers["alias"]
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_a_descriptor_says_what_is_so(name: str) -> None:
+    runtime = registry.get(name)
+    made = runtime.make()
+    assert isinstance(made, Runtime)
+    assert (runtime.name, made.name) == (name, name)
+    assert issubclass(runtime.options.load(), RuntimeSection)
+    assert set(runtime.option_sections) <= set(runtime.further_sections)
+    known = pins.load()
+    for tool in runtime.tools:
+        assert known.named(tool), f"pins.toml has no {tool}"
+
+
+def test_every_runtime_of_ours_is_a_class_for_programs_too() -> None:
+    """A runtime without one can be had by a stack file alone."""
+    assert [each.runtime for each in _CLASSES] == list(registry.NAMES), "components/described_cluster.py: _CLASSES"
+
+
+def test_the_page_has_the_table_of_the_registry() -> None:
+    text = Path(PAGE).read_text()
+    assert with_table(text) == text, "run: python -m kumulus.runtimes.page"
+
+
+def test_nobody_else_tells_runtimes_apart_by_their_names() -> None:
+    """What branches on a name has to ask the descriptor instead."""
+    root = Path(registry.__file__).parents[1]
+    names = "|".join(registry.NAMES)
+    branch = re.compile(
+        rf'runtime\w*"?\]? (?:==|!=|in|not in) \(?"(?:{names})"|get\("runtime"\) (?:==|!=) "(?:{names})"'
+    )
+    found = [
+        f"{file.relative_to(root)}:{number}: {line.strip()}"
+        for file in [*root.rglob("*.py"), *(root / "components").rglob("*.py")]
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if branch.search(line)
+    ]
+    assert found == []
