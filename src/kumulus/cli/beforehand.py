@@ -94,11 +94,12 @@ def of_removal(stack: str) -> None:
     if directory is None:
         return
     from kumulus.host import machine
+    from kumulus.runtimes import registry
     from kumulus.runtimes.whereabouts import Here, away
 
     here = Here.of(machine.this(), current.root)
     for outputs in backend.clusters(directory, current.name, stack):
-        if outputs.get("runtime") != "existing" and (found := away(outputs, here)):
+        if not registry.outlives_stack(outputs.get("runtime")) and (found := away(outputs, here)):
             raise UserError(found.refusal())
 
 

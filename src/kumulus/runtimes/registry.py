@@ -37,6 +37,11 @@ def every() -> tuple[Descriptor, ...]:
     return tuple(map(get, NAMES))
 
 
+def outlives_stack(name: object) -> bool:
+    """Whether the clusters of a runtime are there before their stacks and after them; of an unknown one, no."""
+    return isinstance(name, str) and name in NAMES and get(name).outlives_stack
+
+
 def owner_of(section: str) -> str:
     """The runtime with which alone a section of the stack file has an effect.
 
