@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
+
+from kumulus.surroundings import files
 
 _REMOVAL = "removal"
 
@@ -72,7 +73,7 @@ class Place:
 
     def write_note(self, note: dict[str, str]) -> None:
         """Write our note, whole or not at all."""
-        replace_file(self.note_file, json.dumps(note, indent=2) + "\n")
+        files.write(self.note_file, json.dumps(note, indent=2) + "\n")
 
     def foreign(self) -> list[str]:
         """Names of what stands in the directory and is no part of a cluster, sorted.
@@ -91,9 +92,9 @@ class Place:
         kinds: list[type[Place]] = [Place, *Place.__subclasses__()]
         return self._without(frozenset(name for kind in kinds for name in kind.FILES))
 
-    def _without(self, files: frozenset[str]) -> list[str]:
+    def _without(self, known: frozenset[str]) -> list[str]:
         # What a write in the middle of its way is called, and kubectl's lock.
-        ours = files | {f"{Path(name).stem}.tmp" for name in files} | {"kubeconfig.yaml.lock"}
+        ours = known | {f"{Path(name).stem}.tmp" for name in known} | {"kubeconfig.yaml.lock"}
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 
     def mark_removed(self) -> None:
@@ -105,26 +106,3 @@ class Place:
     def removed(self) -> bool:
         """Whether a removal was begun, or nothing that tells of the cluster is left."""
         return not self.note_file.exists() or _REMOVAL in self.note()
-
-
-def replace_file(file: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file, whole or not at all, also when the power goes.
-
-    Args:
-        file: the file.
-        text: its content.
-        mode: of a file that is to be more private than its directory; the umask takes from it.
-    """
-    temporary = file.with_suffix(".tmp")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())
-    temporary.replace(file)
-    # The name, too, is on the disk only when its directory is.
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from kumulus.lab.report import junit
-from kumulus.lab.report.files import telling, write_whole
+from kumulus.lab.report.files import telling
 from kumulus.lab.report.model import Report
+from kumulus.surroundings import files
 
 
 def write(report: Report, directory: Path) -> None:
@@ -20,7 +21,7 @@ def write(report: Report, directory: Path) -> None:
         LabError: one cannot be written.
     """
     with telling(directory / junit.FILE):
-        write_whole(directory / junit.FILE, junit.junit(report))
+        files.write(directory / junit.FILE, junit.junit(report))
     # Drawing takes a library that is not worth loading while something is measured.
     from kumulus.lab.report import plots
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 from kumulus.lab.errors import LabError
 from kumulus.lab.report.model import FILE, Report
+from kumulus.surroundings import files
 
 MANIFEST = "manifest.json"
 _LOCK = ".manifest.lock"
@@ -47,7 +47,7 @@ class RunDirectory:
         with telling(self.path):
             (self.path / "inputs").mkdir(parents=True)
             for name, text in inputs.items():
-                (self.path / "inputs" / name).write_text(text, encoding="utf-8")
+                files.write(self.path / "inputs" / name, text)
 
     def write(self, report: Report) -> None:
         """Write the report, whole or not at all, and its line in the index.
@@ -56,7 +56,7 @@ class RunDirectory:
             LabError: it cannot be written; what was written before is still there.
         """
         with telling(self.path / FILE):
-            write_whole(self.path / FILE, report.model_dump_json(indent=1) + "\n")
+            files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
         with telling(self.results / MANIFEST):
             _index(self.results, self.path.relative_to(self.results) / FILE, report)
 
@@ -74,24 +74,6 @@ def telling(path: Path) -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "make room, or write --results DIRECTORY on another disk" if full else "write --results DIRECTORY"
         raise LabError(f"{path} cannot be written: {error.strerror}; {remedy}") from None
-
-
-def write_whole(path: Path, content: str) -> None:
-    """Write a file, whole or not at all.
-
-    Raises:
-        OSError: it cannot be written; what was there before still is.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def manifest(results: Path) -> list[dict[str, Any]]:
@@ -125,4 +107,4 @@ def _index(results: Path, path: Path, report: Report) -> None:
     with (results / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         runs = [run for run in manifest(results) if run.get("path") != line["path"]]
-        write_whole(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")
+        files.write(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")

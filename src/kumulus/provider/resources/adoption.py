@@ -14,7 +14,8 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.pools import pool_to_properties
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
-from kumulus.runtimes.place import Place, replace_file
+from kumulus.runtimes.place import Place
+from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.provider.connections import Connections
@@ -37,7 +38,7 @@ def note(directory: str, inputs: Properties) -> None:
     text = json.dumps({key: inputs[key] for key in _KEYS if inputs.get(key) is not None}, indent=2, sort_keys=True)
     with suppress(OSError, TypeError):
         if place.directory.is_dir() and _text(place) != text:
-            replace_file(place.declared_file, text)
+            files.write(place.declared_file, text)
             place.declared_file.chmod(0o600)
 
 

@@ -8,7 +8,6 @@ reaches another cluster. See docs/decisions/existing-clusters.md.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +16,7 @@ from kumulus.kube import KubeconfigError
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.place import Place
+from kumulus.surroundings import files
 
 _SOURCE, _CONTEXT = "source", "context"
 
@@ -57,7 +57,7 @@ def write(place: CopyPlace, source: Source, owner: str) -> None:
     if place.note() != note:
         place.write_note(note)
     if not is_current(place, source):
-        _write_private(place.kubeconfig, source.text)
+        files.write(place.kubeconfig, source.text, mode=0o600)
 
 
 def is_current(place: CopyPlace, source: Source) -> bool:
@@ -81,15 +81,7 @@ def refresh(kubeconfig: str) -> None:
         source = Source.of({"kubeconfig": note[_SOURCE], _CONTEXT: note.get(_CONTEXT)})
         known = json.loads(place.kubeconfig.read_text())
         if known["clusters"] == source.document["clusters"] and known != source.document:
-            _write_private(place.kubeconfig, source.text)
-
-
-def _write_private(file: Path, text: str) -> None:
-    temporary = file.with_suffix(".tmp")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
-        opened.write(text)
-    temporary.replace(file)
+            files.write(place.kubeconfig, source.text, mode=0o600)
 
 
 def _text(file: Path) -> str | None:

@@ -25,6 +25,7 @@ from kumulus.runtimes.kind.metrics import with_metrics
 from kumulus.runtimes.kind.network import with_room
 from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import KindPlace
+from kumulus.surroundings import files
 
 # Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
 _LONGEST = 1800.0
@@ -158,13 +159,7 @@ async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
     )
     if ended.code:
         raise ProviderError(f"the kubeconfig of kind cluster {place.name} is not to be had: {failures.brief(ended)}")
-    _write_private(file, ended.stdout)
-
-
-def _write_private(file: Path, text: str) -> None:
-    file.touch(mode=0o600)
-    file.chmod(0o600)
-    file.write_text(text)
+    files.write(file, ended.stdout, mode=0o600)
 
 
 def discard(engine: Engine, place: KindPlace) -> None:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import yaml
 
 from kumulus.runtimes.kind.containers import Engine, Node
-from kumulus.runtimes.place import Place, replace_file
+from kumulus.runtimes.place import Place
+from kumulus.surroundings import files
 
 _CREATING = "creating"
 
@@ -34,7 +35,7 @@ class KindPlace(Place):
         """Note, before anything else, who makes a cluster here: whoever is killed meanwhile is known by it."""
         self.directory.mkdir(mode=0o700)
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING})
-        replace_file(self.config_file, yaml.safe_dump(dict(config), sort_keys=False))
+        files.write(self.config_file, yaml.safe_dump(dict(config), sort_keys=False))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
         """Note that the cluster is whole, and which containers it is."""

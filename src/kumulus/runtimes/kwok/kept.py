@@ -7,7 +7,7 @@ come up as wanted, when we write the file ourselves, and when a cluster is looke
 from __future__ import annotations
 
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.place import replace_file
+from kumulus.surroundings import files
 
 DAMAGED = "damaged"
 """The state of a file that cannot be read, and is brought back by a repair."""
@@ -37,7 +37,7 @@ def keep(layout: Layout) -> None:
         OSError: it cannot be written.
     """
     if not damaged(layout) and (text := layout.text(layout.kwok_file)) != layout.text(layout.kept_file):
-        replace_file(layout.kept_file, text, mode=0o600)
+        files.write(layout.kept_file, text, mode=0o600)
 
 
 def restore(layout: Layout) -> bool:
@@ -48,5 +48,5 @@ def restore(layout: Layout) -> bool:
     """
     if not damaged(layout) or not can_be_restored(layout):
         return False
-    replace_file(layout.kwok_file, layout.text(layout.kept_file), mode=0o600)
+    files.write(layout.kwok_file, layout.text(layout.kept_file), mode=0o600)
     return True

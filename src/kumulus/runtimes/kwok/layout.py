@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import yaml
 
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
-from kumulus.runtimes.place import Place, replace_file
+from kumulus.runtimes.place import Place
+from kumulus.surroundings import files
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -78,7 +79,7 @@ class Layout(Place):
         """Write ``kwok.yaml``, whole or not at all, and its copy: of the two, the longer would count as the whole."""
         text = dump(documents)
         for file in (self.kept_file, self.kwok_file):
-            replace_file(file, text, mode=0o600)
+            files.write(file, text, mode=0o600)
 
     def settings(self) -> dict[str, Any]:
         """Return the ``KwokctlConfiguration`` that kwokctl saved, or {} when there is none of that form."""

@@ -23,6 +23,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import access, components, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration
+from kumulus.surroundings import files
 
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
 NAMES = (PROMETHEUS, KUBE_STATE_METRICS)
@@ -130,12 +131,12 @@ def write(layout: Layout, asked: Observability | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "rules.yaml").write_text(dashboards.rules())
+    files.write(folder / "rules.yaml", dashboards.rules())
     wanted = configuration(asked, layout.ports(), str(layout.directory / "pki"), "rules.yaml", layout.name)
-    (folder / "prometheus.yaml").write_text(dump([wanted]))
     pki = str(layout.directory / "pki")
-    (folder / "web.yaml").write_text(dump([access.web_configuration(pki)]))
-    (folder / "client.yaml").write_text(dump([access.client_configuration(pki)]))
+    files.write(folder / "prometheus.yaml", dump([wanted]))
+    files.write(folder / "web.yaml", dump([access.web_configuration(pki)]))
+    files.write(folder / "client.yaml", dump([access.client_configuration(pki)]))
 
 
 def require_space(layout: Layout, dead: Sequence[str]) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import psutil
 
+from kumulus.surroundings import files
+
 
 def ended(directory: Path) -> str | None:
     """Name a component that kwokctl has started, by its pid file, and that does not run; None when all do.
@@ -54,4 +56,4 @@ def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None
         if file.stem not in components:
             file.unlink()
     for name, pids in components.items():
-        (folder / f"{name}.pid").write_text(str(pids[0]))
+        files.write(folder / f"{name}.pid", str(pids[0]))

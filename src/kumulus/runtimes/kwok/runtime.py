@@ -20,6 +20,7 @@ from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import additions, api, configuration, hung, kept, monitoring, pidfiles, priority, starting
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.owner import same
+from kumulus.surroundings import files
 
 
 class KwokRuntime(Runtime):
@@ -95,7 +96,7 @@ class KwokRuntime(Runtime):
                 layout.directory.mkdir(mode=0o700)
                 layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
                 request = layout.directory / "create.yaml"
-                request.write_text(dump(documents))
+                files.write(request, dump(documents))
                 report.status(f"starting Kubernetes {wanted.kubernetes_version}")
                 await starting.create_components(layout, request)
                 directories.keep_private(layout, layout.private_files())

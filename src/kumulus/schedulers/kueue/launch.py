@@ -23,6 +23,7 @@ from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.kueue import workloads
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
+from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -180,9 +181,7 @@ def _write_certificates(directory: Path, data: Mapping[str, str]) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
     # Kueue waits for the certificate, and expects its key to be there then.
     for name in ("ca.crt", "tls.key", "tls.crt"):
-        file = directory / name
-        file.touch(mode=0o600)
-        file.write_bytes(base64.b64decode(data.get(name, "")))
+        files.write(directory / name, base64.b64decode(data.get(name, "")), mode=0o600)
 
 
 async def _webhooks_answer(client: Client) -> None:

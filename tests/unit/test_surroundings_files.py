@@ -1,0 +1,86 @@
+"""Files are replaced whole: whatever happens to their writer, what is there is the old or the new one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kumulus.surroundings import files
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_when_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(handle: int) -> None:
+        kind = "directory" if stat.S_ISDIR(os.fstat(handle).st_mode) else "content"
+        done.append(f"{kind} synced")
+        sync(handle)
+
+    def replaced(self: Path, target: Path) -> Path:
+        done.append("renamed")
+        rename(self, target)
+        return target
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    files.write(tmp_path / "kept.json", "new", mode=0o600)
+    assert done == ["content synced", "renamed", "directory synced"]
+    assert (tmp_path / "kept.json").read_text() == "new"
+    assert stat.S_IMODE((tmp_path / "kept.json").stat().st_mode) == 0o600
+
+
+def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "kept.json"
+    files.write(file, "old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write(file, "new")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("kept.json", "old")]
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from kumulus.surroundings import files
+number = 0
+while True:
+    number += 1
+    files.write(Path(sys.argv[1]), f"{number}\\n" * 20_000)
+    print(number, flush=True)
+"""
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    file = tmp_path / "kept.txt"
+    for kill_after in range(1, 6):
+        with subprocess.Popen([sys.executable, "-c", WRITING, str(file)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            for _ in range(kill_after):
+                writer.stdout.readline()
+            writer.send_signal(signal.SIGKILL)
+            assert writer.wait() == -signal.SIGKILL
+        lines = file.read_text().splitlines()
+        assert (len(lines), len(set(lines))) == (20_000, 1)
+
+
+def test_what_is_removed_twice_is_gone(tmp_path: Path) -> None:
+    files.write(tmp_path / "kept.json", "x")
+    files.remove(tmp_path / "kept.json")
+    files.remove(tmp_path / "kept.json")
+    assert list(tmp_path.iterdir()) == []
