@@ -28,6 +28,7 @@ ABOUT = {
     "policy": "the policy pack",
     "stackfile": "what a stack file may say",
     "provider": "resources, protocol",
+    "journal": "runs put back",
     "runtimes": "kwok, kind, existing",
     "schedulers": "Volcano, Kueue, …",
     "helm": "charts, CRDs, repairs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -11,6 +12,10 @@ pytest_plugins = ["tests.support.second_try"]
 
 # Nobody is asked for programs; tests of downloads have a mirror of their own.
 os.environ["KUMULUS_TOOLS"] = "build"
+
+# Journals of runs are the user's; those of tests go with them.
+_STATE = tempfile.TemporaryDirectory(prefix="kumulus-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
 
 # A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -230,17 +229,26 @@ async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is
         report = await lab.run(workloads=[lab.workload(arrival={"after": "30s"})])
     assert report.results.status == "partial"
     assert "is not reachable" in report.results.error
-    assert "not everything could be removed, the next run will" in lab.said[-1]
+    assert "not everything could be removed, the next command will" in lab.said[-1]
     (left,) = lab.left()
 
-    lab.kubeconfig, lab.patience, lab.on_sample = None, 60, lambda _: None
-    with pytest.raises(LabError, match=f"another experiment runs on this cluster .namespace {left}"):
-        await lab.run(workloads=[lab.workload()])
-    note = {"metadata": {"annotations": {"kumulus.io/experiment-process": f"{socket.gethostname()} 1 0"}}}
-    lab.plane.api.request("PATCH", f"/api/v1/namespaces/{left}", note, "application/merge-patch+json")
+    lab.kubeconfig, lab.patience, lab.on_sample, lab.said = None, 60, lambda _: None, []
     await lab.run(workloads=[lab.workload()])
-    assert f"removed {left}, which an earlier run had left" in lab.said
+    assert "did not come to its end" in lab.said[0]
+    assert f"put back: namespace {left} removed" in lab.said[0]
     assert lab.left() == []
+
+
+async def test_a_run_that_may_live_on_another_machine_is_neither_joined_nor_removed(lab: Lab) -> None:
+    owner = {"kumulus.io/experiment-process": "another-machine another-boot 4026531836 1 4711"}
+    labels = {"kumulus.io/experiment": "elsewhere"}
+    body = {"metadata": {"name": "experiment-elsewhere", "labels": labels, "annotations": owner}}
+    lab.plane.api.create("/api/v1/namespaces", body)
+    with pytest.raises(LabError, match=r"another experiment may run on this cluster .namespace experiment-elsewhere"):
+        await lab.run(workloads=[lab.workload()])
+    assert lab.left() == ["experiment-elsewhere"]
+    lab.plane.api.delete("/api/v1/namespaces/experiment-elsewhere")
+    lab.plane.api.until("/api/v1/namespaces", lambda found: "experiment-elsewhere" not in found)
 
 
 async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_again(

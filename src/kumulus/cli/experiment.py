@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         UserError: what was asked for cannot be done.
     """
     from kumulus.cli import experiment_actions
+    from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
@@ -75,5 +76,5 @@ def run(args: argparse.Namespace) -> int:
         args.results = project.home() / "experiments"
     try:
         return actions[args.action](args)
-    except (LabError, SpecError) as error:
+    except (JournalError, LabError, SpecError) as error:
         raise UserError(str(error)) from None

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,17 +119,21 @@ async def _run(loaded: Loaded, stack: str, kubeconfig: Path, args: argparse.Name
 
     def interrupt() -> None:
         if stop.is_set():
-            # The second time the user means it: what is left in the cluster, the next run removes.
-            raise KeyboardInterrupt
+            # The second time the user means it: no more requests. The journal has what is left in the cluster, and
+            # whatever was started for the run ends with this process.
+            progress.say("ended at once: the next command on this cluster puts it back as it was")
+            os._exit(130)
         stop.set()
         progress.say("ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # A terminal that is closed takes the run's views with it, and nothing else.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, interrupt)
 
     def conclude(report: Report, directory: Path) -> None:
         progress.say("")
-        print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
+        with suppress(OSError):
+            print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
         beside.write(report, directory)
 
     options = Options(kubeconfig, stack, args.results, _commit(), stop, progress.show, conclude, progress.say)

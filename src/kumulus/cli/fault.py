@@ -78,6 +78,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do it."""
+    from kumulus.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     args.stack = project.chosen(args.stack)
@@ -93,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
     }
     try:
         return asyncio.run(_awaited(actions[args.action](kubeconfig, args)))
+    except JournalError as error:
+        raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
         raise UserError(f"{error}\n  `pulumi up -s {args.stack} --refresh` starts a cluster that is down") from None
 

@@ -7,6 +7,8 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from kumulus.cli.fault import described
 from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record
+from kumulus.journal import recover
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
@@ -35,7 +38,7 @@ _FOR_EVER = 10 * 365 * 86_400.0
 async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
     """Let a fault hold; see the command's help."""
     lasts = _lasts(args.lasts)
-    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+    async with _client(kubeconfig) as client:
         known = await records.read(client)
         fault = _resolved(args, known)
         there = known.faults.get(fault.name)
@@ -74,7 +77,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
     """End a fault, or all that no stack file declares."""
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
-    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+    async with _client(kubeconfig) as client:
         known = await records.read(client)
         await operations.settle(client, known)
         names = sorted(each.name for each in known.faults.values() if not each.declared) if args.all else [args.name]
@@ -93,7 +96,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     """List the faults that hold; those whose time is up are ended first."""
-    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+    async with _client(kubeconfig) as client:
         known = await records.read(client)
         if await operations.settle(client, known):
             known = await records.read(client)
@@ -114,6 +117,15 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     for row in rows if len(rows) > 1 else []:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
+
+
+@asynccontextmanager
+async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client of the cluster, on which what killed runs of experiments left is put back first."""
+    async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
+        for line in await recover.recover(client):
+            print(line, file=sys.stderr)
+        yield client
 
 
 def _count(faults: int) -> str:

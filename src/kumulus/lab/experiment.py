@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, load, loaded_from
@@ -70,7 +71,7 @@ class Experiment:
         path = Path(kubeconfig).expanduser()
         try:
             return asyncio.run(_run(self._loaded, path, Path(results), stack or path.stem, say))
-        except (ApiError, KubeconfigError, LabError, Unreachable) as error:
+        except (ApiError, JournalError, KubeconfigError, LabError, Unreachable) as error:
             raise RuntimeError(str(error)) from None
 
 

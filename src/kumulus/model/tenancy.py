@@ -8,3 +8,6 @@ STACK_ANNOTATION = "kumulus.io/stack"
 TENANT_LABEL = "kumulus.io/tenant"
 POD_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
 """Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/."""
+
+RUN_LABEL = "kumulus.io/experiment-run"
+"""On whatever an experiment's run makes in a cluster, the run's id: what does not have it is somebody else's."""

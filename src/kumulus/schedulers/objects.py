@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError
 from kumulus.kube import objects as verbs
 from kumulus.kube.bulk import for_each
+from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers.errors import SchedulerError
 
 if TYPE_CHECKING:
@@ -39,10 +40,16 @@ def path(manifest: Mapping[str, Any]) -> str:
     return f"{root}{inside}/{manifest['kind'].lower()}s"
 
 
-async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]]) -> None:
+async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]], run: str = "") -> None:
     """Make a scheduler's objects, and wait until the new kinds can be used.
 
     What an interrupted run left is taken over.
+
+    Args:
+        client: of the cluster.
+        scheduler: its name in the catalog.
+        manifests: the objects.
+        run: the experiment's run that starts it, which is marked on them; empty for none.
 
     Raises:
         SchedulerError: the cluster has this scheduler from elsewhere.
@@ -51,12 +58,12 @@ async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str
     for is_definition in (True, False):
         chosen = [each for each in manifests if (each["kind"] == "CustomResourceDefinition") == is_definition]
         for manifest in chosen:
-            await _create(client, scheduler, manifest)
+            await _create(client, scheduler, manifest, run)
         for manifest in chosen if is_definition else ():
             await _established(client, f"{_DEFINITIONS}/{manifest['metadata']['name']}")
 
 
-async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
+async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str = "") -> None:
     """Take back everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
 
     The scheduler has to be ended before: it might make some of it anew.
@@ -65,6 +72,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
         client: of the cluster.
         scheduler: its name in the registry.
         timeout: seconds to wait.
+        run: only what that run of an experiment has made; empty for whatever this scheduler has.
 
     Raises:
         SchedulerError: something is still there.
@@ -72,13 +80,13 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
     """
     deadline = time.monotonic() + timeout
     for collection in _REMOVED:
-        for name in await _ours(client, collection, scheduler):
+        for name in await _ours(client, collection, scheduler, run):
             address = f"{collection}/{name}"
             if collection == _DEFINITIONS:
                 await _free_instances(client, await client.get(address))
             await _delete(client, address)
     for collection in _REMOVED:
-        while left := await _ours(client, collection, scheduler):
+        while left := await _ours(client, collection, scheduler, run):
             if time.monotonic() > deadline:
                 raise SchedulerError(
                     f"{scheduler}: {left[0]} is still there {timeout:.0f} s after it was deleted\n"
@@ -87,9 +95,10 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0) -> None:
             await asyncio.sleep(0.1)
 
 
-async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any]) -> None:
+async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], run: str) -> None:
     metadata = manifest["metadata"]
-    body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), LABEL: scheduler}}}
+    mark = {LABEL: scheduler, **({RUN_LABEL: run} if run else {})}
+    body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **mark}}}
     collection = path(manifest)
     try:
         await client.create(collection, body)
@@ -120,9 +129,10 @@ async def _established(client: Client, address: str, timeout: float = 30.0) -> N
         await asyncio.sleep(0.05)
 
 
-async def _ours(client: Client, collection: str, scheduler: str) -> list[str]:
+async def _ours(client: Client, collection: str, scheduler: str, run: str) -> list[str]:
+    selector = f"{LABEL}={scheduler}" + (f",{RUN_LABEL}={run}" if run else "")
     try:
-        return await verbs.names(client, collection, {"labelSelector": f"{LABEL}={scheduler}"})
+        return await verbs.names(client, collection, {"labelSelector": selector})
     except ApiError as error:
         if error.status != 404:
             raise

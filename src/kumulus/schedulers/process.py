@@ -12,6 +12,7 @@ from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch.plan import Plan, Request
 from kumulus.schedulers.running import Running
+from kumulus.surroundings import files
 
 __all__ = ["Running", "start"]
 
@@ -24,6 +25,7 @@ async def start(
     *,
     binary: Path | None = None,
     timeout: float = 60.0,
+    run: str = "",
 ) -> Running:
     """Start a scheduler beside the cluster's own and wait until it works.
 
@@ -42,6 +44,7 @@ async def start(
             Configuration, YuniKorn's queues.yaml or ConfigMap. Where it listens, and whom it talks to, is set anyway.
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
+        run: the experiment's run that it is started for, marked on what it has in the cluster; empty for none.
 
     Raises:
         SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
@@ -53,18 +56,16 @@ async def start(
             async with connected(request.kubeconfig) as client:
                 # Before anything is made: a scheduler would try to reach its API server without end.
                 await client.get("/readyz")
-                return await _start(request, plan, client, timeout)
+                return await _start(request, plan, client, timeout, run)
     except NoFreePort as error:
         raise SchedulerError(str(error)) from None
     except OSError as error:
         raise SchedulerError(f"{error.filename or directory}: {error.strerror or error}") from None
 
 
-async def _start(request: Request, plan: Plan, client: Client, timeout: float) -> Running:
+async def _start(request: Request, plan: Plan, client: Client, timeout: float, run: str) -> Running:
     for name, content in plan.files.items():
-        file = request.directory / name
-        file.touch(mode=0o600)
-        file.write_text(content)
+        files.write(request.directory / name, content, mode=0o600)
     running = Running(
         name=request.name,
         version=plan.version,
@@ -73,10 +74,11 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float) -
         kubeconfig=request.kubeconfig,
         directory=request.directory,
         programs=tuple(plan.programs),
+        run=run,
     )
     running.remember()
     try:
-        await objects.create(client, request.name, plan.objects)
+        await objects.create(client, request.name, plan.objects, run)
         running.launch()
         await running.work(client, plan, timeout)
     except BaseException:

@@ -16,6 +16,7 @@ from kumulus.schedulers import children, objects, readiness
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch.plan import Plan, Program, Setting
+from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -36,6 +37,7 @@ class Running:
         kubeconfig: of its cluster.
         directory: its own: configuration, logs.
         programs: what runs, the one that schedules first.
+        run: the experiment's run that started it; empty for none.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Running:
     kubeconfig: Path
     directory: Path
     programs: tuple[Program, ...]
+    run: str = ""
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
 
     @property
@@ -141,16 +144,14 @@ class Running:
         """
         await self.end()
         async with connected(self.kubeconfig) as client:
-            await objects.remove(client, self.name, timeout)
+            await objects.remove(client, self.name, timeout, self.run)
         (self.directory / _STATE).unlink(missing_ok=True)
 
     def remember(self) -> None:
         """Write down what :func:`found` needs."""
         state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         state["programs"] = [asdict(program) for program in self.programs]
-        file = self.directory / _STATE
-        file.touch(mode=0o600)
-        file.write_text(json.dumps(state, default=str, indent=2))
+        files.write(self.directory / _STATE, json.dumps(state, default=str, indent=2), mode=0o600)
 
 
 def found(directory: Path) -> Running | None:

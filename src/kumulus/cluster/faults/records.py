@@ -42,6 +42,7 @@ class Record:
         until: when it ends by itself; empty for never.
         declared: whether a stack file declares it.
         ending: whether it is being taken away: its nodes are to be as if it were not there.
+        run: the experiment's run that let it begin; empty for none.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Record:
     until: str = ""
     declared: bool = False
     ending: bool = False
+    run: str = ""
 
     @property
     def count(self) -> int:
@@ -79,6 +81,7 @@ class Record:
             "until": self.until,
             "declared": self.declared,
             "ending": self.ending,
+            "run": self.run,
         }
 
 
@@ -94,6 +97,7 @@ def record_from(raw: Mapping[str, Any]) -> Record:
         until=str(raw.get("until") or ""),
         declared=bool(raw.get("declared")),
         ending=bool(raw.get("ending")),
+        run=str(raw.get("run") or ""),
     )
 
 

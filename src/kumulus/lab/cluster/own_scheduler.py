@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
-import psutil
-
 from kumulus.host import processes
+from kumulus.journal import programs
+from kumulus.journal.book import Journal
+from kumulus.journal.changes import Stopped
 from kumulus.lab.cluster.components import SCHEDULER, Components
 from kumulus.lab.errors import LabError
 
@@ -19,12 +19,14 @@ class OwnScheduler:
     Args:
         directory: the cluster's directory.
         components: its processes.
+        journal: has it started again where the run is killed meanwhile.
     """
 
-    def __init__(self, directory: Path, components: Components) -> None:
+    def __init__(self, directory: Path, components: Components, journal: Journal) -> None:
         self._directory = directory
         self._components = components
-        self._how: tuple[list[str], dict[str, str], str] | None = None
+        self._journal = journal
+        self._how: Stopped | None = None
 
     @property
     def stopped(self) -> bool:
@@ -43,33 +45,18 @@ class OwnScheduler:
                 "the cluster's scheduler does not run on this machine, so the timeline cannot stop it; "
                 "leave scheduler: out of the timeline, or use a stack of the kwok runtime"
             )
-        process = psutil.Process(pids[0])
-        self._how = (process.cmdline(), process.environ(), process.cwd())
+        self._how = programs.described(self._directory, SCHEDULER, pids[0])
+        self._journal.add(stopped=self._how)
         processes.end(pids)
 
     def start(self) -> None:
         """Start it again, as it was started before."""
         if self._how is None:
             return
-        command, environment, directory = self._how
-        log = self._directory / "logs" / f"{SCHEDULER}.log"
-        with log.open("ab") as out:
-            started = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-                umask=0o077,
-            )
+        pid = programs.start(self._how)
         self._how = None
-        # kwokctl trusts its pid files.
-        pid_file = self._directory / "pids" / f"{SCHEDULER}.pid"
-        if pid_file.parent.is_dir():
-            pid_file.write_text(str(started.pid))
-        self._components.look({SCHEDULER: [started.pid]})
+        self._journal.drop(stopped=None)
+        self._components.look({SCHEDULER: [pid]})
 
     def log_tail(self) -> str:
         """The last line of its log."""

@@ -7,13 +7,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kumulus.journal import undo
+from kumulus.journal.book import Journal
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
-from kumulus.kube.objects import remove
 from kumulus.lab.cluster.kinds import Kinds
 from kumulus.lab.errors import LabError
 from kumulus.lab.plan.plan import PlannedJob
 from kumulus.lab.plan.pods import Object
+from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -28,51 +30,69 @@ class Creator:
     Args:
         client: of the cluster.
         kinds: where the API serves each.
+        journal: what is made outside of the namespace is in it before it is made.
         namespace: where objects go that are in one.
         now: seconds since the start.
         stop: when set, nothing new is begun.
     """
 
     def __init__(
-        self, client: Client, kinds: Kinds, namespace: str, now: Callable[[], float], stop: asyncio.Event
+        self,
+        client: Client,
+        kinds: Kinds,
+        journal: Journal,
+        namespace: str,
+        now: Callable[[], float],
+        stop: asyncio.Event,
     ) -> None:
         self._client = client
         self._kinds = kinds
+        self._journal = journal
         self._namespace = namespace
         self._now = now
         self._stop = stop
         self.collections: dict[str, None] = {}
-        self.outside: list[str] = []
+        self._outside: dict[tuple[str, str], str] = {}
         self.done_at: float | None = None
 
     async def resolve(self, objects: Sequence[Object]) -> None:
-        """Make sure that the cluster knows every kind, before anything is created.
+        """Make sure that the cluster knows every kind, and write down what comes outside of the namespace.
 
         Raises:
             LabError: it does not know one.
+            NotWritten: the journal cannot be written.
         """
         for version, kind in dict.fromkeys((each["apiVersion"], each["kind"]) for each in objects):
             path = await self._kinds.path(version, kind, self._namespace)
             if await self._kinds.namespaced(version, kind):
                 self.collections[path] = None
+            else:
+                self._outside[version, kind] = path
+        paths = [
+            f"{self._outside[kind]}/{each['metadata']['name']}"
+            for each in objects
+            if (kind := (each["apiVersion"], each["kind"])) in self._outside and each["metadata"].get("name")
+        ]
+        if paths:
+            self._journal.add(outside=paths)
 
     async def one(self, each: Object) -> None:
-        """Create one object; one outside the namespace that is there already is left as it is.
+        """Create one object; one outside the namespace that is there already is left as it is, and stays.
 
         Raises:
             LabError: the server refused it.
         """
         path = await self._kinds.path(each["apiVersion"], each["kind"], self._namespace)
-        inside = await self._kinds.namespaced(each["apiVersion"], each["kind"])
         name = each["metadata"].get("name", "")
+        if not await self._kinds.namespaced(each["apiVersion"], each["kind"]):
+            labels = {**each["metadata"].get("labels", {}), RUN_LABEL: self._journal.changes.run}
+            each = {**each, "metadata": {**each["metadata"], "labels": labels}}
         try:
             await self._client.write("POST", path, json.dumps(each, separators=(",", ":")).encode())
         except ApiError as error:
             if error.status == 409 and error.reason == "AlreadyExists":
                 return
             raise LabError(f"{each['kind']} {name} is refused: {error.message}") from None
-        if not inside:
-            self.outside.append(f"{path}/{name}")
 
     async def jobs(self, jobs: Sequence[PlannedJob]) -> None:
         """Create jobs, each when it is due.
@@ -101,10 +121,10 @@ class Creator:
             await self.one(each)
 
     async def remove_outside(self) -> None:
-        """Delete what was created outside the namespace, the last first."""
-        for path in reversed(self.outside):
-            await remove(self._client, path)
-        self.outside.clear()
+        """Delete what was created outside the namespace, the last first; what was there before stays."""
+        changes = self._journal.changes
+        await undo.remove_marked(self._client, changes.run, reversed(changes.outside), one_by_one=True)
+        self._journal.drop(outside=changes.outside)
 
 
 async def _sleep(seconds: float, stop: asyncio.Event) -> None:

@@ -15,7 +15,7 @@ _MOST_CELLS = 12
 
 
 class Progress:
-    """Shows outcomes as they come about.
+    """Shows outcomes as they come about; where nobody looks any more, it is silent, and the run goes on.
 
     Args:
         out: where to.
@@ -32,6 +32,12 @@ class Progress:
 
     def show(self, outcome: Outcome) -> None:
         """Show how far a repetition is."""
+        try:
+            self._show(outcome)
+        except OSError:
+            self._quiet = True
+
+    def _show(self, outcome: Outcome) -> None:
         if self._quiet:
             return
         if self._drawing:
@@ -47,10 +53,14 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Say something that stays."""
-        if not self._quiet:
+        if self._quiet:
+            return
+        try:
             self._erase()
             self._out.write(line + "\n")
             self._out.flush()
+        except OSError:
+            self._quiet = True
 
     def _erase(self) -> None:
         if self._drawn:

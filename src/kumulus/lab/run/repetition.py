@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kumulus.journal import undo
+from kumulus.journal.book import Journal
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import remove
@@ -67,6 +70,7 @@ class Bench:
 
     Attributes:
         client: of the cluster.
+        journal: the run's.
         experiment: what is run.
         components: the cluster's processes.
         switch: the scheduler.
@@ -75,6 +79,7 @@ class Bench:
     """
 
     client: Client
+    journal: Journal
     experiment: Experiment
     components: Components
     switch: SchedulerSwitch
@@ -102,21 +107,22 @@ class Repetition:
         self.outcome = Outcome(records, sampler)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
         self._listener = Listener(bench.client, records, self._now)
-        self._creator = Creator(bench.client, Kinds(bench.client), name, self._now, bench.stop)
+        self._creator = Creator(bench.client, Kinds(bench.client), bench.journal, name, self._now, bench.stop)
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
-            bench.client, bench.experiment.timeline, bench.switch, self._now, self._delete_workload
+            bench.client, bench.journal, bench.experiment.timeline, bench.switch, self._now, self._delete_workload
         )
 
     async def run(self) -> Outcome:
         """Run it; what goes wrong on the way ends it early and is told in the outcome.
 
         Raises:
-            LabError, ApiError, Unreachable: it could not even begin.
+            LabError, JournalError, ApiError, Unreachable: it could not even begin.
         """
         bench, plan = self._bench, self._plan
         await self._creator.resolve([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
-        await namespace.make(bench.client, self._name, bench.experiment.name)
+        bench.journal.add(namespaces=[self._name])
+        await namespace.make(bench.client, self._name, bench.experiment.name, bench.journal.changes.run)
         try:
             for each in plan.setup:
                 await self._creator.one(each)
@@ -130,9 +136,11 @@ class Repetition:
         """Remove everything that was created.
 
         Raises:
-            LabError, ApiError, Unreachable: it could not be removed; the next run does it.
+            JournalError, ApiError, Unreachable: it could not be removed, and stays in the journal.
         """
-        await namespace.remove(self._bench.client, self._name, self._creator.collections)
+        journal = self._bench.journal
+        await undo.remove_namespace(self._bench.client, journal.changes.run, self._name, self._creator.collections)
+        journal.drop(namespaces=[self._name])
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
@@ -158,7 +166,7 @@ class Repetition:
         await sampler.start()
         try:
             await self._timeline.begin()
-        except (LabError, ApiError, Unreachable) as error:
+        except (LabError, JournalError, ApiError, Unreachable) as error:
             outcome.ended, outcome.partial = str(error), True
             return
         self._now.restart()
@@ -169,7 +177,7 @@ class Repetition:
         }
         try:
             await self._wait([*tasks.values(), *listening], tasks["creating"], tasks["timeline"])
-        except (LabError, ApiError, Unreachable) as error:
+        except (LabError, JournalError, ApiError, Unreachable) as error:
             outcome.ended, outcome.partial = str(error), True
         finally:
             for task in tasks.values():
@@ -228,7 +236,7 @@ class Repetition:
     async def _undo(self) -> None:
         try:
             await self._timeline.undo()
-        except (ApiError, Unreachable) as error:
+        except (JournalError, ApiError, Unreachable) as error:
             self.outcome.ended += f"; what the timeline did is not all undone: {error}"
             self.outcome.partial = True
 

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import records
+from kumulus.journal import book, recover
+from kumulus.journal.book import Journal
+from kumulus.journal.changes import Beside
+from kumulus.journal.errors import JournalError, NotWritten
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.components import Components
@@ -82,21 +86,33 @@ class Run:
         """Run every repetition; the report is on the disk when this returns.
 
         Raises:
-            LabError, ApiError, Unreachable: it could not begin, or its report could not be written.
+            LabError, JournalError, ApiError, Unreachable: it could not begin, or its report could not be written.
         """
+        journal, put_back = await recover.begin(self._client, self.id, self._loaded.experiment.name)
+        for line in put_back:
+            self._options.say(line)
+        try:
+            return await self._journaled(journal)
+        finally:
+            # What is still in it, whoever comes next puts back.
+            with suppress(NotWritten):
+                async with book.turn(journal.changes.cluster):
+                    journal.close()
+
+    async def _journaled(self, journal: Journal) -> Report:
         experiment, options = self._loaded.experiment, self._options
         for name in await namespace.clear_leftovers(self._client):
             options.say(f"removed {name}, which an earlier run had left")
         components = Components(options.kubeconfig.parent)
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
-        async with self._scheduler(components) as switch:
+        async with self._scheduler(components, journal) as switch:
             report = Report(
                 metadata=await self._metadata(plan, components, switch),
                 results=Results(status="partial", error="has not come to its end", tests=[]),
             )
             self.directory.write(report)
-            bench = Bench(self._client, experiment, components, switch, options.stop, options.on_sample)
+            bench = Bench(self._client, journal, experiment, components, switch, options.stop, options.on_sample)
             try:
                 await self._repeat(bench, plan, report)
             finally:
@@ -104,7 +120,7 @@ class Run:
         return report
 
     @asynccontextmanager
-    async def _scheduler(self, components: Components) -> AsyncIterator[SchedulerSwitch]:
+    async def _scheduler(self, components: Components, journal: Journal) -> AsyncIterator[SchedulerSwitch]:
         """The scheduler that the experiment names; one that is started for it is ended with it.
 
         Raises:
@@ -112,15 +128,17 @@ class Run:
         """
         kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
         if wanted.name == "default":
-            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components), components)
+            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
             return
         directory = self.directory.path / "scheduler"
-        second = await started(wanted, kubeconfig, directory, self._loaded.directory, components)
+        journal.add(scheduler=Beside(wanted.name, str(directory.absolute())))
+        second = await started(wanted, kubeconfig, directory, self._loaded.directory, components, self.id)
         try:
             yield second
         finally:
             try:
                 await second.close()
+                journal.drop(scheduler=None)
             except LabError as error:
                 self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
@@ -134,7 +152,7 @@ class Run:
             self._cleaning.append(repetition)
             try:
                 outcome = await repetition.run()
-            except (LabError, ApiError, Unreachable) as failed:
+            except (LabError, JournalError, ApiError, Unreachable) as failed:
                 error = str(failed)
                 break
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
@@ -170,8 +188,8 @@ class Run:
                 except Unreachable:
                     # Removing thousands of objects can keep a small machine from answering for longer than is waited.
                     await repetition.clean()
-            except (LabError, ApiError, Unreachable) as error:
-                self._options.say(f"not everything could be removed, the next run will: {error}")
+            except (LabError, JournalError, ApiError, Unreachable) as error:
+                self._options.say(f"not everything could be removed, the next command will: {error}")
 
     async def _plan(self) -> Plan:
         known = await records.read(self._client)

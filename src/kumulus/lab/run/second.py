@@ -72,7 +72,7 @@ class SecondSwitch:
 
 
 async def started(
-    wanted: Scheduler, kubeconfig: Path, directory: Path, base: Path, components: Components
+    wanted: Scheduler, kubeconfig: Path, directory: Path, base: Path, components: Components, run: str
 ) -> SecondSwitch:
     """Start the scheduler that an experiment names.
 
@@ -82,6 +82,7 @@ async def started(
         directory: for its configuration and logs.
         base: where paths of the experiment file start from.
         components: the cluster's processes.
+        run: the run's id, marked on what the scheduler has in the cluster.
 
     Raises:
         LabError: it is not built, or does not work; says what to do.
@@ -89,7 +90,7 @@ async def started(
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None
     try:
-        running = await start(wanted.name, kubeconfig, directory, config, binary=binary)
+        running = await start(wanted.name, kubeconfig, directory, config, binary=binary, run=run)
     except SchedulerError as error:
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.records import Record
+from kumulus.journal import undo
+from kumulus.journal.book import Journal
 from kumulus.kube.bulk import for_each
-from kumulus.kube.objects import remove
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.timeline import Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
@@ -18,6 +19,7 @@ from kumulus.model.fault_consequences import described
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.posted import posted_node, record_of
+from kumulus.model.tenancy import RUN_LABEL
 from kumulus.stackfile.fault_targets import resolve
 from kumulus.stackfile.faults import Fault
 
@@ -40,6 +42,7 @@ class Timeline:
 
     Args:
         client: of the cluster.
+        journal: what is changed is in it before it is.
         events: what is to happen.
         switch: stops and starts the scheduler.
         now: seconds since the start.
@@ -49,18 +52,18 @@ class Timeline:
     def __init__(
         self,
         client: Client,
+        journal: Journal,
         events: Sequence[Event],
         switch: SchedulerSwitch,
         now: Callable[[], float],
         delete: Callable[[str], Awaitable[None]],
     ) -> None:
         self._client = client
+        self._journal = journal
         self._events = events
         self._switch = switch
         self._now = now
         self._delete = delete
-        self._faults: list[str] = []
-        self._grown: list[str] = []
         self.happened: list[Happened] = []
         self.created = asyncio.Event()
 
@@ -120,12 +123,17 @@ class Timeline:
         if problems:
             raise LabError(f"the timeline's fault {fault.name}: " + "; ".join(map(str, problems)))
         one = found[0]
-        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods))
+        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods), known)
         return described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None)
 
-    async def _begin(self, record: Record) -> None:
+    async def _begin(self, record: Record, known: records.Records) -> None:
+        run = self._journal.changes.run
+        there = known.faults.get(record.name)
+        if there is not None and there.run != run:
+            raise LabError(f"a fault {record.name} holds on the cluster already; give the timeline's another name")
+        self._journal.add(faults=[record.name])
         try:
-            await operations.begin(self._client, record)
+            await operations.begin(self._client, replace(record, run=run))
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages:
@@ -133,15 +141,15 @@ class Timeline:
             raise LabError(
                 f"the timeline's fault {record.name}: this cluster takes no faults of pods; {remedy}"
             ) from None
-        self._faults.append(record.name)
 
     async def _end(self, name: str) -> None:
-        await operations.end(self._client, name)
-        self._faults.remove(name)
+        await undo.end_faults(self._client, self._journal.changes.run, [name])
+        self._journal.drop(faults=[name])
 
     async def _resize(self, resize: Resize) -> str:
         """Another number of nodes: fewer by a fault under which they are gone, more by posting them."""
-        pools = (await records.read(self._client)).pools
+        known = await records.read(self._client)
+        pools = known.pools
         pool = pools.get(resize.pool)
         if pool is None:
             near = nearest(resize.pool, pools)
@@ -150,11 +158,13 @@ class Timeline:
         before, after = pool.replicas, resize.replicas
         if after < before:
             gone = {pool.name: frozenset(range(after, before))}
-            await self._begin(Record(f"experiment-{pool.name}", "", gone, NodeEffects(kubelet="gone")))
+            await self._begin(Record(f"experiment-{pool.name}", "", gone, NodeEffects(kubelet="gone")), known)
         elif after > before:
             grown = replace(pool, replicas=after)
             bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in range(before, after)]
-            self._grown += [body["metadata"]["name"] for body in bodies]
+            for body in bodies:
+                body["metadata"]["labels"][RUN_LABEL] = self._journal.changes.run
+            self._journal.add(nodes=[f"{_NODES}/{body['metadata']['name']}" for body in bodies])
             outcome = await for_each(
                 bodies, lambda body: self._client.write("POST", _NODES, body), workers=self._client.connections
             )
@@ -163,12 +173,14 @@ class Timeline:
         return f"{pool.name}: {before:,} → {after:,} nodes"
 
     async def undo(self) -> None:
-        """End what holds: faults, sizes of pools, a scheduler that is stopped."""
+        """End what holds: faults, sizes of pools, a scheduler that is stopped.
+
+        Raises:
+            JournalError, ApiError, Unreachable: something still holds, and stays in the journal.
+        """
         await self._switch.restore()
-        for name in list(reversed(self._faults)):
-            await self._end(name)
-        if self._grown:
-            await for_each(
-                self._grown, lambda name: remove(self._client, f"{_NODES}/{name}"), workers=self._client.connections
-            )
-            self._grown.clear()
+        changes = self._journal.changes
+        await undo.end_faults(self._client, changes.run, changes.faults)
+        self._journal.drop(faults=changes.faults)
+        await undo.remove_marked(self._client, changes.run, changes.nodes)
+        self._journal.drop(nodes=changes.nodes)

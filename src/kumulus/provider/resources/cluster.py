@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Silent
+from kumulus.journal import book
 from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
@@ -18,6 +19,7 @@ from kumulus.provider.resources.base import Checked, Difference, Failure, Found,
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
+from kumulus.provider.resources.left_by_runs import left_by_runs, put_back
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -168,7 +170,7 @@ class Cluster(Resource):
             )
         # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
         gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
-        status = "removed" if gone else old_outputs.get("status")
+        status = "removed" if gone else left_by_runs(old_outputs) or old_outputs.get("status")
         lost = gone or status == "incomplete"
         found += differences("status", status, inputs.get("status"), replace=lost)
         wanted = runtime.configuration(self._wanted(inputs))
@@ -247,6 +249,8 @@ class Cluster(Resource):
                     op.report.info(
                         f"{name} is {state} and will be {'restored' if state in ('lost', 'damaged') else 'started'}"
                     )
+            if left := left_by_runs(old_outputs):
+                op.report.info(f"the cluster is {left}, which is gone: all of it is put back")
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
             configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
@@ -265,6 +269,7 @@ class Cluster(Resource):
         seen = await self._runtime(inputs).repair(
             self._wanted(inputs, owner), str(old_outputs.get("identity")), op.report
         )
+        await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
@@ -272,6 +277,8 @@ class Cluster(Resource):
         recorded = self._recorded(outputs)
         if not await self._places.left(outputs, recorded, op.report):
             await self._runtime(outputs).delete(recorded, op.report)
+            if not registry.outlives_stack(outputs.get("runtime")):
+                book.discard(recorded.identity)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))

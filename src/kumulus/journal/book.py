@@ -1,0 +1,191 @@
+"""The journals of one cluster: `$XDG_STATE_HOME/kumulus/experiments/<cluster>/<run>.json`.
+
+A cluster is told by the UID of its kube-system namespace, so that every command finds its journals, by whatever
+kubeconfig it reaches the cluster. A journal has no other content than the cluster has to lose, and goes with the last
+of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kumulus.host import lifetime
+from kumulus.journal.changes import Changes, changes_from
+from kumulus.journal.errors import NotWritten
+from kumulus.surroundings import files
+
+_LOCK = ".lock"
+_ASK_AGAIN = 0.1
+
+
+def directory(cluster: str) -> Path:
+    """Where a cluster's journals are.
+
+    Args:
+        cluster: UID of its kube-system namespace.
+    """
+    configured = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    base = Path(configured) if os.path.isabs(configured) else Path.home() / ".local" / "state"
+    return base / "kumulus" / "experiments" / (Path(cluster).name or "none")
+
+
+class Journal:
+    """The journal of one run: what is written here is on the disk when a call returns.
+
+    Args:
+        changes: what it begins with.
+    """
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self.file = directory(changes.cluster) / f"{changes.run}.json"
+
+    def add(self, **found: Any) -> None:
+        """Write down what is about to be changed, before it is.
+
+        Args:
+            found: fields of :class:`Changes`; what is in a list is added to it.
+
+        Raises:
+            NotWritten: nothing must be changed.
+        """
+        merged: dict[str, Any] = {}
+        for key, value in found.items():
+            several = isinstance(value, (list, tuple))
+            merged[key] = tuple(dict.fromkeys((*getattr(self.changes, key), *value))) if several else value
+        self._write(replace(self.changes, **merged))
+
+    def drop(self, **done: Any) -> None:
+        """Strike out what has been put back.
+
+        Args:
+            done: fields of :class:`Changes`: of a list those that go, otherwise None.
+
+        Raises:
+            NotWritten: it still has all of it.
+        """
+        remaining: dict[str, Any] = {}
+        for key, value in done.items():
+            gone = frozenset(value or ())
+            remaining[key] = None if value is None else tuple(x for x in getattr(self.changes, key) if x not in gone)
+        changed = replace(self.changes, **remaining)
+        if changed != self.changes:
+            self._write(changed)
+
+    def close(self) -> None:
+        """End it: without anything to put back it goes; else whoever comes next finds that its run is over.
+
+        Raises:
+            NotWritten: it is as it was.
+        """
+        if self.changes.empty:
+            self.discard()
+        else:
+            self._write(replace(self.changes, process=""))
+
+    def discard(self) -> None:
+        """Remove it: everything has been put back, or went with its cluster.
+
+        Raises:
+            NotWritten: it cannot be removed.
+        """
+        with _telling(self.file):
+            files.remove(self.file)
+
+    def _write(self, changes: Changes) -> None:
+        with _telling(self.file):
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.write(self.file, json.dumps(changes.to_plain(), indent=1) + "\n", mode=0o600)
+        self.changes = changes
+
+
+def read(cluster: str) -> tuple[list[Journal], list[Path]]:
+    """The journals of a cluster, the oldest first, and the files that are none: a disk's fault, or another's."""
+    found, unread = [], []
+    for file in sorted(directory(cluster).glob("*.json")):
+        try:
+            journal = Journal(changes_from(json.loads(file.read_text())))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            unread.append(file)
+            continue
+        found.append(journal)
+    return found, unread
+
+
+def left(cluster: str) -> list[Journal]:
+    """The journals of runs that are gone: what they tell of is to be put back. No network, and quick."""
+    return [each for each in read(cluster)[0] if each.changes.process == "" or runs(each) is False]
+
+
+def runs(journal: Journal) -> bool | None:
+    """Whether a journal's run is still under way; None where that cannot be told from here."""
+    return lifetime.runs(journal.changes.process) if journal.changes.process else False
+
+
+def discard(cluster: str) -> None:
+    """Remove the journals of a cluster that is gone, and what would have been put back with it."""
+    with suppress(OSError, NotWritten):
+        for journal in left(cluster):
+            journal.discard()
+        _tidy(directory(cluster))
+
+
+@asynccontextmanager
+async def turn(cluster: str) -> AsyncIterator[None]:
+    """Let one process at a time begin a run on a cluster, or put back what others left; the kernel ends its turn.
+
+    Raises:
+        NotWritten: there is no place for it.
+    """
+    folder = directory(cluster)
+    while True:
+        with _telling(folder / _LOCK):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:
+                continue  # Whoever had the turn before has just taken the directory away.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.stat(folder / _LOCK).st_ino == os.fstat(lock).st_ino:
+                break
+        except BlockingIOError:
+            await asyncio.sleep(_ASK_AGAIN)
+        except FileNotFoundError:
+            pass
+        os.close(lock)
+    try:
+        yield
+    finally:
+        _tidy(folder)
+        os.close(lock)
+
+
+@contextmanager
+def _telling(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(
+            f"the journal {file}, by which a killed run is put back, cannot be written: {error.strerror}; "
+            "make room, or set XDG_STATE_HOME to a directory of your own"
+        ) from None
+
+
+def _tidy(folder: Path) -> None:
+    """Leave no directory behind that has nothing in it; whoever waits for the lock makes it anew."""
+    if not any(folder.glob("*.json")):
+        with suppress(OSError):
+            (folder / _LOCK).unlink(missing_ok=True)
+            folder.rmdir()

@@ -1,0 +1,112 @@
+"""What a run has changed, or was about to change: plain data that a journal's file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A program of the cluster that was stopped, and how it is started.
+
+    Attributes:
+        directory: the cluster's.
+        name: the component's.
+        command: its command line.
+        environment: what it needs of its environment, without anything that could be secret.
+        working_directory: where it was started.
+    """
+
+    directory: str
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    working_directory: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A scheduler that was started beside the cluster's own.
+
+    Attributes:
+        name: in the catalog of schedulers.
+        directory: its own: what runs from there is its.
+    """
+
+    name: str
+    directory: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a run has changed in a cluster.
+
+    Attributes:
+        run: the run's id.
+        experiment: its experiment's name.
+        cluster: UID of the cluster's kube-system namespace.
+        process: who runs it, as :mod:`kumulus.host.lifetime` has it; empty when it has ended and left something.
+        namespaces: those it has made.
+        outside: paths of objects outside of them, in the order of their making.
+        faults: names of the faults it has let begin.
+        nodes: paths of the nodes it has added.
+        stopped: the cluster's own scheduler, when it was stopped.
+        scheduler: the one that was started beside the cluster's own.
+    """
+
+    run: str
+    experiment: str
+    cluster: str
+    process: str
+    namespaces: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    stopped: Stopped | None = None
+    scheduler: Beside | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to put back."""
+        return not (self.namespaces or self.outside or self.faults or self.nodes or self.stopped or self.scheduler)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The plain form, JSON-able."""
+        return asdict(self)
+
+
+def changes_from(raw: Mapping[str, Any]) -> Changes:
+    """Changes from their plain form.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is none.
+    """
+    stopped, beside = raw.get("stopped"), raw.get("scheduler")
+    return Changes(
+        run=str(raw["run"]),
+        experiment=str(raw["experiment"]),
+        cluster=str(raw["cluster"]),
+        process=str(raw["process"]),
+        namespaces=_texts(raw, "namespaces"),
+        outside=_texts(raw, "outside"),
+        faults=_texts(raw, "faults"),
+        nodes=_texts(raw, "nodes"),
+        stopped=_stopped_from(stopped) if stopped else None,
+        scheduler=Beside(str(beside["name"]), str(beside["directory"])) if beside else None,
+    )
+
+
+def _texts(raw: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(map(str, raw.get(key) or ()))
+
+
+def _stopped_from(raw: Mapping[str, Any]) -> Stopped:
+    return Stopped(
+        directory=str(raw["directory"]),
+        name=str(raw["name"]),
+        command=tuple(map(str, raw["command"])),
+        environment={str(key): str(value) for key, value in raw["environment"].items()},
+        working_directory=str(raw["working_directory"]),
+    )

@@ -1,0 +1,19 @@
+"""What can go wrong with journals; each message is for the user."""
+
+from __future__ import annotations
+
+
+class JournalError(Exception):
+    """A run cannot begin or go on, or what another left cannot be put back."""
+
+
+class Busy(JournalError):
+    """Another run is under way on the cluster; the message says which, and what to do."""
+
+
+class NotPutBack(JournalError):
+    """Something that a run has changed is still so; the message says what, and where to look."""
+
+
+class NotWritten(JournalError):
+    """A journal cannot be written, so that nothing may be changed; the message says which, and what to do."""

@@ -1,0 +1,107 @@
+"""What every command does first on a cluster: put back what runs have left that are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.host import lifetime
+from kumulus.journal import book, undo
+from kumulus.journal.book import Journal
+from kumulus.journal.changes import Changes
+from kumulus.journal.errors import Busy
+from kumulus.kube import ApiError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def recover(client: Client) -> list[str]:
+    """Put back what runs that are gone have left on a cluster; nothing of one that lives is touched.
+
+    Returns:
+        What was done, a line for each run; and a line for each journal that cannot be read.
+
+    Raises:
+        JournalError: something is still as a run has left it; its journal stays.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    # Nearly always there is none anywhere, and nobody needs to be asked which cluster this is.
+    if not any(book.directory("any").parent.glob("*/*.json")):
+        return []
+    try:
+        cluster = await _identity(client)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        # Who may not even look at namespaces has made none.
+        return []
+    return await recover_cluster(client, cluster)
+
+
+async def recover_cluster(client: Client, cluster: str) -> list[str]:
+    """As :func:`recover`, for whoever knows the cluster.
+
+    Args:
+        client: of the cluster.
+        cluster: UID of its kube-system namespace.
+    """
+    if not any(book.directory(cluster).glob("*.json")):
+        return []
+    async with book.turn(cluster):
+        return await _recovered(client, cluster)
+
+
+async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, list[str]]:
+    """Begin a run: put back what others left, and open its journal.
+
+    Args:
+        client: of the cluster.
+        run: the run's id.
+        experiment: its experiment's name.
+
+    Returns:
+        The journal, on the disk already; and what was put back, in lines.
+
+    Raises:
+        Busy: another run is under way on the cluster: the two would measure each other.
+        JournalError, ApiError, Unreachable: as :func:`recover`.
+    """
+    cluster = await _identity(client)
+    async with book.turn(cluster):
+        said = await _recovered(client, cluster)
+        for other in book.read(cluster)[0]:
+            raise Busy(_busy(other))
+        journal = Journal(Changes(run, experiment, cluster, lifetime.own()))
+        journal.add()
+    return journal, said
+
+
+async def _recovered(client: Client, cluster: str) -> list[str]:
+    said = [
+        f"{file} is no journal that can be read; see what it was of, and remove it" for file in book.read(cluster)[1]
+    ]
+    for journal in book.left(cluster):
+        done = await undo.put_back(client, journal)
+        journal.discard()
+        changes = journal.changes
+        said.append(
+            f"experiment {changes.experiment} (run {changes.run}) did not come to its end; "
+            f"put back: {', '.join(done) or 'nothing'}"
+        )
+    return said
+
+
+def _busy(journal: Journal) -> str:
+    changes = journal.changes
+    who = f"{changes.experiment}, run {changes.run}"
+    if book.runs(journal):
+        return f"another experiment runs on this cluster ({who}, process {changes.process.split(' ')[3]}); wait for it"
+    return (
+        f"another experiment may run on this cluster ({who}), on another machine or in another container; wait for it, "
+        f"or remove {journal.file} when it is gone for good"
+    )
+
+
+async def _identity(client: Client) -> str:
+    """UID of the cluster's kube-system namespace."""
+    return str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])

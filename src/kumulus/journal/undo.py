@@ -1,0 +1,172 @@
+"""Put back what a run has changed: each kind of change is undone here, for a run that ends as for one that is gone.
+
+Doing so twice is no error, and whatever does not bear the run's mark is left alone: somebody else's of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.faults import operations, records
+from kumulus.journal import namespace, programs
+from kumulus.journal.book import Journal
+from kumulus.journal.changes import Changes, Stopped
+from kumulus.journal.errors import NotPutBack
+from kumulus.kube import objects
+from kumulus.kube.bulk import for_each
+from kumulus.kube.errors import ApiError
+from kumulus.model.tenancy import RUN_LABEL
+from kumulus.schedulers import SchedulerError, children
+from kumulus.schedulers import objects as of_schedulers
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def put_back(client: Client, journal: Journal) -> list[str]:
+    """Put back everything that a journal tells of, and strike out what is done; returns it in words.
+
+    Raises:
+        NotPutBack: something is still as the run left it.
+        NotWritten: the journal cannot be written.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    changes = journal.changes
+    said = []
+    if changes.stopped is not None:
+        # First: what follows may need it, and the cluster is of least use without.
+        if _start(changes.stopped):
+            said.append(f"{changes.stopped.name} started")
+        journal.drop(stopped=None)
+    if changes.scheduler is not None:
+        # Webhooks that nobody answers would refuse what comes after.
+        await _end_scheduler(client, changes)
+        said.append(f"{changes.scheduler.name} removed")
+        journal.drop(scheduler=None)
+    if ended := await end_faults(client, changes.run, changes.faults):
+        said.append(_counted(ended, "fault", "ended"))
+    journal.drop(faults=changes.faults)
+    if removed := await remove_marked(client, changes.run, await _unwanted(client, changes.nodes)):
+        said.append(_counted(removed, "node", "removed"))
+    journal.drop(nodes=changes.nodes)
+    gone = [name for name in changes.namespaces if await remove_namespace(client, changes.run, name)]
+    if gone:
+        said.append(f"namespace {', '.join(gone)} removed")
+    journal.drop(namespaces=changes.namespaces)
+    if removed := await remove_marked(client, changes.run, reversed(changes.outside), one_by_one=True):
+        said.append(_counted(removed, "object", "removed"))
+    journal.drop(outside=changes.outside)
+    return said
+
+
+async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
+    """End those faults that a run has let begin; returns how many held.
+
+    Raises:
+        NotPutBack: nodes are still as a fault has made them.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    ended, names = 0, list(names)
+    known = await records.read(client) if names else None
+    for name in reversed(names):
+        there = known.faults.get(name) if known else None
+        if there is None or there.run != run:
+            continue
+        _, turned = await operations.end(client, name)
+        ended += 1
+        if turned.problems or turned.undone:
+            why = turned.problems[0] if turned.problems else "stopped"
+            raise NotPutBack(f"the fault {name} is not over on {turned.undone} nodes: {why}")
+    return ended
+
+
+async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_by_one: bool = False) -> int:
+    """Remove those objects that bear a run's mark; returns how many there were.
+
+    Args:
+        client: of the cluster.
+        run: the run's id.
+        paths: of the objects.
+        one_by_one: each when the one before is gone, in this order.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    removed = 0
+
+    async def remove(path: str) -> None:
+        nonlocal removed
+        found = await objects.find(client, path)
+        if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
+            return
+        # What has been made anew under this name meanwhile is another's.
+        mine = {"preconditions": {"uid": found["metadata"]["uid"]}}
+        try:
+            removed += await objects.remove(client, path, mine)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+    outcome = await for_each(paths, remove, workers=1 if one_by_one else client.connections)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+    return removed
+
+
+async def remove_namespace(client: Client, run: str, name: str, collections: Iterable[str] = ()) -> bool:
+    """Remove a namespace that bears a run's mark, with everything in it; whether it was there.
+
+    Args:
+        client: of the cluster.
+        run: the run's id.
+        name: the namespace.
+        collections: what to delete in it before its pods, so that no controller makes new ones: paths.
+
+    Raises:
+        NotPutBack: it is still being deleted.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found = await objects.find(client, f"{namespace.NAMESPACES}/{name}")
+    if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
+        return False
+    await namespace.remove(client, name, collections)
+    return True
+
+
+def _start(stopped: Stopped) -> bool:
+    """Start a program of the cluster, unless that is gone."""
+    if not Path(stopped.directory).is_dir():
+        return False
+    try:
+        programs.start(stopped)
+    except OSError as error:
+        raise NotPutBack(
+            f"{stopped.name} cannot be started: {error.strerror}; `pulumi up --refresh` starts a cluster's components"
+        ) from None
+    return True
+
+
+async def _end_scheduler(client: Client, changes: Changes) -> None:
+    """End what runs of a scheduler, and remove what it has in the cluster."""
+    assert changes.scheduler is not None
+    # It ends with the run that has started it; but where that was not possible, nothing else would end it.
+    children.end(Path(changes.scheduler.directory))
+    try:
+        await of_schedulers.remove(client, changes.scheduler.name, run=changes.run)
+    except SchedulerError as error:
+        raise NotPutBack(" ".join(str(error).split())) from None
+
+
+async def _unwanted(client: Client, nodes: tuple[str, ...]) -> list[str]:
+    """Of the nodes that a run has added, those that no pool has come to want meanwhile."""
+    if not nodes:
+        return []
+    known = await records.read(client)
+    wanted = {name for pool in known.pools.values() for name in pool.node_names()}
+    return [path for path in nodes if path.rpartition("/")[2] not in wanted]
+
+
+def _counted(count: int, what: str, done: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'} {done}"

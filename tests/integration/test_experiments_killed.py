@@ -1,0 +1,242 @@
+"""A run of an experiment that is killed: the next command, whichever it is, puts the cluster back as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.journal import book
+from kumulus.journal.book import Journal
+from tests.integration.conftest import NODES, Plane, Pools
+from tests.support.api import Object
+
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = "/api/v1/namespaces/kube-system/configmaps"
+NAMESPACES = "/api/v1/namespaces"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PATIENCE_S = 90.0
+
+
+@dataclass
+class Ground:
+    """A control plane with two pools, and what was there before any experiment."""
+
+    plane: Plane
+    pools: list[str]
+    directory: Path
+
+    def command(self, *words: str) -> list[str]:
+        return [str(ROOT / "kumulus"), *words]
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "KUMULUS_HOME": self.plane.wanted.home}
+
+    def experiment(self, name: str = "struck") -> list[str]:
+        """A run that changes everything that one can: nodes, faults, the scheduler, objects in no namespace."""
+        setup = self.directory / "setup.yaml"
+        setup.write_text(
+            yaml.safe_dump_all(
+                {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": each}, "value": 7}
+                for each in ("made-by-the-run", "there-before")
+            )
+        )
+        fault = {"name": "struck", "kubelet": "notReady", "target": {"names": [f"{self.pools[0]}-0"]}}
+        timeline: list[Any] = [
+            {"scheduler": "stop"},
+            {"resize": {"pool": self.pools[0], "replicas": 9}},
+            {"resize": {"pool": self.pools[1], "replicas": 1}},
+            {"at": "1s", "fault": fault},
+            {"after": "created", "scheduler": "start"},
+        ]
+        work = {"name": "work", "jobs": 20, "arrival": {"rate": 20}, "priority": "made-by-the-run"}
+        late = {"name": "late", "arrival": {"after": "5m"}}
+        file = self.directory / f"{name}.yaml"
+        fields = {"name": name, "workloads": [work, late], "timeline": timeline, "setup": [setup.name], "settle": "5m"}
+        file.write_text(yaml.safe_dump(fields))
+        results = ["--results", str(self.directory / "results")]
+        return self.command("experiment", "run", str(file), "--kubeconfig", self.plane.observed.kubeconfig, *results)
+
+    def picture(self) -> dict[str, Any]:
+        """What must be as it was: nodes, records, faults, namespaces, classes, the scheduler."""
+        api = self.plane.api
+        return {
+            "nodes": {node["metadata"]["name"]: _stable(node) for node in api.list(NODES)},
+            "records": {each["metadata"]["name"]: each["data"] for each in _records(api.list(RECORDS))},
+            "namespaces": sorted(each["name"] for each in api.metadata(NAMESPACES)),
+            "classes": {each["name"]: (each["uid"], each.get("labels")) for each in api.metadata(CLASSES)},
+            "scheduler": len(self.plane.processes().get("kube-scheduler", [])),
+        }
+
+    def journals(self) -> list[Journal]:
+        return book.read(self.plane.identity)[0]
+
+    @contextmanager
+    def run(self) -> Iterator[subprocess.Popen[str]]:
+        """A run under way; whatever the test makes of it, it is gone afterwards."""
+        log = (self.directory / "log").open("a")
+        with subprocess.Popen(
+            self.experiment(), stdout=log, stderr=log, text=True, cwd=ROOT, env=self.environment()
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def until(self, reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+        give_up = time.monotonic() + PATIENCE_S
+        while not reached():
+            assert process.poll() is None, (self.directory / "log").read_text()
+            assert time.monotonic() < give_up, (self.directory / "log").read_text()
+            time.sleep(0.01)
+
+    def next(self, which: str) -> str:
+        """Another command on the cluster; what it says."""
+        if which == "fault list":
+            line = self.command("fault", "list", "-s", self.plane.wanted.name)
+        else:
+            file = self.directory / "next.yaml"
+            file.write_text(yaml.safe_dump({"name": "next", "workloads": [{"name": "w"}], "settle": "1s"}))
+            where = ["--kubeconfig", self.plane.observed.kubeconfig, "--results", str(self.directory / "results")]
+            line = self.command("experiment", "run", str(file), *where)
+        ended = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, env=self.environment(), check=False)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout + ended.stderr
+
+
+def _stable(node: Object) -> Object:
+    """A node without what its kubelet changes all the time."""
+    metadata = node["metadata"]
+    status = {key: node["status"].get(key) for key in ("capacity", "allocatable")}
+    ready = [each["status"] for each in node["status"]["conditions"] if each["type"] == "Ready"]
+    kept = {key: metadata.get(key) for key in ("labels", "annotations")}
+    return {**kept, "spec": node["spec"], **status, "ready": ready}
+
+
+def _records(maps: list[Object]) -> list[Object]:
+    return [each for each in maps if "kumulus.io/record" in (each["metadata"].get("labels") or {})]
+
+
+@pytest.fixture
+async def ground(plane: Plane, pools: Pools, tmp_path: Path) -> Ground:
+    names = []
+    for _ in range(2):
+        inputs = pools.inputs(4)
+        await pools.create(inputs)
+        names.append(str(inputs["name"]))
+    body = {"metadata": {"name": "there-before"}, "value": 3}
+    if not any(each["name"] == "there-before" for each in plane.api.metadata(CLASSES)):
+        plane.api.create(CLASSES, body)
+    plane.api.until(NODES, lambda found: all(_stable(node)["ready"] == ["True"] for node in found.values()))
+    return Ground(plane, names, tmp_path)
+
+
+# What has been changed by then, as the cluster has it.
+MOMENTS: dict[str, Callable[[Ground], bool]] = {
+    "the scheduler is stopped": lambda ground: not ground.plane.processes().get("kube-scheduler"),
+    "a namespace is there": lambda ground: any(
+        each["name"].startswith("experiment-struck") for each in ground.plane.api.metadata(NAMESPACES)
+    ),
+    "a pool has grown": lambda ground: any(
+        each["name"] == f"{ground.pools[0]}-8" for each in ground.plane.api.metadata(NODES)
+    ),
+    "a pool is shrinking": lambda ground: len(ground.plane.api.metadata(NODES)) < 12 and _held(ground, "experiment-"),
+    "a fault holds": lambda ground: _held(ground, "struck"),
+}
+
+
+def _held(ground: Ground, name: str) -> bool:
+    return any(each["name"].startswith(f"kumulus-fault-{name}") for each in ground.plane.api.metadata(RECORDS))
+
+
+@pytest.mark.parametrize("following", ["fault list", "experiment run"])
+@pytest.mark.parametrize("moment", list(MOMENTS))
+def test_whatever_a_killed_run_has_changed_the_next_command_puts_back(
+    ground: Ground, moment: str, following: str
+) -> None:
+    before = ground.picture()
+    with ground.run() as process:
+        ground.until(lambda: MOMENTS[moment](ground), process)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    (journal,) = ground.journals()
+    assert book.runs(journal) is False
+    assert ground.picture() != before, "the kill has struck amid the run"
+    said = ground.next(following)
+    assert f"experiment struck (run {journal.changes.run}) did not come to its end; put back: " in said
+    assert ground.picture() == before
+    assert not book.directory(ground.plane.identity).exists()
+
+
+def test_a_kill_at_any_moment_is_put_back(ground: Ground) -> None:
+    before, struck = ground.picture(), 0
+    for number in range(4):
+        pause = random.Random(f"kumulus:{number}").uniform(0.0, 4.0)
+        with ground.run() as process:
+            ground.until(lambda: bool(ground.journals()), process)
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+        struck += ground.picture() != before
+        ground.next("fault list")
+        assert ground.picture() == before, f"killed {pause:.2f} s after its journal was begun"
+    assert struck >= 2, "most of the kills were amid the run"
+
+
+def test_a_second_interrupt_ends_a_run_at_once_and_the_next_command_puts_back(ground: Ground) -> None:
+    before = ground.picture()
+    with ground.run() as process:
+        ground.until(lambda: MOMENTS["a fault holds"](ground), process)
+        process.send_signal(signal.SIGINT)
+        said = ground.directory / "log"
+        ground.until(lambda: "Ctrl-C again" in said.read_text(), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert "the next command on this cluster puts it back" in said.read_text()
+    assert ground.picture() != before
+    ground.next("fault list")
+    assert ground.picture() == before
+
+
+def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(ground: Ground) -> None:
+    before = ground.picture()
+    with ground.run() as process:
+        ground.until(lambda: MOMENTS["a fault holds"](ground), process)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait() == 1
+    assert ground.picture() == before
+    assert ground.journals() == []
+    (report,) = (ground.directory / "results" / "struck").glob("*/report.json")
+    assert json.loads(report.read_text())["results"]["error"] == "interrupted"
+
+
+def test_a_run_beside_one_that_lives_is_refused_and_touches_nothing_of_it(ground: Ground) -> None:
+    before = ground.picture()
+    with ground.run() as process:
+        ground.until(lambda: MOMENTS["a fault holds"](ground), process)
+        changed = ground.picture()
+        other = subprocess.run(
+            ground.experiment("other"), capture_output=True, text=True, cwd=ROOT, env=ground.environment(), check=False
+        )
+        assert other.returncode == 1
+        (journal,) = ground.journals()
+        who = f"struck, run {journal.changes.run}, process {process.pid}"
+        assert f"error: another experiment runs on this cluster ({who}); wait for it" in other.stderr
+        assert "did not come to its end" not in ground.next("fault list")
+        assert ground.picture()["records"] == changed["records"]
+        assert ground.picture()["scheduler"] == 0
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 1
+    assert ground.picture() == before
