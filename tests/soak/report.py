@@ -11,7 +11,6 @@ from tests.support.trials import Trial, recorded
 RECORD = Path(__file__).resolve().parent / "results" / "trials.jsonl"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 _BEGIN, _END = "<!-- counted: begin -->", "<!-- counted: end -->"
-_LATE = "too late"
 
 
 def publish(record: Path = RECORD, page: Path = PAGE) -> None:
@@ -30,25 +29,23 @@ def table(found: Sequence[tuple[str, Trial]]) -> str:
         found: trials, each with its date.
     """
     groups: dict[tuple[str, str], list[Trial]] = {}
-    late: list[Trial] = []
     for _, trial in found:
-        if _LATE in trial.moment:
-            late.append(trial)
-            continue
         groups.setdefault((trial.fault, trial.during), []).append(trial)
     dates = sorted({date for date, _ in found})
-    counted = sum(map(len, groups.values()))
+    failed = sum(not trial.converged for _, trial in found)
     lines = [
-        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {counted} trials. "
-        f"{len(late)} more are not counted, since the command had ended before their moment came; "
-        f"{sum(trial.converged for trial in late)} of these converged.",
+        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {len(found)} trials, "
+        f"{failed} of which did not converge. "
+        f"Every fault struck, {sum(trial.injected for _, trial in found):,} times in all; "
+        f"{sum(trial.redrawn for _, trial in found)} that came too late were drawn anew.",
         "",
-        "| Fault | During | Tried | Converged | Seconds, median | Longest |",
-        "|---|---|---|---|---|---|",
+        "| Fault | During | Tried | Struck | Converged | Seconds, median | Longest |",
+        "|---|---|---|---|---|---|---|",
     ]
     for (fault, during), trials in groups.items():
         seconds = [trial.seconds for trial in trials]
+        struck = sum(trial.injected for trial in trials)
         good = sum(trial.converged for trial in trials)
         timed = [f"{statistics.median(seconds):.1f}", f"{max(seconds):.1f}"] if any(seconds) else ["", ""]
-        lines.append(f"| {fault} | {during} | {len(trials)} | {good} | {' | '.join(timed)} |")
+        lines.append(f"| {fault} | {during} | {len(trials)} | {struck:,} | {good} | {' | '.join(timed)} |")
     return "\n".join(lines) + "\n\n"

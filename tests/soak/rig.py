@@ -1,19 +1,26 @@
-"""A stack of a thousand nodes to do harm to: what it declares, what may be there, and how it is brought up again."""
+"""A stack of some hundred nodes to do harm to: what it declares, what may be there, and how it is brought up again."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
-from tests.support.api import METADATA, Api, Object
+from tests.support.api import METADATA, Api, Object, Refused
 from tests.support.project import NODES, Project, Result, Running
 
 GPU = "nvidia.com/gpu"
+# Of the pools that trials make, change and remove.
+NODES_OF_A_TRIAL = 400
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+RECORDS = "/api/v1/namespaces/kube-system/configmaps"
+# Leases are taken by KWOK, and removed by Kubernetes' garbage collector, some time after their nodes.
+LEASES_WITHIN_S = 90.0
 ROUND = "example.com/round"
 COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
 UP = ("up", "--yes", "--skip-preview")
@@ -56,14 +63,21 @@ class Fleet:
 NOTHING = Fleet()
 
 
-def thousand(mark: str = "first", gpus: int = 8, shift: int = 0) -> Fleet:
-    """A thousand nodes in four pools, some of them moved from the pools of one group to those of the other."""
-    return Fleet({"a-z1": 250 + shift, "a-z2": 250 - shift, "b-z1": 250 - shift, "b-z2": 250 + shift}, mark, gpus)
+def many(mark: str = "first", gpus: int = 8, shift: int = 0) -> Fleet:
+    """All nodes of a trial in four pools, some of them moved from the pools of one group to those of the other."""
+    each = NODES_OF_A_TRIAL // 4
+    return Fleet({"a-z1": each + shift, "a-z2": each - shift, "b-z1": each - shift, "b-z2": each + shift}, mark, gpus)
+
+
+def has_slices(node: str) -> bool:
+    """Whether a node's GPUs are to be had by claims as well."""
+    return not node.startswith("a-")
 
 
 def _group(name: str, zones: Mapping[str, int], mark: str, gpus: int) -> dict[str, Any]:
     return {
         "name": name,
+        **({"gpuProduct": "NVIDIA-L40S", "resourceSlices": {"deviceClass": ""}} if has_slices(f"{name}-") else {}),
         "placement": [{"availabilityZone": zone, "replicas": count} for zone, count in zones.items()],
         "nodeTemplate": {
             "metadata": {"labels": {ROUND: mark}},
@@ -110,6 +124,13 @@ class Rig:
         found = self.faults()
         assert not found, found
 
+    def again(self, operation: str, mark: str) -> None:
+        """What an operation begins from, after a fault that came too late for the one before."""
+        if operation == "create":
+            self.become(NOTHING)
+        else:
+            self.become(many(f"before-{mark}"))
+
     def recover(self) -> Result:
         """The next up: after ``pulumi cancel`` where the killed command left its lock."""
         locks = self.project.directory.parent / "state" / ".pulumi" / "locks"
@@ -119,7 +140,49 @@ class Rig:
         return self.project.pulumi(*UP)
 
     def faults(self) -> list[str]:
-        """What is not exactly as wanted: nodes, their fields, processes; empty when all is."""
+        """What is not exactly as wanted: nodes, their fields, records, slices, leases, processes; empty when all is."""
+        return [*self._nodes(), *self._records(), *self._slices(), *self._leases(), *self._processes()]
+
+    def _records(self) -> list[str]:
+        """Pools and faults on record: as many nodes of each pool as are wanted, and no fault."""
+        there = {}
+        for each in self.api.list(RECORDS, labelSelector="kumulus.io/record"):
+            name, record = each["metadata"]["name"], json.loads(each["data"]["record"])
+            there[name] = record.get("replicas", "a fault")
+        wanted = {f"kumulus-pool-{pool}": count for pool, count in self.wanted.pools.items()} | {
+            "kumulus-pool-keep-z": 3
+        }
+        return [] if there == wanted else [f"on record are {there} instead of {wanted}"]
+
+    def _slices(self) -> list[str]:
+        """ResourceSlices: one of each node that is to have one, with its devices."""
+        there = {each["spec"]["nodeName"]: len(each["spec"]["devices"]) for each in self.api.list(SLICES)}
+        wanted = {name: int(gpus) for name, (_, _, gpus, _) in self.wanted.nodes().items() if has_slices(name)}
+        return [
+            f"the slice of {name} has {there.get(name, 'no')} devices instead of {wanted.get(name, 'none')}"
+            for name in sorted(there.keys() | wanted.keys())
+            if there.get(name) != wanted.get(name)
+        ]
+
+    def _leases(self) -> list[str]:
+        """Leases: one of each node, held by the kwok-controller, once it and the garbage collector are through."""
+        wanted, give_up = set(self.wanted.nodes()), time.monotonic() + LEASES_WITHIN_S
+        while True:
+            held = {
+                each["metadata"]["name"]: each["spec"].get("holderIdentity") or "" for each in self.api.list(LEASES)
+            }
+            kept = {name for name, holder in held.items() if holder and holder != "kumulus-fault"}
+            if kept == wanted == held.keys():
+                return []
+            if time.monotonic() > give_up:
+                return [f"{len(wanted - kept)} nodes have no kubelet, {len(held.keys() - wanted)} leases have no node"]
+            time.sleep(0.5)
+
+    def _processes(self) -> list[str]:
+        running = {name.partition("/")[2]: len(pids) for name, pids in self.project.processes().items()}
+        return [] if running == dict.fromkeys(COMPONENTS, 1) else [f"running are {running}"]
+
+    def _nodes(self) -> list[str]:
         there = {node["metadata"]["name"]: _seen(node) for node in self.api.list(NODES)}
         wanted = self.wanted.nodes()
         found = [f"{name} is missing" for name in wanted.keys() - there.keys()]
@@ -129,9 +192,6 @@ class Rig:
             for name in wanted.keys() & there.keys()
             if there[name] != wanted[name]
         ]
-        running = {name.partition("/")[2]: len(pids) for name, pids in self.project.processes().items()}
-        if running != dict.fromkeys(COMPONENTS, 1):
-            found.append(f"running are {running}")
         return found
 
 
@@ -157,19 +217,46 @@ class Progress:
         api: a client of the cluster.
         kind: of the events that count: ADDED, also for nodes that come to match the selector, or DELETED.
         selector: of the nodes that count.
+        survives: whether the server goes meanwhile, and the watch is to be begun again where it was.
     """
 
-    def __init__(self, api: Api, kind: str, selector: str) -> None:
+    def __init__(self, api: Api, kind: str, selector: str, survives: bool = False) -> None:
         self.count = 0
-        self._api, self._kind, self._selector = api, kind, selector
+        self.problem = ""
+        self._api, self._kind, self._selector, self._survives = api, kind, selector, survives
         self._version = api.version(NODES)
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
 
     def _watch(self) -> None:
-        # The server may go meanwhile: that is what some trials are about.
-        with suppress(OSError, ValueError, HTTPException):
-            for event in self._api.events(NODES, self._version, 90, METADATA, labelSelector=self._selector):
-                self.count += event["type"] == self._kind
+        while not self._ended.is_set():
+            try:
+                self._follow()
+                self.problem = self.problem or ("" if self._ended.is_set() else "the watch ended before the trial")
+                return
+            except (OSError, ValueError, HTTPException, Refused) as error:
+                if not self._survives:
+                    self.problem = f"the watch broke: {type(error).__name__}: {error}"
+                    return
+                # The server goes in this trial: that is what it is about.
+                time.sleep(0.2)
+
+    def _follow(self) -> None:
+        for event in self._api.events(NODES, self._version, 600, METADATA, labelSelector=self._selector):
+            if self._ended.is_set():
+                return
+            if event["type"] == "ERROR":
+                self.problem = f"the watch broke: {event['object'].get('message')}"
+                return
+            self._version = event["object"]["metadata"]["resourceVersion"]
+            self.count += event["type"] == self._kind
+
+    def check(self) -> list[str]:
+        """End it; what was wrong with the watch, by which a trial's moment is told."""
+        problem = self.problem
+        self._ended.set()
+        return [problem] if problem else []
 
 
 def await_moment(command: Running, reached: Callable[[], bool]) -> bool:

@@ -1,10 +1,11 @@
-"""The control plane fails while pulumi works on a thousand nodes: the same up waits for it and loses nothing."""
+"""The control plane fails while pulumi works on some hundred nodes: the same up waits for it and loses nothing."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.soak.rig import NOTHING, OPERATIONS, ROUND, UP, Progress, Rig, await_moment, thousand
+from tests.soak.rig import NODES_OF_A_TRIAL, NOTHING, OPERATIONS, ROUND, UP, Progress, Rig, await_moment, many
 from tests.support import processes
 from tests.support.api import Api, Refused
 from tests.support.faultproxy import FaultProxy, Harm, Kind
 from tests.support.project import NODES
-from tests.support.trials import Trial, chance, note, rounds, soaking
+from tests.support.trials import NotStruck, Trial, chance, note, rounds, soaking, until_struck
 
 pytestmark = pytest.mark.e2e
 CUTS: tuple[Kind, ...] = ("cut", "lost answer", "half an answer")
@@ -28,10 +29,20 @@ CUTS: tuple[Kind, ...] = ("cut", "lost answer", "half an answer")
 
 @dataclass
 class Scene:
-    """A stack whose plugin reaches its control plane through a proxy; the test itself looks past it."""
+    """A stack whose plugin reaches its control plane through a proxy; the test itself looks past it.
+
+    Attributes:
+        rig: the stack.
+        proxy: what the plugin goes through.
+        direct: a kubeconfig that leads past it.
+    """
 
     rig: Rig
     proxy: FaultProxy
+    direct: Path
+
+
+Strike = Callable[[Scene], int]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +53,7 @@ def scene(rig: Rig) -> Iterator[Scene]:
     rig.look_through(Api(direct))
     with FaultProxy(kubeconfig.parent) as proxy:
         proxy.kubeconfig(kubeconfig)
-        yield Scene(rig, proxy)
+        yield Scene(rig, proxy, direct)
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------
@@ -53,36 +64,88 @@ def component(rig: Rig, name: str) -> int:
     return pid
 
 
-def restart_api_server(scene: Scene) -> None:
-    """Kill it, and start it a second later as it was."""
-    process = psutil.Process(component(scene.rig, "kube-apiserver"))
-    command, executable, folder = process.cmdline(), process.exe(), process.cwd()
-    processes.kill([process.pid])
-    time.sleep(1)
-    log = Path(folder) / "logs" / "kube-apiserver.log"
-    log = log if log.exists() else scene.rig.project.cluster() / "logs" / "kube-apiserver.log"
-    with log.open("ab") as output:
-        subprocess.Popen(
-            command, executable=executable, cwd=folder, stdout=output, stderr=output, start_new_session=True
-        )
+def restart(name: str) -> Strike:
+    """Kill a component, and start it a second later as it was."""
+
+    def strike(scene: Scene) -> int:
+        process = psutil.Process(component(scene.rig, name))
+        command, executable, folder = process.cmdline(), process.exe(), process.cwd()
+        processes.kill([process.pid])
+        assert f"soak/{name}" not in scene.rig.project.processes(), "the kill has struck"
+        time.sleep(1)
+        log = Path(folder) / "logs" / f"{name}.log"
+        log = log if log.exists() else scene.rig.project.cluster() / "logs" / f"{name}.log"
+        with log.open("ab") as output:
+            subprocess.Popen(
+                command, executable=executable, cwd=folder, stdout=output, stderr=output, start_new_session=True
+            )
+        return 1
+
+    return strike
 
 
-def stop_etcd(seconds: float) -> Callable[[Scene], None]:
-    def stop(scene: Scene) -> None:
+def stop_etcd(seconds: float) -> Strike:
+    def strike(scene: Scene) -> int:
         pid = component(scene.rig, "etcd")
         os.kill(pid, signal.SIGSTOP)
         try:
             time.sleep(seconds)
+            assert psutil.Process(pid).status() == psutil.STATUS_STOPPED
         finally:
             os.kill(pid, signal.SIGCONT)
+        return 1
 
-    return stop
+    return strike
 
 
-def cut_all(scene: Scene) -> None:
+def cut_all(scene: Scene) -> int:
+    before = scene.proxy.done["cut"]
     scene.proxy.refuse()
     time.sleep(3)
     scene.proxy.accept()
+    return scene.proxy.done["cut"] - before
+
+
+class Writer:
+    """Writes small objects all the time and remembers which of them the API server has acknowledged.
+
+    Args:
+        api: a client of the cluster.
+        mark: in the objects' names.
+    """
+
+    PATH = "/api/v1/namespaces/default/configmaps"
+
+    def __init__(self, api: Api, mark: str) -> None:
+        self._api, self._mark = api, mark
+        self.acknowledged: list[str] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        number = 0
+        while not self._ended.is_set():
+            number += 1
+            name = f"written-{self._mark}-{number}"
+            try:
+                self._api.create(self.PATH, {"metadata": {"name": name}, "data": {"number": str(number)}})
+            except (OSError, HTTPException, Refused):
+                # Not acknowledged: it may be there or not.
+                time.sleep(0.05)
+            else:
+                self.acknowledged.append(name)
+
+    def lost(self) -> list[str]:
+        """End it; what was acknowledged and is not there."""
+        self._ended.set()
+        self._thread.join(60)
+        there = {each["name"] for each in self._api.metadata(self.PATH)}
+        found = [f"{name} was acknowledged and is lost" for name in self.acknowledged if name not in there]
+        for name in there:
+            if name.startswith(f"written-{self._mark}-"):
+                self._api.delete(f"{self.PATH}/{name}")
+        return found if self.acknowledged else ["no write was acknowledged, so that nothing is known of them"]
 
 
 @contextmanager
@@ -95,9 +158,10 @@ def harmed(scene: Scene, harm: Harm | None) -> Iterator[None]:
         scene.proxy.harm(None)
 
 
-# In words; what is done at one moment; what is done to requests all the time.
-FAULTS: dict[str, tuple[Callable[[Scene], None] | None, Harm | None]] = {
-    "API server killed and started again": (restart_api_server, None),
+# In words; what is done at one moment, which returns how often it struck; what is done to requests all the time.
+FAULTS: dict[str, tuple[Strike | None, Harm | None]] = {
+    "API server killed and started again": (restart("kube-apiserver"), None),
+    "etcd killed and started again, beside writes": (restart("etcd"), None),
     "etcd stopped for 10 s": (stop_etcd(10), None),
     "every connection cut, none taken for 3 s": (cut_all, None),
     "one request in ten cut before, after or amid its answer": (None, Harm(CUTS, share=0.1)),
@@ -115,32 +179,46 @@ def answers(rig: Rig) -> bool:
         return False
 
 
-def trial(scene: Scene, fault: str, operation: str, number: int) -> Trial:
-    """One operation under one fault."""
+def trial(scene: Scene, fault: str, operation: str, number: int, drawn: int = 0) -> Trial:
+    """One operation under one fault.
+
+    Raises:
+        NotStruck: the operation had ended before the fault's moment came.
+    """
     rig = scene.rig
-    moment = chance(fault, operation, number).randrange(50, 700)
-    mark = f"{operation}-{number}-{list(FAULTS).index(fault)}"
+    moment = chance(fault, operation, number, drawn).randrange(20, NODES_OF_A_TRIAL * 3 // 5)
+    mark = f"{operation}-{number}-{list(FAULTS).index(fault)}-{drawn}"
     strike, harm = FAULTS[fault]
     # What is done to connections does not meet nodes that are written past them.
     rig.create_through = "api" if harm is not None or strike is cut_all else "storage"
-    rig.want(NOTHING if operation == "delete" else thousand(mark, gpus=8 if operation == "create" else 4))
+    rig.want(NOTHING if operation == "delete" else many(mark, gpus=8 if operation == "create" else 4))
     selector = "kumulus.io/group in (a,b)" if operation == "delete" else f"{ROUND}={mark}"
-    progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector)
+    # The test's own client goes past the proxy.
+    survives = "killed" in fault or "stopped" in fault
+    progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector, survives)
+    writer = Writer(Api(scene.direct), mark) if "writes" in fault else None
+    harmed_before = scene.proxy.done.total()
     with harmed(scene, harm):
         command = rig.project.start(*UP)
-        words = "throughout"
+        words, injected = "throughout", 0
         if strike is not None:
             struck = await_moment(command, lambda: progress.count >= moment)
-            words = f"after {progress.count} of 1000 nodes" if struck else "too late"
-            if struck:
-                strike(scene)
+            words = f"after {progress.count} of {NODES_OF_A_TRIAL} nodes"
+            injected = strike(scene) if struck else 0
         ended = command.result()
+    injected = injected if strike is not None else scene.proxy.done.total() - harmed_before
     processes.await_that(lambda: answers(rig), 60, "the API server answers", pause=0.2)
-    wrong = [f"the up failed: {ended.text.strip()[-800:]}"] if ended.code else []
+    wrong = writer.lost() if writer is not None else []
+    wrong += progress.check()
+    if not injected:
+        assert ended.code == 0, ended.text
+        rig.again(operation, mark)
+        raise NotStruck(f"{fault}, {operation}")
+    wrong += [f"the up failed: {ended.text.strip()[-800:]}"] if ended.code else []
     wrong += ["it shows a traceback"] if "Traceback" in ended.text else []
     wrong += rig.faults()
     said = "; ".join(wrong[:3]) if wrong else "in the same up"
-    return Trial(fault, operation, words, said, not wrong, round(ended.seconds, 1))
+    return Trial(fault, operation, words, said, not wrong, round(ended.seconds, 1), injected)
 
 
 def test_what_fails_meanwhile_is_waited_for_and_nothing_is_lost(scene: Scene) -> None:
@@ -150,6 +228,8 @@ def test_what_fails_meanwhile_is_waited_for_and_nothing_is_lost(scene: Scene) ->
     found = []
     for number in rounds(sample=1):
         for fault, operation in every if soaking() else sample:
-            found.append(trial(scene, fault, operation, number))
+            found.append(until_struck(lambda drawn, f=fault, op=operation, n=number: trial(scene, f, op, n, drawn)))
             note(found[-1])
+            if not found[-1].converged:
+                scene.rig.project.up("--refresh")
     assert [each for each in found if not each.converged] == []

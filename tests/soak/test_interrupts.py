@@ -7,20 +7,34 @@ import time
 
 import pytest
 
-from tests.soak.rig import NOTHING, OPERATIONS, ROUND, UP, Progress, Rig, await_moment, recorded_pools, thousand
-from tests.support.trials import Trial, chance, note, rounds
+from tests.soak.rig import (
+    NODES_OF_A_TRIAL,
+    NOTHING,
+    OPERATIONS,
+    ROUND,
+    UP,
+    Progress,
+    Rig,
+    await_moment,
+    many,
+    recorded_pools,
+)
+from tests.support.trials import NotStruck, Trial, chance, note, rounds, soaking, until_struck
 
 pytestmark = pytest.mark.e2e
-# 2 s are promised; a machine that does other work meanwhile gets more.
-BACK_WITHIN = 5.0
+# Seconds that docs/reliability.md promises; the machine of `make test` may be three times as slow as the record's.
+BACK_WITHIN = 2.0 if soaking() else 6.0
 
 
-def trial(rig: Rig, operation: str, number: int) -> Trial:
-    """One Ctrl-C in the middle, and the next up."""
-    moment = chance("interrupt", operation, number).randrange(50, 800)
-    rig.want(
-        NOTHING if operation == "delete" else thousand(f"{operation}-{number}", gpus=8 if operation == "create" else 4)
-    )
+def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
+    """One Ctrl-C in the middle, and the next up.
+
+    Raises:
+        NotStruck: the command had done its work, which is undone, before its moment came.
+    """
+    moment = chance("interrupt", operation, number, drawn).randrange(20, NODES_OF_A_TRIAL * 3 // 4)
+    mark = f"{operation}-{number}-{drawn}"
+    rig.want(NOTHING if operation == "delete" else many(mark, gpus=8 if operation == "create" else 4))
     selector = "kumulus.io/group in (a,b)" if operation == "delete" else f"{ROUND}={rig.wanted.mark}"
     progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector)
     command = rig.project.start(*UP)
@@ -29,14 +43,23 @@ def trial(rig: Rig, operation: str, number: int) -> Trial:
     signalled = time.monotonic()
     ended = command.result()
     seconds = time.monotonic() - signalled
-    moment_words = f"after {progress.count} of 1000 nodes" if struck else "too late"
-    faults = told(ended.text) + recorded_wrongly(rig, operation)
+    if not struck or ended.code == 0:
+        # Heard when all was done: there is nothing to see of it.
+        rig.recover()
+        rig.again(operation, mark)
+        raise NotStruck("the command had ended")
+    words = f"after {progress.count} of {NODES_OF_A_TRIAL} nodes"
+    faults = [*progress.check(), *told(ended.text), *recorded_wrongly(rig, operation)]
     again = rig.project.pulumi(*UP)
     if again.code:
         faults.append(f"the next up failed: {again.text.strip()[-600:]}")
     faults += rig.faults()
+    if drifting := {name: pool["drift"] for name, pool in recorded_pools(rig.project).items() if pool.get("drift")}:
+        faults.append(f"drift is left after the next up: {drifting}")
+    if seconds > BACK_WITHIN:
+        faults.append(f"pulumi was back after {seconds:.1f} s, not within {BACK_WITHIN:g}")
     said = "; ".join(faults[:3]) if faults else "recorded; completed by the next up"
-    return Trial("Ctrl-C", operation, moment_words, said, not faults, round(seconds, 2))
+    return Trial("Ctrl-C", operation, words, said, not faults, round(seconds, 2), injected=1)
 
 
 def told(text: str) -> list[str]:
@@ -51,6 +74,8 @@ def recorded_wrongly(rig: Rig, operation: str) -> list[str]:
         pool = node["labels"]["kumulus.io/pool"]
         there[pool] = there.get(pool, 0) + 1
     known = recorded_pools(rig.project)
+    if operation == "update" and not any(pool.get("drift") for pool in known.values()):
+        return ["no pool is recorded with what is left to do"]
     if operation == "delete":
         return [f"{pool} has nodes and is not in the state" for pool in there.keys() - known.keys()]
     return [
@@ -64,8 +89,8 @@ def test_an_interrupt_is_answered_soon_and_recorded_and_the_next_up_completes(ri
     found = []
     for number in rounds(sample=1):
         for operation in OPERATIONS:
-            found.append(trial(rig, operation, number))
+            found.append(until_struck(lambda drawn, op=operation, n=number: trial(rig, op, n, drawn)))
             note(found[-1])
             if not found[-1].converged:
                 rig.project.up("--refresh")
-    assert [each for each in found if not each.converged or each.seconds > BACK_WITHIN] == []
+    assert [each for each in found if not each.converged] == []

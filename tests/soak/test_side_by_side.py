@@ -57,4 +57,6 @@ def test_small_stacks_come_up_at_once_and_never_meet(project: Project) -> None:
     assert project.processes() == {}
     assert not project.home.exists()
     processes.await_that(lambda: not project.processes(), 10, "nothing runs any more")
-    note(Trial(f"{len(stacks)} stacks at once", "create", "at once", "all came up", True, round(seconds, 1)))
+    note(
+        Trial(f"{len(stacks)} stacks at once", "create", "at once", "all came up", True, round(seconds, 1), len(stacks))
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
+import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +27,8 @@ class Trial:
         fault: what was done, as docs/reliability.md names it.
         during: ``create``, ``update``, ``delete`` or another operation.
         moment: when it was done, and to whom.
+        injected: how often the fault was seen to strike: 1 for a kill, the number of requests harmed by a proxy.
+        redrawn: how often it was drawn anew before, since the command had ended before its moment came.
         outcome: ``in the same up``, ``by the next up``, or what went wrong.
         converged: whether the set of nodes, and their fields, were exactly as wanted in the end.
         seconds: how long the up took that made it so; for an interrupt, from the signal to pulumi's end.
@@ -36,6 +40,35 @@ class Trial:
     outcome: str
     converged: bool
     seconds: float
+    injected: int
+    redrawn: int = 0
+
+
+class NotStruck(Exception):
+    """The command had ended before the fault's moment came: the trial is drawn anew."""
+
+
+_MOST_DRAWS = 8
+
+
+def until_struck(trial: Callable[[int], Trial]) -> Trial:
+    """Draw a trial anew until its fault strikes.
+
+    Args:
+        trial: one trial; given how often it was drawn before, on which its moment is to depend.
+
+    Raises:
+        AssertionError: it never struck, so that the test says nothing.
+    """
+    for drawn in range(_MOST_DRAWS):
+        try:
+            found = trial(drawn)
+        except NotStruck as missed:
+            print(f"seed {seed()}: not struck, drawn anew: {missed}", file=sys.stderr, flush=True)
+            continue
+        assert found.injected > 0, f"counted as a trial without its fault: {found}"
+        return replace(found, redrawn=drawn)
+    raise AssertionError(f"the fault did not strike in {_MOST_DRAWS} draws")
 
 
 def seed() -> str:
@@ -63,10 +96,20 @@ def note(trial: Trial) -> None:
     """Print a trial and, when it is recorded, append it to the record."""
     print(f"seed {seed()}: {trial}", file=sys.stderr, flush=True)
     if path := os.environ.get(RECORD):
-        line = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seed": seed(), **asdict(trial)}
+        line = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seed": seed(), "code": _code(), **asdict(trial)}
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with Path(path).open("a") as record:
             record.write(json.dumps(line) + "\n")
+            record.flush()
+            os.fsync(record.fileno())
+
+
+@functools.cache
+def _code() -> str:
+    """The commit that is tried, with a + where files differ from it."""
+    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    said = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return said.stdout.strip()
 
 
 def recorded(path: Path) -> Iterator[tuple[str, Trial]]:
@@ -75,4 +118,5 @@ def recorded(path: Path) -> Iterator[tuple[str, Trial]]:
         entry = json.loads(line)
         date = entry.pop("date")
         entry.pop("seed")
+        entry.pop("code")
         yield date, Trial(**entry)
