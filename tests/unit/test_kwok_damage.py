@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,14 @@ DOCUMENTS: list[dict[str, Any]] = [
     {"kind": "Stage", "metadata": {"name": "node-ready"}, "spec": {"next": {"delete": False}}},
 ]
 
+KUBECONFIG = {
+    "clusters": [{"name": "dev", "cluster": {"server": "https://127.0.0.1:20001"}}],
+    "users": [{"name": "dev", "user": {"client-key": "pki/admin.key"}}],
+    "contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "dev"}}],
+    "current-context": "dev",
+}
+PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
 
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
@@ -36,7 +45,11 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     found.directory.mkdir(parents=True)
     found.write_documents(DOCUMENTS)
     found.write_note({"owner": "me", "configuration": "x"})
-    found.kubeconfig.write_text("{}")
+    found.kubeconfig.write_text(dump([KUBECONFIG]))
+    (found.directory / "pki").mkdir()
+    for name in ("ca.crt", "admin.key"):
+        (found.directory / "pki" / name).write_text(PEM)
+    kept.keep(found)
     monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
     monkeypatch.setattr(processes, "strayed", lambda *_: set())
     return found
@@ -141,3 +154,49 @@ def test_a_note_that_cannot_be_read_is_written_anew_with_its_owner(layout: Layou
 def test_a_settings_change_that_shortens_the_file_is_no_damage(layout: Layout) -> None:
     layout.write_documents(DOCUMENTS[:2])
     assert not kept.damaged(layout)
+
+
+@pytest.mark.parametrize("cut", [*range(0, len(dump([KUBECONFIG])), 23), len(dump([KUBECONFIG])) - 1, None])
+def test_wherever_the_kubeconfig_is_cut_it_is_damaged_and_comes_back(layout: Layout, cut: int | None) -> None:
+    whole = layout.kubeconfig.read_text()
+    if cut is None:
+        layout.kubeconfig.unlink()
+    else:
+        layout.kubeconfig.write_text(whole[:cut])
+    assert observed(layout).components["kubeconfig.yaml"] == "damaged"
+    assert repaired(layout).messages == [f"{layout.kubeconfig} was damaged and is restored from its copy"]
+    assert layout.kubeconfig.read_text() == whole
+    assert stat.S_IMODE(layout.kubeconfig.stat().st_mode) == 0o600
+    assert kept.lost(layout) == []
+
+
+def test_a_file_that_is_gone_comes_back_from_its_copy_and_the_cluster_is_not_taken_for_removed(layout: Layout) -> None:
+    layout.kwok_file.unlink()
+    assert not layout.removed()
+    assert observed(layout).components["kwok.yaml"] == "damaged"
+    repaired(layout)
+    assert layout.documents() == DOCUMENTS
+
+
+@pytest.mark.parametrize("content", ["", PEM[:20], PEM[:-8], "\x00" * 60])
+def test_a_damaged_key_is_told_and_only_a_new_cluster_helps(layout: Layout, content: str) -> None:
+    (layout.directory / "pki" / "admin.key").write_text(content)
+    said = Said()
+    recorded = Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+    found = asyncio.run(KwokRuntime().read(recorded, said))
+    assert found is not None
+    assert (found.health, found.components["pki/admin.key"]) == ("incomplete", "missing")
+    assert "pki/admin.key is damaged and has no copy" in said.messages[0]
+    assert "`pulumi up --refresh` replaces it, without the objects in it" in said.messages[0]
+    with pytest.raises(ProviderError, match=r"pki/admin\.key is damaged and has no copy"):
+        repaired(layout)
+
+
+def test_what_kwokctl_has_written_is_synced_when_a_cluster_is_made(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    kept.sync(layout)
+    names = ("kwok.yaml", "kubeconfig.yaml", "pki/ca.crt", "pki/admin.key", "pki")
+    assert {str(layout.directory / name) for name in names} | {str(layout.directory)} <= set(synced)

@@ -26,7 +26,8 @@ class Layout(Place):
     """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
-        *("kwok.yaml", "kwok-kept.yaml", "create.yaml", "bin", "etcd", "logs", "pids", "pki", "prometheus"),
+        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
+        *("bin", "etcd", "logs", "pids", "pki", "prometheus"),
     }
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "create.yaml"})
 
@@ -39,6 +40,11 @@ class Layout(Place):
     def kept_file(self) -> Path:
         """Our copy of it, see :mod:`.kept`."""
         return self.directory / "kwok-kept.yaml"
+
+    @property
+    def kept_kubeconfig(self) -> Path:
+        """Our copy of the kubeconfig, see :mod:`.kept`."""
+        return self.directory / "kubeconfig-kept.yaml"
 
     def of_copy(self) -> Layout:
         """The same cluster as the copy of ``kwok.yaml`` has it."""
@@ -56,13 +62,13 @@ class Layout(Place):
         return [
             self.kubeconfig,
             self.kwok_file,
-            *([self.kept_file] if self.kept_file.exists() else []),
+            *(file for file in (self.kept_file, self.kept_kubeconfig) if file.exists()),
             *(self.directory / "pki").glob("*"),
         ]
 
     def removed(self) -> bool:
         """Whether a removal was begun, or nothing of the cluster is left."""
-        return not self.kwok_file.exists() or super().removed()
+        return not (self.kwok_file.exists() or self.kept_file.exists()) or super().removed()
 
     def documents(self) -> list[dict[str, Any]]:
         """Return the documents of ``kwok.yaml``; [] when there is none that can be read."""

@@ -106,6 +106,8 @@ class KwokRuntime(Runtime):
                     await starting.add(layout, wanted, claims, report)
                 layout.write_note({**layout.note(), **additions.note(wanted)})
                 kept.keep(layout)
+                # kwokctl has written most of it, and syncs nothing.
+                kept.sync(layout)
         except ports.NoFreePort as error:
             raise ProviderError(str(error)) from None
         except toolchain.ToolchainError as error:
@@ -132,12 +134,14 @@ class KwokRuntime(Runtime):
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
         """See :meth:`Runtime.read`."""
         layout, identity = Layout(Path(recorded.directory)), recorded.identity
-        if not layout.kwok_file.exists() or not layout.kubeconfig.exists():
+        if not kept.there(layout):
             return None
         with suppress(OSError):
             # Of one that an earlier version made.
             kept.keep(layout)
         found = self._observed(layout, identity)
+        if lost := kept.lost(layout):
+            report.warn(kept.told(layout, lost))
         if found.components.get("kube-apiserver") != "running":
             return found
         try:
@@ -154,7 +158,7 @@ class KwokRuntime(Runtime):
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`."""
         layout = Layout.of(wanted.home, wanted.name)
-        if not layout.kwok_file.exists():
+        if not kept.there(layout):
             raise ProviderError(
                 f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
             )
@@ -183,8 +187,8 @@ class KwokRuntime(Runtime):
     def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Bring back what a full disk or a loss of power has done to the files that say what the cluster is."""
         try:
-            if kept.restore(layout):
-                report.info(f"{layout.kwok_file} was damaged and is restored from its copy")
+            for file in kept.restore(layout):
+                report.info(f"{file} was damaged and is restored from its copy")
             noted = layout.note().get("owner")
             if noted is not None and noted != wanted.owner:
                 # The stack has been given its identity, or another name, since.
@@ -194,11 +198,8 @@ class KwokRuntime(Runtime):
                 layout.write_note({"owner": wanted.owner})
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None
-        if kept.damaged(layout):
-            raise ProviderError(
-                f"{layout.kwok_file} is damaged and has no copy, so that cluster {layout.name} cannot be started; "
-                "`pulumi up --refresh` replaces it, without the objects in it"
-            )
+        if lost := kept.lost(layout):
+            raise ProviderError(kept.told(layout, lost))
 
     def removed(self, directory: str) -> bool:
         """See :meth:`Runtime.removed`."""
@@ -242,8 +243,9 @@ class KwokRuntime(Runtime):
         damaged = kept.damaged(layout)
         copy = layout.of_copy() if damaged else layout
         states = {name: "running" if name in alive else "stopped" for name in copy.components()}
-        if damaged:
-            states[layout.kwok_file.name] = kept.DAMAGED if kept.can_be_restored(layout) else MISSING
+        spoiled = {layout.kwok_file.name: damaged, layout.kubeconfig.name: kept.kubeconfig_damaged(layout)}
+        states |= {name: kept.DAMAGED for name, damaged in spoiled.items() if damaged}
+        states |= dict.fromkeys(kept.lost(layout), MISSING)
         layout = copy
         port = layout.ports().get("kube-apiserver")
         return Observed(
