@@ -36,8 +36,7 @@ def test_the_same_pid_with_another_start_is_another_process() -> None:
     assert lifetime.runs(changed(4, "1")) is False
 
 
-def test_what_ran_before_the_machine_was_started_again_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "machine", lambda: "this-one")
+def test_what_ran_before_the_machine_was_started_again_is_gone() -> None:
     assert lifetime.runs(changed(1, "another-boot")) is False
 
 
@@ -55,8 +54,3 @@ def test_of_what_is_not_of_this_machine_nothing_is_claimed(name: str) -> None:
 
 def test_of_another_container_nothing_is_claimed() -> None:
     assert lifetime.runs(changed(2, "1")) is None
-
-
-def test_without_an_id_of_the_machine_another_boot_may_be_another_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "machine", lambda: "-")
-    assert lifetime.runs(changed(1, "another-boot")) is None

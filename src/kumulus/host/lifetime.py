@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kumulus.host import machine
+
 _PROC = Path("/proc")
-_MACHINE = Path("/etc/machine-id")
 _BOOT = _PROC / "sys/kernel/random/boot_id"
 _STARTED, _STATE = 21, 2
 # Gone, but for its parent that has not asked how it ended.
@@ -21,13 +22,13 @@ _ENDED = ("Z", "X", "x")
 def own() -> str:
     """This process: its machine, boot, pid namespace, pid and start, apart by a space."""
     pid = os.getpid()
-    return f"{machine()} {_boot()} {_namespace()} {pid} {_stat(pid)[_STARTED]}"
+    return f"{machine.this().id} {_boot()} {_namespace()} {pid} {_stat(pid)[_STARTED]}"
 
 
 def runs(process: str) -> bool | None:
     """Whether a process that :func:`own` has named still runs; None where that cannot be told from here.
 
-    It cannot of another machine's, of another container's on this one, and of what was never a name.
+    It cannot of another machine's, of another user's or container's on this one, and of what was never a name.
     """
     parts = process.split(" ")
     if len(parts) != 5:
@@ -35,7 +36,7 @@ def runs(process: str) -> bool | None:
     its_machine, boot, namespace, pid, started = parts
     if boot != _boot():
         # The machine has been started again since, and nothing outlives that.
-        return False if its_machine == machine() != "-" else None
+        return False if its_machine == machine.this().id else None
     if namespace != _namespace():
         return None
     try:
@@ -43,14 +44,6 @@ def runs(process: str) -> bool | None:
     except (OSError, ValueError):
         return False
     return stat[_STARTED] == started and stat[_STATE] not in _ENDED
-
-
-def machine() -> str:
-    """The machine's own id (man 5 machine-id); ``-`` where it has none."""
-    try:
-        return _MACHINE.read_text().strip() or "-"
-    except OSError:
-        return "-"
 
 
 def _boot() -> str:

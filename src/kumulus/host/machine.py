@@ -45,7 +45,7 @@ def _drawn() -> str:
 
     systemd's identity alone is the same in each container of an image, and in each copy of a virtual machine.
     """
-    file = _state_home() / "kumulus" / "machine"
+    file = state_home() / "kumulus" / "machine"
     if found := _text(file):
         return found
     with suppress(OSError):
@@ -62,7 +62,8 @@ def _drawn() -> str:
     return _text(file)
 
 
-def _state_home() -> Path:
+def state_home() -> Path:
+    """Where programs of this user keep what is to last: `$XDG_STATE_HOME`, or `~/.local/state`."""
     configured = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification has relative paths ignored.
     return Path(configured) if os.path.isabs(configured) else Path.home() / ".local" / "state"

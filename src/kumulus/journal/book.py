@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.host import lifetime
+from kumulus.host.machine import state_home
 from kumulus.journal.changes import Changes, changes_from
 from kumulus.journal.errors import NotWritten
 from kumulus.surroundings import files
@@ -32,10 +33,7 @@ def directory(cluster: str) -> Path:
     Args:
         cluster: UID of its kube-system namespace.
     """
-    configured = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification has relative paths ignored.
-    base = Path(configured) if os.path.isabs(configured) else Path.home() / ".local" / "state"
-    return base / "kumulus" / "experiments" / (Path(cluster).name or "none")
+    return state_home() / "kumulus" / "experiments" / (Path(cluster).name or "none")
 
 
 class Journal:
