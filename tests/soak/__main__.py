@@ -15,9 +15,9 @@ from tests.soak.report import RECORD, publish
 from tests.support import trials
 
 HERE = Path(__file__).resolve().parent
-# Rounds of each part: a round of kills is three trials, one of faults twenty-one,
+# Rounds of each part: a round of kills or interrupts is three trials, one of faults twenty-four, one of power one,
 # one of input a minute.
-PARTS = {"kills": 50, "faults": 2, "interrupts": 10, "sequences": 1, "side_by_side": 1, "input": 10}
+PARTS = {"kills": 50, "faults": 2, "interrupts": 10, "power": 52, "sequences": 1, "side_by_side": 1, "input": 10}
 
 
 def main() -> int:

@@ -133,11 +133,15 @@ class Rig:
 
     def recover(self) -> Result:
         """The next up: after ``pulumi cancel`` where the killed command left its lock."""
+        self.unlock()
+        return self.project.pulumi(*UP)
+
+    def unlock(self) -> None:
+        """Free the stack where a killed command left its lock."""
         locks = self.project.directory.parent / "state" / ".pulumi" / "locks"
         if any(path.is_file() for path in locks.rglob("*")):
             cancelled = self.project.pulumi("cancel", "--yes")
             assert cancelled.code == 0, cancelled.text
-        return self.project.pulumi(*UP)
 
     def faults(self) -> list[str]:
         """What is not exactly as wanted: nodes, their fields, records, slices, leases, processes; empty when all is."""

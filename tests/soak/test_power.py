@@ -1,0 +1,177 @@
+"""The power goes: files are cut off, or as they were before; ``up --refresh`` has it all again, or says what is lost.
+
+A file system may lose whatever was not synced: a file's end, its content, or its last change. So every component is
+killed, and then files are cut at a random byte, emptied, removed, or put back as they were at an earlier moment: copied
+while a command was at work, with etcd stopped for the copy of its data, so that it is what a disk may have had.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.soak.rig import Fleet, Rig
+from tests.support import processes
+from tests.support.trials import Trial, chance, note, rounds
+
+pytestmark = pytest.mark.e2e
+# What is said of what cannot be brought back.
+LOST = "without the objects in it"
+
+
+def small(mark: str) -> Fleet:
+    return Fleet({"a-z1": 12, "b-z1": 8}, mark)
+
+
+def cut(name: str) -> Callable[[Rig, random.Random, Path], str]:
+    """Cut a file of the cluster at a random byte."""
+
+    def damage(rig: Rig, numbers: random.Random, _: Path) -> str:
+        found = sorted(rig.project.cluster().glob(name))
+        assert found, f"there is no {name}"
+        file = numbers.choice(found)
+        size = file.stat().st_size
+        at = numbers.choice([0, numbers.randrange(size), numbers.randrange(size)])
+        os.truncate(file, at)
+        return f"{name} cut at byte {at} of {size}"
+
+    return damage
+
+
+def gone(name: str) -> Callable[[Rig, random.Random, Path], str]:
+    """A file whose name was not on the disk yet."""
+
+    def damage(rig: Rig, numbers: random.Random, _: Path) -> str:
+        (rig.project.cluster() / name).unlink()
+        return f"{name} gone"
+
+    return damage
+
+
+def older(*names: str) -> Callable[[Rig, random.Random, Path], str]:
+    """Files as they were at a moment during the update."""
+
+    def damage(rig: Rig, numbers: random.Random, copy: Path) -> str:
+        for name in names:
+            place = rig.project.cluster() / name
+            if (copy / name).is_dir():
+                shutil.rmtree(place)
+                shutil.copytree(copy / name, place, symlinks=True)
+            elif (copy / name).exists():
+                shutil.copy2(copy / name, place)
+        return f"{', '.join(names)} as before"
+
+    return damage
+
+
+def log_cut(rig: Rig, numbers: random.Random, _: Path) -> str:
+    """The end of etcd's log: what it had not synced, and so acknowledged to nobody, and sometimes more."""
+    file = sorted(rig.project.cluster().glob("etcd/member/wal/*.wal"))[-1]
+    content = file.read_bytes().rstrip(b"\0")
+    lost = numbers.choice([numbers.randrange(1, 64), numbers.randrange(64, 4096), numbers.randrange(len(content))])
+    # etcd has allocated the rest of the file, as zeros.
+    with file.open("r+b") as opened:
+        opened.seek(len(content) - lost)
+        opened.write(b"\0" * lost)
+    return f"etcd's log without its last {lost} of {len(content)} bytes"
+
+
+# What is damaged; whether all has to be there again without a word of a loss.
+DAMAGES: dict[str, tuple[Callable[[Rig, random.Random, Path], str], bool]] = {
+    "kwok.yaml": (cut("kwok.yaml"), True),
+    "its copy": (cut("kwok-kept.yaml"), True),
+    "kubeconfig": (cut("kubeconfig.yaml"), True),
+    "note": (cut("kumulus.json"), True),
+    "declaration": (cut("declared.json"), True),
+    "pid files": (cut("pids/*.pid"), True),
+    "kwok.yaml gone": (gone("kwok.yaml"), True),
+    "kubeconfig gone": (gone("kubeconfig.yaml"), True),
+    "files older": (older("kwok.yaml", "kumulus.json", "kubeconfig.yaml"), True),
+    "etcd older": (older("etcd"), True),
+    "etcd's log": (log_cut, False),
+    "etcd's data": (cut("etcd/member/snap/db"), False),
+    "keys": (cut("pki/*.*"), False),
+}
+
+
+@contextmanager
+def stopped(pids: list[int]) -> Iterator[None]:
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def copied(rig: Rig, into: Path) -> None:
+    """The cluster's files as they are at one moment, on which nobody writes."""
+    with stopped([pid for pids in rig.project.processes().values() for pid in pids]):
+        shutil.copytree(rig.project.cluster(), into, symlinks=True, ignore=shutil.ignore_patterns("logs", "bin"))
+
+
+def trial(rig: Rig, number: int, copy: Path) -> Trial:
+    """An update during which a copy is taken, a loss of power, and the next up."""
+    numbers = chance("power", number)
+    name = list(DAMAGES)[number % len(DAMAGES)]
+    damage, has_to_be_whole = DAMAGES[name]
+    rig.want(small(f"power-{number}"))
+    command = rig.project.start("up", "--yes", "--skip-preview")
+    time.sleep(numbers.uniform(0.5, 4.0))
+    shutil.rmtree(copy, ignore_errors=True)
+    copied(rig, copy)
+    amid = command.process.poll() is None
+    if numbers.random() < 0.5 and amid:
+        # The power goes in the middle of it.
+        command.process.kill()
+        command.result()
+        processes.kill(processes.helpers(rig.project.home))
+    else:
+        command.result()
+    processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
+    words = damage(rig, numbers, copy)
+    again = recovered(rig)
+    told = LOST in again[0] or "what was in the cluster is lost" in again[0]
+    wrong = [] if again[1] == 0 or (told and not has_to_be_whole) else [f"the next up failed: {again[0][-700:]}"]
+    if "Traceback" in again[0]:
+        wrong.append("it shows a traceback")
+    said = "in the next up --refresh"
+    if again[1] != 0 and not wrong:
+        # What is lost was said, and what to do: that is done.
+        shutil.rmtree(rig.project.cluster())
+        processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
+        again = recovered(rig)
+        said = "told that it is lost; made anew as said"
+        wrong += [] if again[1] == 0 else [f"what was said does not help: {again[0][-700:]}"]
+    wrong += rig.faults() if not wrong else []
+    if wrong:
+        shutil.rmtree(rig.project.cluster(), ignore_errors=True)
+        processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
+        recovered(rig)
+    outcome = "; ".join(wrong[:3]) if wrong else said
+    return Trial("power lost", name, words, outcome, not wrong, round(again[2], 1), injected=1)
+
+
+def recovered(rig: Rig) -> tuple[str, int, float]:
+    """The next ``up --refresh``, after ``pulumi cancel`` where a lock was left: its text, code and seconds."""
+    rig.unlock()
+    found = rig.project.pulumi("up", "--yes", "--skip-preview", "--refresh")
+    return found.text, found.code, found.seconds
+
+
+def test_after_a_loss_of_power_the_next_up_has_it_all_or_says_what_is_lost(rig: Rig, tmp_path: Path) -> None:
+    rig.become(small("before"))
+    found = []
+    for number in rounds(sample=len(DAMAGES)):
+        found.append(trial(rig, number, tmp_path / "copy"))
+        note(found[-1])
+    assert [each for each in found if not each.converged] == []
