@@ -28,7 +28,7 @@ from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.storage import OwnEtcd, Storages
-from tests.integration.conftest import NODES, Plane, Pools, Said, operation, ready
+from tests.integration.conftest import NODES, Faults, Plane, Pools, Said, operation, ready
 from tests.support import processes
 
 pytestmark = pytest.mark.integration
@@ -201,6 +201,37 @@ async def test_a_pool_is_made_without_a_post_and_every_node_has_a_version_of_its
     await pools.update(more, inputs)
     assert await posts(plane) == before
     assert pools.uids(more).items() >= pools.uids(inputs).items()
+
+
+async def test_a_written_node_owns_its_slice(plane: Plane, pools: Pools) -> None:
+    gpus = {"driver": "gpu.nvidia.com", "count": 2, "attributes": {"type": {"string": "gpu"}}}
+    before, inputs = await posts(plane), pools.inputs(MANY, resourceSlices=gpus)
+    assert await pools.create(inputs) == inputs
+    assert await posts(plane) == before
+    uids = pools.uids(inputs)
+    path = "/apis/resource.k8s.io/v1/resourceslices"
+    slices = plane.api.list(path, labelSelector=f"{POOL_LABEL}={inputs['name']}")
+    owners = {each["spec"]["nodeName"]: each["metadata"]["ownerReferences"][0]["uid"] for each in slices}
+    assert owners == uids
+    assert not await pools.drift(inputs)
+
+
+async def test_of_a_pool_with_faults_those_nodes_are_posted(plane: Plane, pools: Pools, faults: Faults) -> None:
+    inputs = pools.inputs(FEWEST)
+    await pools.create(inputs)
+    name = str(inputs["name"])
+    await faults.begin(faults.inputs("tired", {name: f"0-3,{MANY - 1}"}, "not-ready"))
+    before, more = await posts(plane), pools.inputs(MANY, name)
+    for ordinal in (0, 1):
+        plane.api.delete(f"{NODES}/{name}-{ordinal}")
+    await pools.update(more, inputs)
+    assert await posts(plane) == before + 3
+    made = pools.nodes(more)
+    assert len(made) == MANY
+    faulted = {f"{name}-{ordinal}" for ordinal in (0, 1, 2, 3, MANY - 1)}
+    assert {each for each, node in made.items() if not ready(node)} == faulted
+    await faults.end("tired")
+    assert all(map(ready, pools.nodes(more).values()))
 
 
 async def test_of_two_nodes_at_one_version_a_watch_that_goes_on_tells_one(plane: Plane, pools: Pools) -> None:
