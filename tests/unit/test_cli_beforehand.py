@@ -119,8 +119,10 @@ def test_a_file_with_only_a_salt_goes_where_there_was_none(fleet: Path) -> None:
 
 def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def groups(count: int) -> str:
+        node = {"capacity": {"cpu": "4", "memory": "1Gi", "pods": "9"}}
+        rest = {"placement": [{"availabilityZone": "a", "replicas": 1}], "nodeTemplate": node}
         return yaml.safe_dump(
-            {"config": {"kumulus:cluster": {"nodeGroups": [{"name": f"g{n}"} for n in range(count)]}}}
+            {"config": {"kumulus:cluster": {"nodeGroups": [{"name": f"g{n}", **rest} for n in range(count)]}}}
         )
 
     write(fleet, groups(20))

@@ -8,7 +8,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -244,3 +246,31 @@ def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.Captu
     assert "kumulus" in said
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=said, text=True, check=True)
+
+
+def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kumulus.stackfile import load, yamltext
+
+    (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\n")
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text("config: {'kumulus:cluster': {name: one}}\n")
+    monkeypatch.chdir(tmp_path)
+    read: list[str] = []
+
+    def noted(real: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            read.append(name)
+            return real(*arguments, **more)
+
+        return call
+
+    for module, name in ((yamltext, "read_yaml_file"), (load, "load")):
+        monkeypatch.setattr(module, name, noted(getattr(module, name), name))
+    stack_file.check("dev")
+    assert stack_file.load("dev") is stack_file.described("dev")
+    assert stack_file.load("dev").cluster_name == "one"
+    assert read == ["read_yaml_file", "load"]
+    file.write_text("config: {'kumulus:cluster': {name: another}}\n")
+    assert stack_file.load("dev").cluster_name == "another"

@@ -109,8 +109,12 @@ OWN_KEYS = """\
 config:
   kumulus:cluster:
     nodeGroups:
-      - {name: cpu}
+      - name: cpu
+        placement: [{availabilityZone: a, replicas: 1}]
+        nodeTemplate: {capacity: {cpu: "4", memory: 1Gi, pods: "9"}}
       - name: h100
+        placement: [{availabilityZone: a, replicas: 8}]
+        nodeTemplate: {capacity: {cpu: "4", memory: 1Gi, pods: "9"}}
         topology:
           nodesPerRack: 4
           racksPerBlock: 2

@@ -30,7 +30,7 @@ def of_any(stack: str) -> None:
             f"{stack!r} cannot be a stack's name: Pulumi takes letters a to z, digits, -, _ and ., 100 at most\n"
             f"  Rename {file}"
         )
-    stack_file.parse(stack)
+    stack_file.read(stack)
 
 
 def of_update(stack: str) -> None:
@@ -110,10 +110,11 @@ def shown_options(stack: str, given: list[str]) -> list[str]:
         stack: the stack.
         given: options that the user wrote, which stay as they are.
     """
-    groups = stack_file.parse(stack).get("nodeGroups")
-    if not isinstance(groups, list) or len(groups) <= _GROUPS_SHOWN or any("outputs" in each for each in given):
+    loaded = stack_file.described(stack)
+    groups = len(loaded.spec.nodeGroups) if loaded else 0
+    if groups <= _GROUPS_SHOWN or any("outputs" in each for each in given):
         return []
-    print(f"{stack} has {len(groups)} node groups: to see its outputs, pulumi stack output -s {stack}", flush=True)
+    print(f"{stack} has {groups} node groups: to see its outputs, pulumi stack output -s {stack}", flush=True)
     return ["--suppress-outputs"]
 
 
@@ -133,7 +134,8 @@ def without_salt_only(file: Path, there_before: bool) -> None:
 
 def _has_tenants(stack: str) -> bool:
     try:
-        return bool(stack_file.parse(stack).get("tenants"))
+        loaded = stack_file.described(stack)
+        return loaded is not None and bool(loaded.spec.tenants)
     except UserError:
-        # A stack without a file may have some.
+        # A stack without a file, or with mistakes in it, may have some.
         return True

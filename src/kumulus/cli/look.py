@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kumulus.cli import cluster, project
+from kumulus.cli import cluster, stack_file
+from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
     from kumulus.cluster.live.fleet import Live
     from kumulus.cluster.live.node import Places
+    from kumulus.model.pools import Pool
 
 _INTERVAL = 1.0
 
@@ -79,38 +81,19 @@ def places(stack: str) -> Places:
     """Which labels say where nodes stand: those that the stack's file names, and those of every preset.
 
     Args:
-        stack: the stack's name; of one whose file is not there or cannot be read, the presets' are what is known.
+        stack: the stack's name; of one whose file is not there or has mistakes, the presets' are what is known.
     """
     from kumulus.cluster.live.node import Places
     from kumulus.stackfile.group_topology import PRESETS
 
-    return Places.of([*_own(_file(stack)), *PRESETS.values()])
+    own = [{level.name: level.label for level in pool.topology.levels} for pool in _pools(stack) if pool.topology]
+    return Places.of([*own, *PRESETS.values()])
 
 
-def _file(stack: str) -> Path:
-    found = project.found()
-    return found.stack_file(stack) if found else Path(f"Pulumi.{stack}.yaml")
-
-
-def _own(file: Path) -> Iterator[Mapping[str, str]]:
-    """The label keys of each group's topology, by level."""
-    from kumulus.stackfile.group_topology import well_formed
-
-    for group in _groups(file):
-        topology = well_formed(group.get("topology")) if isinstance(group, dict) else None
-        if topology is not None:
-            yield {level.name: level.label for level in topology.topology().levels}
-
-
-def _groups(file: Path) -> list[Any]:
-    """The node groups in a stack's file, as they stand there; its mistakes are another command's to tell."""
-    from kumulus.model.errors import SpecError
-    from kumulus.stackfile.yamltext import read_yaml_file
-
+def _pools(stack: str) -> Sequence[Pool]:
+    """The stack's pools; mistakes in its file are another command's to tell."""
     try:
-        found: Any = read_yaml_file(file, file.name)
-    except (OSError, UnicodeDecodeError, SpecError):
-        return []
-    for key in ("config", "kumulus:cluster", "nodeGroups"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, list) else []
+        loaded = stack_file.described(stack)
+    except UserError:
+        return ()
+    return loaded.pools if loaded else ()

@@ -1,7 +1,9 @@
-"""Read a stack's file as the Pulumi program does, for commands that need no cluster."""
+"""A stack's file, read as the Pulumi program does: every command that wants to know something of it asks here."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +18,84 @@ if TYPE_CHECKING:
 _OURS = ("kumulus:cluster", "kumulus:clusterConfig")
 
 
+@dataclass(frozen=True, eq=False)
+class StackFile:
+    """A stack's file as it was when the command first asked for it: read and checked once, asked by everybody.
+
+    Attributes:
+        stack: the stack's name.
+        base: the directory that its paths start in.
+        shown: what to call it in messages.
+        config: its configuration, as it stands there.
+    """
+
+    stack: str
+    base: Path
+    shown: str
+    config: dict[str, Any]
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """What the stack is to become.
+
+        Raises:
+            UserError: the file has mistakes.
+        """
+        return _load(self.config, self.stack, self.base, self.shown)
+
+    @cached_property
+    def described(self) -> Loaded | None:
+        """The same, or None where the file does not say: all of it is secret, or the program is another.
+
+        Raises:
+            UserError: the file has mistakes.
+        """
+        from kumulus.stackfile.secrets import left_out
+
+        known = left_out(self.config)
+        assert isinstance(known, dict)
+        # Of a program of the user's own, the configuration is that program's matter.
+        if all(known.get(key) is None for key in _OURS):
+            return None
+        try:
+            return self.loaded
+        except UserError:
+            if known == self.config:
+                raise
+        try:
+            # A mapping may be secret as a whole, for which a text cannot stand.
+            return _load(known, self.stack, self.base, self.shown)
+        except UserError:
+            return None
+
+
+def read(stack: str) -> StackFile:
+    """A stack's file.
+
+    Raises:
+        UserError: it cannot be read, or is no YAML; with the line.
+    """
+    current = project.current()
+    file = current.stack_file(stack)
+    return _read(file, stack, current.root, current.shown(file))
+
+
 def load(stack: str) -> Loaded:
     """What a stack is to become.
 
     Raises:
         UserError: there is no such stack, or its file has mistakes.
     """
-    name = project.require_stack(stack)
-    file, shown = _file(name)
-    return _load(_config(file, shown), name, project.root(), shown)
+    return read(project.require_stack(stack)).loaded
 
 
 def described(stack: str) -> Loaded | None:
-    """What a stack is to become, or None where its file does not say: all of it is secret, or its program is another.
+    """What a stack is to become, or None where its file does not say: see :attr:`StackFile.described`.
 
     Raises:
         UserError: there is no such stack, or its file has mistakes.
     """
-    name = project.require_stack(stack)
-    file, shown = _file(name)
-    return _described(_config(file, shown), name, project.root(), shown)
+    return read(project.require_stack(stack)).described
 
 
 def described_by(file: Path) -> Loaded | None:
@@ -46,7 +106,7 @@ def described_by(file: Path) -> Loaded | None:
     """
     stack, folder = file.name.removeprefix("Pulumi.").partition(".")[0], file.absolute().parent
     owner = pulumi_project.find(folder)
-    return _described(_config(file, str(file)), stack, owner.root if owner else folder, str(file))
+    return _read(file, stack, owner.root if owner else folder, str(file)).described
 
 
 def check(stack: str) -> None:
@@ -58,34 +118,18 @@ def check(stack: str) -> None:
     described(stack)
 
 
-def parse(stack: str) -> dict[str, Any]:
-    """What a stack's file says of its cluster, as it stands there; {} where it says nothing that can be read.
-
-    Raises:
-        UserError: the file cannot be read, or is no YAML; with the line.
-    """
-    found = _config(*_file(stack)).get("kumulus:cluster")
-    return found if isinstance(found, dict) else {}
-
-
-def _described(values: dict[str, Any], stack: str, base: Path, shown: str) -> Loaded | None:
-    from kumulus.stackfile.secrets import left_out
-
-    known = left_out(values)
-    assert isinstance(known, dict)
-    # Of a program of the user's own, the configuration is that program's matter.
-    if all(known.get(key) is None for key in _OURS):
-        return None
+def _read(file: Path, stack: str, base: Path, shown: str) -> StackFile:
     try:
-        return _load(values, stack, base, shown)
-    except UserError:
-        if known == values:
-            raise
-    try:
-        # A mapping may be secret as a whole, for which a text cannot stand.
-        return _load(known, stack, base, shown)
-    except UserError:
-        return None
+        written = file.stat()
+    except OSError as error:
+        raise UserError(f"{shown} cannot be read: {error}") from None
+    return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size))
+
+
+@lru_cache(maxsize=8)
+def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int]) -> StackFile:
+    """The file, read anew where it was written since: Pulumi writes into it, too."""
+    return StackFile(stack, base, shown, _config(file, shown))
 
 
 def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Loaded:
@@ -98,13 +142,6 @@ def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Loaded:
         return reader.load(ours, stack, base, source=shown)
     except SpecError as error:
         raise UserError(str(error)) from None
-
-
-def _file(stack: str) -> tuple[Path, str]:
-    """A stack's file, and what to call it."""
-    wanted = project.current()
-    file = wanted.stack_file(stack)
-    return file, wanted.shown(file)
 
 
 def _config(file: Path, shown: str) -> dict[str, Any]:
