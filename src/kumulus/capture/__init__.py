@@ -11,6 +11,9 @@
     words.py      names exchanged for words, and back
     writing.py    the files of a capture
     putting.py    a workload file put into a cluster
+    probe.py      what is to fit: the pods of a manifest
+    dry.py        pods and nodes that are made for the scheduler to decide of, and removed again
+    fit.py        will it fit, and what would let all in
 
 Used by `kumulus capture`, `clone`, `fit` and `translate`; docs/your-cluster.md says what they are for.
 """

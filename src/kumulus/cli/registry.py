@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "experiment": Command("experiment", "run workloads against a scheduler, measure and report", venv=True),
     "capture": Command("capture", "write a cluster of your own as files: its nodes, its pods, no secrets", venv=True),
     "clone": Command("clone", "make a stack of a capture: its nodes, its pods where they were", venv=True),
+    "fit": Command("fit", "say whether a workload would fit, where, and what would let all of it in", venv=True),
     "snapshot": Command("snapshot", "save everything in a stack's cluster, and put it back as it was", venv=True),
     "translate": Command("translate", "exchange an anonymised capture's words for names again", venv=True),
     "schema": Command("schema", "print the JSON schema of a stack or experiment file, for editors", venv=True),

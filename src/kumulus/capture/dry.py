@@ -1,0 +1,251 @@
+"""Dry pods and nodes in a clone: the real scheduler says where they go, and they are taken away again.
+
+They never preempt: what is asked is whether there is room, and the clone is to be afterwards what it was before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kumulus.capture.probe import DRY_LABEL, Probe
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import for_each
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_NODES, _NAMESPACES = "/api/v1/nodes", "/api/v1/namespaces"
+_OURS = ("kumulus.io/", ".kumulus.io/")
+_HOSTNAME = "kubernetes.io/hostname"
+_LOOK_EVERY = 0.1
+_NOW = {"gracePeriodSeconds": 0}
+_SECOND_THOUGHT = 5.0
+_NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
+# Dry pods never preempt, which the scheduler says each time.
+_PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
+
+
+class Undecided(Exception):
+    """The scheduler did not say of every pod within the time."""
+
+
+@dataclass
+class Verdict:
+    """What became of dry pods.
+
+    Attributes:
+        wanted: how many there were to be.
+        on: how many went to each node.
+        reason: what the scheduler, or the quota, says of the first that did not fit.
+        refused: how many the API server did not take.
+    """
+
+    wanted: int
+    on: Counter[str] = field(default_factory=Counter)
+    reason: str = ""
+    refused: int = 0
+
+    @property
+    def fitted(self) -> int:
+        """How many have a node."""
+        return self.on.total()
+
+    @property
+    def all_fit(self) -> bool:
+        """Whether all have."""
+        return self.fitted == self.wanted
+
+
+class Dry:
+    """Dry objects in a cluster, as an asynchronous context manager: whatever was made is removed at its end.
+
+    Args:
+        client: of the clone.
+        within: seconds for the scheduler to decide of all pods.
+    """
+
+    def __init__(self, client: Client, within: float = 60.0) -> None:
+        self._client, self._within = client, within
+        self._run = f"fit-{secrets.token_hex(4)}"
+        self._tries = 0
+        self._kept: list[tuple[str, str]] = []
+        self._exits = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(self._exits.aclose())
+
+    async def priority_class(self, probe: Probe) -> str | None:
+        """A class of the workload's priority whose pods do not preempt; None where it names none.
+
+        Raises:
+            ApiError: there is no such class, or it cannot be made.
+        """
+        named = probe.spec.get("priorityClassName")
+        if not named:
+            return None
+        value = (await self._client.get(f"{_CLASSES}/{named}"))["value"]
+        body = {"metadata": {"name": self._run}, "value": value, "preemptionPolicy": "Never"}
+        self._exits.push_async_callback(objects.remove, self._client, f"{_CLASSES}/{self._run}")
+        # Beyond a thousand million, values are the system's own.
+        await self._client.write("POST", _CLASSES, {**body, "value": min(int(value), 1_000_000_000)})
+        return self._run
+
+    async def namespace(self, name: str) -> None:
+        """Make sure that there is a namespace; one that is made is removed again."""
+        try:
+            await self._client.write("POST", _NAMESPACES, {"metadata": {"name": name}})
+            self._exits.push_async_callback(objects.remove, self._client, f"{_NAMESPACES}/{name}")
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        ends = time.monotonic() + self._within
+        while await objects.find(self._client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
+            if time.monotonic() > ends:
+                raise Undecided(f"the namespace {name} gets no service account")
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def pods(
+        self, probe: Probe, count: int, priority_class: str | None, *, keep: bool = False, among: int = 0
+    ) -> Verdict:
+        """Make pods and wait for what the scheduler says of each.
+
+        Args:
+            probe: what they are like.
+            count: how many.
+            priority_class: as `priority_class` has made it.
+            keep: leave them until the end, so that later ones meet them; else they are removed at once.
+            among: how many nodes the scheduler has to have looked at for its no to count.
+
+        Raises:
+            Undecided: the scheduler did not say of all.
+            ApiError, Unreachable: the cluster refused something else than a pod.
+        """
+        self._tries += 1
+        run, path = f"{self._run}-{self._tries}", f"{_NAMESPACES}/{probe.namespace}/pods"
+        verdict = Verdict(count)
+        self._exits.push_async_callback(self._remove, path, run)
+
+        async def one(index: int) -> None:
+            try:
+                await self._client.write("POST", path, probe.manifest(run, index, priority_class))
+            except ApiError as error:
+                if error.status not in (403, 422):
+                    raise
+                verdict.refused += 1
+                verdict.reason = verdict.reason or error.message
+
+        outcome = await for_each(range(count), one, workers=self._client.connections, most_failures=1)
+        if outcome.failed:
+            raise outcome.failed[0][1]
+        await self._decided(path, run, verdict, among)
+        if keep:
+            self._kept.append((path, run))
+        else:
+            await self._remove(path, run)
+        return verdict
+
+    async def nodes(self, like: Mapping[str, Any], count: int) -> list[str]:
+        """Make empty nodes like another one; they are removed at the end, or by `drop`."""
+        metadata, status = like["metadata"], like["status"]
+        self._tries += 1
+        names = [f"{self._run}-{self._tries}-{index}" for index in range(count)]
+        labels = {key: value for key, value in (metadata.get("labels") or {}).items() if not _is_ours(key)}
+        taints = [each for each in like["spec"].get("taints") or () if "node.kubernetes.io/" not in each["key"]]
+        for name in names:
+            self._exits.push_async_callback(objects.remove, self._client, f"{_NODES}/{name}")
+            body = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "labels": {**labels, _HOSTNAME: name, DRY_LABEL: self._run},
+                    "annotations": {"kwok.x-k8s.io/node": "fake"},
+                },
+                "spec": {"taints": taints},
+                "status": {key: status[key] for key in ("capacity", "allocatable", "conditions", "nodeInfo")},
+            }
+            await self._client.write("POST", _NODES, body)
+        return names
+
+    async def drop(self, names: list[str]) -> None:
+        """Remove dry nodes."""
+        for name in names:
+            await objects.remove(self._client, f"{_NODES}/{name}")
+
+    async def drop_waiting(self) -> None:
+        """Remove the kept pods that have no node."""
+        for path, run in self._kept:
+            await self._remove(path, run, {"fieldSelector": "spec.nodeName="})
+
+    async def drop_kept(self) -> None:
+        """Remove all kept pods."""
+        for path, run in self._kept:
+            await self._remove(path, run)
+
+    async def _decided(self, path: str, run: str, verdict: Verdict, among: int) -> None:
+        began, made = time.monotonic(), verdict.wanted - verdict.refused
+        while True:
+            verdict.on.clear()
+            reasons: list[str] = []
+            async for page in self._client.pages(path, {"labelSelector": f"{DRY_LABEL}={run}"}):
+                for pod in page:
+                    if node := pod["spec"].get("nodeName"):
+                        verdict.on[node] += 1
+                    elif (said := _unschedulable(pod)) is None:
+                        continue
+                    # A no from before the last nodes were seen is thought over by the scheduler by itself.
+                    elif _looked_at(said) >= among or time.monotonic() > began + _SECOND_THOUGHT:
+                        reasons.append(said)
+            if verdict.fitted + len(reasons) >= made:
+                verdict.reason = verdict.reason or (reasons[0] if reasons else "")
+                return
+            if time.monotonic() > began + self._within:
+                left = made - verdict.fitted - len(reasons)
+                raise Undecided(f"of {left:,} pods the scheduler has said nothing for {self._within:.0f} s")
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _remove(self, path: str, run: str, among: Mapping[str, str] | None = None) -> None:
+        found = await objects.names(self._client, path, {**(among or {}), "labelSelector": f"{DRY_LABEL}={run}"})
+        outcome = await for_each(
+            found,
+            lambda name: objects.remove(self._client, f"{path}/{name}", _NOW),
+            workers=self._client.connections,
+        )
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+
+def _unschedulable(pod: Mapping[str, Any]) -> str | None:
+    """What the scheduler says of a pod without a node; None when it has said nothing yet."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            message = str(condition.get("message") or condition.get("reason") or "")
+            return _PREEMPTION.sub("", message)
+    return None
+
+
+def _looked_at(message: str) -> int:
+    """Of how many nodes the scheduler speaks; of one that says something else it is taken to be all."""
+    found = _NODES_LOOKED_AT.match(message)
+    return int(found[1]) if found else sys.maxsize
+
+
+def _is_ours(key: str) -> bool:
+    prefix = key.partition("/")[0] + "/"
+    return prefix == _OURS[0] or prefix.endswith(_OURS[1])

@@ -1,0 +1,141 @@
+"""Will it fit? How many pods of a workload, where, what ends it, and the smallest change that would let all in.
+
+The scheduler of the clone answers, with pods that are made for it and taken away again; nothing is computed here that
+it decides.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kumulus.capture.dry import Dry, Verdict
+from kumulus.capture.probe import Probe
+from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_SHAPES = 4
+"""Of how many kinds of nodes more are tried: those that most nodes are of."""
+_MOST_NODES = 1000
+
+
+@dataclass
+class Change:
+    """Something that would let all in, tried out.
+
+    Attributes:
+        what: as a sentence's end.
+        cost: by which the smallest comes first: nodes added, or 0 for a constraint dropped.
+    """
+
+    what: str
+    cost: int
+
+
+@dataclass
+class Answer:
+    """What is said of a workload.
+
+    Attributes:
+        verdict: how many fit, on which nodes, and what ends it.
+        groups: how many pods went to each group of nodes.
+        changes: what would let all in, the smallest first.
+        tried: what was tried and does not.
+    """
+
+    verdict: Verdict
+    groups: Counter[str] = field(default_factory=Counter)
+    changes: list[Change] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+
+async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
+    """Ask the scheduler of a clone.
+
+    Args:
+        client: of the clone.
+        probe: what is to fit.
+        changes: whether to look for what would let all in.
+
+    Raises:
+        Undecided: the scheduler did not say.
+        ApiError, Unreachable: the clone could not be asked.
+    """
+    nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
+    groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
+    async with Dry(client) as dry:
+        await dry.namespace(probe.namespace)
+        priority = await dry.priority_class(probe)
+        answer = Answer(await dry.pods(probe, probe.count, priority, keep=True))
+        # Those that wait would take what the next ones are tried on.
+        await dry.drop_waiting()
+        for node, number in answer.verdict.on.items():
+            answer.groups[groups.get(node, node)] += number
+        left = probe.count - answer.verdict.fitted
+        if changes and left and not answer.verdict.refused:
+            await _nodes(dry, probe, priority, left, nodes, answer)
+            # Of two pods apart, each keeps the other away: a constraint is dropped of all of them or of none.
+            await dry.drop_kept()
+            await _constraints(dry, probe, priority, answer)
+            answer.changes.sort(key=lambda change: change.cost)
+    return answer
+
+
+async def _constraints(dry: Dry, probe: Probe, priority: str | None, answer: Answer) -> None:
+    for constraint in probe.constraints():
+        verdict = await dry.pods(probe.without(constraint), probe.count, priority)
+        if verdict.all_fit:
+            answer.changes.append(Change(f"dropping {constraint}", 0))
+        else:
+            answer.tried.append(f"without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
+
+
+async def _nodes(
+    dry: Dry, probe: Probe, priority: str | None, left: int, nodes: list[dict[str, Any]], answer: Answer
+) -> None:
+    for name, like in _shapes(nodes).items():
+        before, there = answer.verdict.fitted, len(nodes)
+        one = await dry.nodes(like, 1)
+        verdict = await dry.pods(probe, left, priority, among=there + 1)
+        await dry.drop(one)
+        each = verdict.on[one[0]]
+        if not each:
+            answer.tried.append(f"one more node like those of {name} takes none")
+            continue
+        needed = math.ceil(left / each)
+        if needed > _MOST_NODES:
+            answer.tried.append(f"a node more like those of {name} takes {each:,}: {needed:,} would be needed")
+            continue
+        added = await dry.nodes(like, needed)
+        verdict = await dry.pods(probe, left, priority, among=there + needed)
+        await dry.drop(added)
+        what = f"{needed:,} more node{'' if needed == 1 else 's'} like those of {name}"
+        if verdict.all_fit:
+            answer.changes.append(Change(what, needed))
+        else:
+            answer.tried.append(f"with {what} {before + verdict.fitted:,} of {probe.count:,} fit")
+
+
+def _group(node: Mapping[str, Any]) -> str:
+    labels = node["metadata"].get("labels") or {}
+    return str(labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL) or node["metadata"]["name"])
+
+
+def _shapes(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A sound node of each of the groups with the most nodes; groups of the same capacity and taints count as one."""
+    seen: dict[str, tuple[str, dict[str, Any]]] = {}
+    counts: Counter[str] = Counter()
+    for node in nodes:
+        ready = {each["type"]: each["status"] for each in node["status"].get("conditions") or ()}.get("Ready")
+        if ready != "True" or node["spec"].get("unschedulable"):
+            continue
+        shape = json.dumps([node["status"].get("allocatable"), node["spec"].get("taints")], sort_keys=True)
+        counts[shape] += 1
+        seen.setdefault(shape, (_group(node), node))
+    return dict(seen[shape] for shape, _ in counts.most_common(_SHAPES))

@@ -1,0 +1,96 @@
+"""Say whether a workload would fit into a cluster: how many of it, where, what ends it, and what would let all in.
+
+    kumulus fit training.yaml -s mine                 # as many pods as the file says
+    kumulus fit training.yaml -s mine --count 500
+    kumulus fit training.yaml --on capture/           # on a clone of a capture, which stays up for the next question
+
+The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone answers: pods are made for it
+and removed again, and none of them preempts. Ends with 0 when all fit, else with 1. More: docs/your-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import clone, project, stack
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.capture.fit import Answer
+    from kumulus.capture.probe import Probe
+
+_PATIENCE = 10.0
+_LONGEST = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("workload", metavar="WORKLOAD", type=Path, help="a manifest, as kubectl takes it")
+    stack.add_option(parser)
+    parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: its clone is asked, made if need be")
+    parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
+    parser.add_argument("--no-changes", action="store_true", help="do not look for what would let all in")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask.
+
+    Raises:
+        UserError: the file has no workload, the stack is not up, or the scheduler did not say.
+    """
+    from kumulus.capture import probe
+    from kumulus.capture.dry import Undecided
+    from kumulus.capture.dumps import Refused
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    if args.count is not None and args.count < 1:
+        raise UserError(f"--count {args.count} is no number of pods")
+    try:
+        wanted = probe.read(args.workload, args.count)
+        name = _stack(args)
+        answer = asyncio.run(_ask(name, wanted, args))
+    except OSError as error:
+        raise UserError(f"{args.workload}: {error.strerror or error}") from None
+    except (Refused, Undecided, ApiError, KubeconfigError, Unreachable) as error:
+        raise UserError(str(error)) from None
+    print("\n".join(lines(name, wanted, answer)))
+    return 0 if answer.verdict.all_fit else 1
+
+
+def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
+    """The answer for people."""
+    verdict = answer.verdict
+    found = [f"{wanted.name}: {verdict.fitted:,} of {wanted.count:,} pods fit into {name}"]
+    found += [f"  {number:,} on {group}" for group, number in answer.groups.most_common(_LONGEST)]
+    if verdict.all_fit:
+        return found
+    found.append(f"  what ends it: {verdict.reason or 'the scheduler does not say'}")
+    found += [f"  what would let all in: {change.what}" for change in answer.changes]
+    found += [f"  tried: {each}" for each in answer.tried]
+    return found
+
+
+def _stack(args: argparse.Namespace) -> str:
+    """The stack to ask: the one named, or a capture's clone."""
+    from kumulus.model.names import dns_safe
+
+    if args.on is None:
+        name = project.chosen(args.stack)
+        if not project.kubeconfig(name).exists():
+            raise project.not_up(name)
+        return name
+    name = args.stack or dns_safe(args.on.absolute().name, 40) or "clone"
+    if not project.kubeconfig(name).exists():
+        clone.clone(args.on, name)
+    return str(name)
+
+
+async def _ask(name: str, wanted: Probe, args: argparse.Namespace) -> Answer:
+    from kumulus.capture.fit import fit
+    from kumulus.kube import Client, load_kubeconfig
+
+    async with Client(load_kubeconfig(project.kubeconfig(name)), patience=_PATIENCE) as client:
+        return await fit(client, wanted, changes=not args.no_changes)

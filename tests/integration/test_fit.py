@@ -1,0 +1,109 @@
+"""Will it fit? The real scheduler's answer agrees with what then happens, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.capture.fit import Answer, fit
+from kumulus.capture.probe import DRY_LABEL, Probe
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.pools import POOL_LABEL
+from tests.integration.conftest import NODES, PODS, Plane, Pools
+from tests.integration.test_snapshot import Create
+
+pytestmark = pytest.mark.integration
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+def probe(pool: str, count: int, cpu: str = "1", namespace: str = "default", **spec: Any) -> Probe:
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    labels = {"test": pool}
+    return Probe("x", namespace, labels, {"containers": [container], "nodeSelector": {"team": pool}, **spec}, count)
+
+
+async def ask(plane: Plane, wanted: Probe, **options: Any) -> Answer:
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        return await fit(client, wanted, **options)
+
+
+async def nodes(pools: Pools, count: int) -> str:
+    """Nodes of four CPUs that only pods of theirs select."""
+    pool = pools.name()
+    labels = {"team": pool, "kumulus.io/group": pool}
+    await pools.create(pools.inputs(count, pool, labels=labels, taints=[], capacity={"cpu": "4", "pods": "110"}))
+    return pool
+
+
+def left(plane: Plane) -> list[str]:
+    """Dry objects that are there still."""
+    found = [*plane.api.list("/api/v1/pods", labelSelector=DRY_LABEL), *plane.api.list(NODES, labelSelector=DRY_LABEL)]
+    classes = [each for each in plane.api.list(CLASSES) if each["metadata"]["name"].startswith("fit-")]
+    return [each["metadata"]["name"] for each in (*found, *classes)]
+
+
+async def test_what_fits_is_said_as_it_then_happens(plane: Plane, pools: Pools, workloads: Create) -> None:
+    pool = await nodes(pools, 3)
+    workloads(PODS, real("taken", probe(pool, 1, cpu="2")))
+    plane.api.until(PODS, lambda found: all(each["spec"].get("nodeName") for each in found.values()))
+    answer = await ask(plane, probe(pool, 15))
+    assert (answer.verdict.fitted, answer.groups) == (10, {pool: 10})
+    assert "Insufficient cpu" in answer.verdict.reason
+    assert [change.what for change in answer.changes] == [f"2 more nodes like those of {pool}"]
+    assert left(plane) == []
+    # What then happens.
+    for index in range(15):
+        workloads(PODS, real(f"real-{index}", probe(pool, 1)))
+    found = plane.api.until(
+        PODS,
+        lambda pods: (
+            sum(bool(each["spec"].get("nodeName")) for each in pods.values()) >= 11
+            and all(each["spec"].get("nodeName") or each["status"].get("conditions") for each in pods.values())
+        ),
+        labelSelector=f"test={pool}",
+    )
+    assert sum(bool(each["spec"].get("nodeName")) for each in found.values()) == 10 + 1
+
+
+def real(name: str, like: Probe) -> dict[str, Any]:
+    spec = {**like.spec, "containers": [{**like.spec["containers"][0], "image": "x"}]}
+    return {"metadata": {"name": name, "labels": dict(like.labels)}, "spec": spec}
+
+
+async def test_a_constraint_that_is_in_the_way_is_found(plane: Plane, pools: Pools) -> None:
+    pool = await nodes(pools, 2)
+    apart = {"labelSelector": {"matchLabels": {"test": pool}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    answer = await ask(plane, probe(pool, 4, affinity=affinity))
+    assert answer.verdict.fitted == 2
+    assert "dropping podAntiAffinity" in [change.what for change in answer.changes]
+    assert f"2 more nodes like those of {pool}" in [change.what for change in answer.changes]
+    assert left(plane) == []
+
+
+async def test_what_fits_needs_no_change_and_nobody_is_preempted(plane: Plane, pools: Pools, workloads: Create) -> None:
+    pool = await nodes(pools, 1)
+    workloads(PODS, real(f"{pool}-low", probe(pool, 1, cpu="3")))
+    workloads(CLASSES, {"metadata": {"name": f"{pool}-high"}, "value": 1000})
+    low = plane.api.until(PODS, lambda found: all(each["spec"].get("nodeName") for each in found.values()))
+    answer = await ask(plane, probe(pool, 1, priorityClassName=f"{pool}-high"))
+    assert (answer.verdict.all_fit, answer.changes) == (True, [])
+    answer = await ask(plane, probe(pool, 1, cpu="2", priorityClassName=f"{pool}-high"), changes=False)
+    assert answer.verdict.fitted == 0
+    uid = plane.api.get(f"{PODS}/{pool}-low")["metadata"]["uid"]
+    assert uid == low[f"{pool}-low"]["metadata"]["uid"]
+    assert left(plane) == []
+
+
+async def test_a_quota_is_what_ends_it(plane: Plane, pools: Pools, workloads: Create, tmp_path: Path) -> None:
+    pool = await nodes(pools, 2)
+    workloads("/api/v1/namespaces", {"metadata": {"name": pool}})
+    quotas = f"/api/v1/namespaces/{pool}/resourcequotas"
+    plane.api.create(quotas, {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3"}}})
+    plane.api.until(quotas, lambda found: all("used" in each.get("status", {}) for each in found.values()))
+    answer = await ask(plane, probe(pool, 5, namespace=pool))
+    assert (answer.verdict.fitted, answer.verdict.refused) == (3, 2)
+    assert "exceeded quota: small" in answer.verdict.reason
+    assert POOL_LABEL not in answer.verdict.reason
