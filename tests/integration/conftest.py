@@ -72,9 +72,14 @@ def wanted(home: Path, name: str = "test", owner: str = "the tests", **options: 
 
 
 @contextmanager
-def plane_at(home: Path) -> Iterator[Plane]:
-    """A control plane below a directory, on which pods can be created; nothing of it is left at the end."""
-    runtime, asked = KwokRuntime(), wanted(home)
+def plane_at(home: Path, **options: Any) -> Iterator[Plane]:
+    """A control plane below a directory, on which pods can be created; nothing of it is left at the end.
+
+    Args:
+        home: the directory.
+        options: of its runtime.
+    """
+    runtime, asked = KwokRuntime(), wanted(home, **options)
     try:
         observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
         api = Api(Path(observed.kubeconfig))

@@ -16,8 +16,17 @@ from tests.support import trials
 
 HERE = Path(__file__).resolve().parent
 # Rounds of each part: a round of kills or interrupts is three trials, one of faults twenty-four, one of power one,
-# one of input a minute.
-PARTS = {"kills": 50, "faults": 2, "interrupts": 10, "power": 52, "sequences": 1, "side_by_side": 1, "input": 10}
+# one of input a minute, one of alone fifty.
+PARTS = {
+    "kills": 50,
+    "faults": 2,
+    "interrupts": 10,
+    "power": 52,
+    "sequences": 1,
+    "side_by_side": 1,
+    "input": 10,
+    "alone": 1,
+}
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, etcd, securing
+from kumulus.runtimes.kwok import access, configuration, etcd, logs, securing
 
 PKI = Path("/home/clusters/dev/pki")
 # As kwokctl v0.8.0 saved them, and earlier versions of Kumulus left them.
@@ -90,7 +90,7 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    for component, flags in {**etcd.flags(PKI, 7, 7), **access.flags(PKI)}.items():
+    for component, flags in {**etcd.flags(PKI, 7, 7), **access.flags(PKI), **logs.FLAGS}.items():
         for key, value in flags.items():
             assert given[component, key]["value"] == value
             assert given[component, key].get("override", False) is ((component, key) in saved)

@@ -41,3 +41,11 @@ def test_values_are_shown_on_one_printable_short_line() -> None:
         assert len(text) <= 60
         assert "\n" not in text
         text.encode()
+
+
+def test_a_key_as_long_as_a_file_is_told_by_its_ends() -> None:
+    where = path_text(("nodeGroups", 0, "a" * 1_000_000 + " z"))
+    told = str(Problem(where, "is not a known key"))
+    assert told.startswith('nodeGroups[0]["aaaa')
+    assert told.endswith('a z"]: is not a known key')
+    assert len(told) < 500

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 Where = tuple[str | int, ...]
 """A place in a document: mapping keys and list indices, outermost first."""
+_LONGEST_PLACE = 400
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Problem:
     remedy: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.path}: {self.message}" if self.path else self.message
+        text = f"{_readable(self.path)}: {self.message}" if self.path else self.message
         return f"{text}; {self.remedy}" if self.remedy else text
 
 
@@ -43,7 +44,7 @@ class Notice:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return f"{_readable(self.path)}: {self.message}" if self.path else self.message
 
 
 class SpecError(Exception):
@@ -82,6 +83,11 @@ def path_text(where: Sequence[str | int]) -> str:
         else:
             text += f"[{_quoted(part)}]"
     return text
+
+
+def _readable(path: str) -> str:
+    """A place for people: a key may be as long as the file, and is told by its ends then."""
+    return path if len(path) <= _LONGEST_PLACE else f"{path[: _LONGEST_PLACE // 2]} … {path[-_LONGEST_PLACE // 2 :]}"
 
 
 def under(prefix: str, path: str) -> str:

@@ -17,7 +17,7 @@ from kumulus.model.errors import path_text
 from kumulus.model.observability import observability_problems
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, monitoring, storage, usage
+from kumulus.runtimes.kwok import access, etcd, logs, monitoring, storage, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -250,6 +250,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
+        *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, _garbage_collection(component)) for component in _COMPONENTS),
     ]
     if options.get("etcdFsync") is False:

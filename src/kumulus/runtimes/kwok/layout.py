@@ -126,7 +126,8 @@ class Layout(Place):
             with (self.directory / "logs" / f"{component}.log").open("rb") as log:
                 log.seek(0, os.SEEK_END)
                 log.seek(max(0, log.tell() - 16_384))
-                tail = log.read().decode(errors="replace").splitlines()[-lines:]
+                # Before what was written since a rotation there is nothing.
+                tail = log.read().replace(b"\0", b"").decode(errors="replace").splitlines()[-lines:]
         except OSError:
             return ""
         return "\n".join(f"    {line[:300]}" for line in tail)

@@ -17,7 +17,18 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kwok import additions, api, configuration, hung, kept, monitoring, pidfiles, priority, starting
+from kumulus.runtimes.kwok import (
+    additions,
+    api,
+    configuration,
+    hung,
+    kept,
+    logs,
+    monitoring,
+    pidfiles,
+    priority,
+    starting,
+)
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.owner import same
 from kumulus.surroundings import files
@@ -139,6 +150,7 @@ class KwokRuntime(Runtime):
         with suppress(OSError):
             # Of one that an earlier version made.
             kept.keep(layout)
+        logs.rotate(layout)
         found = self._observed(layout, identity)
         if lost := kept.lost(layout):
             report.warn(kept.told(layout, lost))
@@ -165,6 +177,7 @@ class KwokRuntime(Runtime):
         async with exclusive(layout):
             self._mend(layout, wanted, report)
             hung.end_useless(layout, report)
+            logs.rotate(layout)
             processes.end(pidfiles.setting_up(layout.home, layout.name))
             await hung.end_hung(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:

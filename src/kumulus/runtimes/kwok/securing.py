@@ -1,4 +1,4 @@
-"""Have the components of a cluster that an earlier version made ask for certificates, as those of a new one do."""
+"""Have components of a cluster that an earlier version made ask for certificates, and log less, as a new one's do."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.host import processes
-from kumulus.runtimes.kwok import access, etcd
+from kumulus.runtimes.kwok import access, etcd, logs
 from kumulus.runtimes.kwok.layout import Layout
 
 
 def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
-    """The components that answer more people than they are to, by what kwokctl saved.
+    """The components that answer more people, or log more, than they are to, by what kwokctl saved.
 
     They are in the order in which they are ended: who asks before who is asked.
     """
@@ -20,14 +20,18 @@ def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
         return []
     wanted = {each.get("name"): each.get("args") for each in secured(settings, pki).get("components") or []}
     saved = {each.get("name"): each.get("args") for each in settings.get("components") or []}
-    order = (*access.CONTROLLERS, etcd.API_SERVER, etcd.ETCD)
+    order = (*logs.FLAGS, *access.CONTROLLERS, etcd.API_SERVER, etcd.ETCD)
     return [name for name in order if name in saved and saved[name] != wanted[name]]
 
 
 def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
     """What kwokctl saved, with components that ask for a certificate and an API server that shows one to etcd."""
     options = settings.get("options") or {}
-    wanted = {**etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])), **access.flags(pki)}
+    wanted = {
+        **etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])),
+        **access.flags(pki),
+        **logs.FLAGS,
+    }
     components = [
         {**each, "args": _with(each.get("args") or [], wanted[each["name"]])} if each.get("name") in wanted else each
         for each in settings.get("components") or []

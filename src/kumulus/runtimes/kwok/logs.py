@@ -1,0 +1,55 @@
+"""Keep the components' logs from growing for ever: long ones are rotated whenever a cluster is looked at.
+
+kwokctl has each component write into a file of its own, which it empties at the component's start (v0.8.0,
+pkg/kwokctl/runtime/exec.go). A component goes on writing where it was: what is cut off before takes no room.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from kumulus.runtimes.kwok.layout import Layout
+
+FLAGS = {"kwok-controller": {"v": "WARN"}}
+"""By default it writes 320 bytes for each renewal of a lease: 10 GB a week for 2,550 nodes."""
+MOST_BYTES = 16 << 20
+"""What a log may take on the disk; and its predecessor beside it, which is replaced."""
+_BLOCK = 512
+
+
+def rotate(layout: Layout) -> list[str]:
+    """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no obstacle.
+
+    Args:
+        layout: the cluster.
+
+    Returns:
+        the names of the components whose logs were rotated.
+    """
+    long = [log for log in sorted((layout.directory / "logs").glob("*.log")) if _taken(log) > MOST_BYTES]
+    for log in long:
+        with suppress(OSError):
+            _keep(log, log.with_suffix(".log.1"))
+        # Also where there was no room to keep it: then all the more.
+        with suppress(OSError):
+            os.truncate(log, 0)
+    return [log.stem for log in long]
+
+
+def _keep(log: Path, kept: Path) -> None:
+    """Copy the end of a log; lines that come in between are lost."""
+    kept.unlink(missing_ok=True)
+    descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as to, log.open("rb") as of:
+        of.seek(max(0, of.seek(0, os.SEEK_END) - MOST_BYTES))
+        shutil.copyfileobj(of, to)
+
+
+def _taken(file: Path) -> int:
+    try:
+        return file.stat().st_blocks * _BLOCK
+    except OSError:
+        return 0

@@ -1,0 +1,117 @@
+"""A cluster that is left alone: a week's leases, compressed, make neither its files nor its processes grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kumulus.runtimes.kwok import starting
+from kumulus.runtimes.kwok.layout import Layout
+from tests.integration.conftest import LEASES, Plane, Pools, plane_at, pools
+from tests.support import processes
+from tests.support.said import Said
+from tests.support.trials import Trial, note, soaking
+
+pytestmark = pytest.mark.integration
+__all__ = ["pools"]
+
+# kwok-controller renews a lease each quarter of its time: of 200 s by kwokctl's own factor of 5, of 1 s by this one,
+# which is as short as it can be.
+FACTOR, COMPRESSED, USUAL_S = 0.025, 200, 50
+NODES = 20
+WEEK_S = 7 * 24 * 3600
+# Kubernetes compacts etcd each five minutes.
+COMPACTION = f"{5 * 60 * 1000 // COMPRESSED}ms"
+# The whole week takes 50 minutes; a sample of it is these seconds.
+SAMPLE_S = 45.0
+BOUND_DISK = 256 << 20
+BOUND_MEMORY = 1536 << 20
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    with plane_at(tmp_path_factory.mktemp("home"), heartbeatFactor=FACTOR) as made:
+        yield made
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a cluster takes.
+
+    Attributes:
+        disk: bytes of all its files.
+        database: bytes of etcd's database.
+        log: bytes of the components' logs.
+        memory: resident bytes of its processes.
+    """
+
+    disk: int
+    database: int
+    log: int
+    memory: int
+
+
+def size(plane: Plane) -> Size:
+    def taken(folder: Path, suffix: str = "") -> int:
+        found = (path for path in folder.rglob(f"*{suffix}") if path.is_file() and not path.is_symlink())
+        return sum(path.stat().st_blocks * 512 for path in found)
+
+    pids = [pid for each in plane.processes().values() for pid in each]
+    return Size(
+        taken(plane.directory),
+        taken(plane.directory / "etcd", "db"),
+        taken(plane.directory / "logs"),
+        sum(psutil.Process(pid).memory_info().rss for pid in pids),
+    )
+
+
+def renewed(plane: Plane) -> int:
+    """How often leases were renewed and other things written, by the cluster's revision."""
+    return int(plane.api.get(f"{LEASES}?limit=1")["metadata"]["resourceVersion"])
+
+
+async def compress(plane: Plane) -> None:
+    """Have etcd compacted as often as the leases come."""
+    layout = Layout(plane.directory)
+    settings, *others = layout.documents()
+    for component in settings["components"]:
+        if component["name"] == "kube-apiserver":
+            component["args"].append(f"--etcd-compaction-interval={COMPACTION}")
+    layout.write_documents([settings, *others])
+    processes.kill(plane.processes()["kube-apiserver"])
+    await starting.start_components(layout)
+    await starting.all_running(layout, Said())
+
+
+async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plane, pools: Pools) -> None:
+    await compress(plane)
+    await pools.create(pools.inputs(NODES))
+    processes.await_that(lambda: len(plane.api.list(LEASES)) == NODES, 60, "every node's lease")
+    wanted = WEEK_S / COMPRESSED if soaking() else SAMPLE_S
+    # A fifth of it for caches to fill.
+    begin, began = renewed(plane), time.monotonic()
+    until(began + wanted / 5)
+    early = size(plane)
+    until(began + wanted)
+    late, written = size(plane), renewed(plane) - begin
+    simulated = written / NODES * USUAL_S
+    told = (
+        f"{written:,} writes, {simulated / 3600:.0f} h; disk {early.disk >> 20} → {late.disk >> 20} MiB, database "
+        f"{early.database >> 10} → {late.database >> 10} KiB, logs {early.log >> 10} → {late.log >> 10} KiB, memory "
+        f"{early.memory >> 20} → {late.memory >> 20} MiB"
+    )
+    well = late.disk < BOUND_DISK and late.memory < BOUND_MEMORY and late.database <= 2 * early.database
+    note(Trial("left alone", f"leases of {NODES} nodes", f"{wanted:.0f} s", told, well, wanted))
+    assert written > NODES * wanted, "leases were renewed, and far more often than is usual"
+    assert well, told
+    # What is logged for each lease would be the most of it in a fleet: 320 bytes, and 120 million leases a week.
+    assert late.log - early.log < 100 * written, told
+
+
+def until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.monotonic()))

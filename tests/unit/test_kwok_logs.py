@@ -1,0 +1,68 @@
+"""Components' logs that have grown long: what is kept of them, also while a component writes on, and on a full disk."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from kumulus.runtimes.kwok import logs
+from kumulus.runtimes.kwok.layout import Layout
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    monkeypatch.setattr(logs, "MOST_BYTES", 64 << 10)
+    made = Layout(tmp_path / "clusters" / "dev")
+    (made.directory / "logs").mkdir(parents=True)
+    return made
+
+
+def line(number: int) -> bytes:
+    return f"line {number:09}\n".encode()
+
+
+def taken(file: Path) -> int:
+    return file.stat().st_blocks * 512
+
+
+def test_a_component_that_writes_on_for_ever_takes_no_more_than_twice_the_limit(layout: Layout) -> None:
+    log, before = layout.directory / "logs" / "etcd.log", layout.directory / "logs" / "etcd.log.1"
+    # As kwokctl opens it: whoever writes goes on at their own place.
+    with log.open("wb", buffering=0) as writer:
+        for turn in range(20):
+            writer.write(b"".join(line(turn * 3000 + number) for number in range(3000)))
+            rotated = logs.rotate(layout)
+            assert taken(log) <= 64 << 10
+            assert taken(before) <= 128 << 10 if before.exists() else not rotated
+        assert before.exists()
+        assert stat.S_IMODE(before.stat().st_mode) == 0o600
+        writer.write(line(999_999))
+    assert layout.log_tail("etcd").splitlines()[-1].strip() == "line 000999999"
+    assert "\0" not in layout.log_tail("etcd")
+
+
+def test_the_end_of_what_is_cut_off_is_kept(layout: Layout) -> None:
+    log = layout.directory / "logs" / "etcd.log"
+    log.write_bytes(b"".join(line(number) for number in range(10_000)))
+    assert logs.rotate(layout) == ["etcd"]
+    kept = (layout.directory / "logs" / "etcd.log.1").read_bytes()
+    assert kept.endswith(line(9_999))
+    assert len(kept) == 64 << 10
+    assert log.stat().st_size == 0
+
+
+def test_a_short_log_stays_as_it_is(layout: Layout) -> None:
+    log = layout.directory / "logs" / "etcd.log"
+    log.write_bytes(line(1))
+    assert logs.rotate(layout) == []
+    assert log.read_bytes() == line(1)
+
+
+def test_where_the_predecessor_cannot_be_kept_the_log_is_cut_off_all_the_same(layout: Layout) -> None:
+    log = layout.directory / "logs" / "etcd.log"
+    log.write_bytes(line(1) * 10_000)
+    (layout.directory / "logs" / "etcd.log.1").mkdir()
+    logs.rotate(layout)
+    assert log.stat().st_size == 0
