@@ -1,6 +1,7 @@
 """Experiments: what a scheduler does with a workload at scale, measured and reported.
 
     kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
+    kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
     kumulus experiment compare latest 20261121-1504
     kumulus experiment history
     kumulus experiment list
@@ -35,6 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_it.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     run_it.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
     run_it.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+    run_it.add_argument(
+        "--offline", action="store_true", help="place the trace by the file's policy, without a cluster"
+    )
+    run_it.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
+    run_it.add_argument(
+        "--ties", choices=("name", "random"), help="offline: which of equally good nodes (default: name)"
+    )
+    run_it.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
+    run_it.add_argument(
+        "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
+    )
+    run_it.add_argument("--json", action="store_true", help="offline: for programs")
     check = commands.add_parser("check", help="say what is wrong with experiment files; nothing is run")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE")
     listed = commands.add_parser("list", help="list the runs there are")
@@ -59,13 +72,13 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: what was asked for cannot be done.
     """
-    from kumulus.cli import experiment_actions
+    from kumulus.cli import experiment_actions, experiment_offline
     from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "run": experiment_actions.run,
+        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
         "check": experiment_actions.check,
         "compare": experiment_actions.compare,
         "history": experiment_actions.history,

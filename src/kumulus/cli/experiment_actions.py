@@ -32,6 +32,9 @@ _PATIENCE = 10.0
 
 def run(args: argparse.Namespace) -> int:
     """Run an experiment; see the command's help."""
+    for name in ("seeds", "ties", "policy", "jobs", "json"):
+        if getattr(args, name):
+            raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = _overridden(load(args.file), args)
     stack, kubeconfig = _cluster(args, loaded.experiment)
     try:

@@ -57,6 +57,7 @@ COMMANDS: dict[str, Command] = {
     "fit": Command("fit", "say whether a workload would fit, where, and what would let all of it in", venv=True),
     "snapshot": Command("snapshot", "save everything in a stack's cluster, and put it back as it was", venv=True),
     "translate": Command("translate", "exchange an anonymised capture's words for names again", venv=True),
+    "trace": Command("trace", "import a published trace of a production cluster", venv=True),
     "schema": Command("schema", "print the JSON schema of a stack or experiment file, for editors", venv=True),
     "convert": Command("convert", "print a KEMU ClusterConfig as a stack file", venv=True),
     "policy": Command("policy", "make a policy pack of your own: limits of nodes, GPUs and chart repositories"),

@@ -1,8 +1,10 @@
 """When the jobs of a workload arrive: at once, evenly, at random, or as a trace has it."""
 
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -34,6 +36,57 @@ class Columns(Section):
         ),
         examples=["duration"],
     )
+    name: str = Field(
+        default="", description="The column of what the trace calls a job; empty when it does not.", examples=["name"]
+    )
+    cpu: str = Field(
+        default="",
+        description=(
+            "The column of the CPU that each worker asks for, a quantity; empty when every job has the workload's "
+            "`requests`, as for the following."
+        ),
+        examples=["cpu"],
+    )
+    memory: str = Field(
+        default="",
+        description="The column of the memory that each worker asks for, a quantity.",
+        examples=["memory"],
+    )
+    gpus: str = Field(
+        default="", description="The column of how many GPUs each worker asks for.", examples=["num_gpus"]
+    )
+    gpuMilli: str = Field(
+        default="",
+        description="The column of how much of each GPU that is, in thousandths: less than 1000 of a single GPU.",
+        examples=["gpu_milli"],
+    )
+    gpuModels: str = Field(
+        default="",
+        description="The column of the GPU models that a job may run on, `A|B`, values of the `productLabel`.",
+        examples=["gpu_spec"],
+    )
+    priority: str = Field(default="", description="The column of a job's priority, a whole number.", examples=["prio"])
+    user: str = Field(
+        default="", description="The column of the user, queue or virtual cluster that a job is of.", examples=["vc"]
+    )
+    qos: str = Field(
+        default="", description="The column of the trace's word for a job's quality of service.", examples=["qos"]
+    )
+
+
+class Window(Section):
+    """A part of a trace, by time."""
+
+    from_: Seconds = Field(
+        default=0.0, alias="from", description="How long after the trace's first job it starts.", examples=["24h"]
+    )
+    to: Seconds = Field(description="How long after the trace's first job it ends.", examples=["168h"])
+
+    @model_validator(mode="after")
+    def _some_time(self) -> Self:
+        if self.to <= self.from_:
+            raise found([problem(("to",), "is not after from", "write a longer duration")])
+        return self
 
 
 class Trace(Section):
@@ -55,6 +108,25 @@ class Trace(Section):
     )
     limit: Annotated[int, whole(1, MOST_JOBS)] | None = Field(
         default=None, description="Only so many of the trace's first jobs.", examples=["500"]
+    )
+    window: Window | None = Field(
+        default=None,
+        description="Only the jobs that arrived in a part of the trace's time.",
+        examples=["{from: 24h, to: 168h}"],
+    )
+    inflate: Rate | None = Field(
+        default=None,
+        description=(
+            "Every job once in an order drawn by the seed, then jobs drawn from all of them, until they ask for this "
+            "share of all GPUs."
+        ),
+        examples=["1.3"],
+    )
+    shuffle: Literal["seed"] | None = Field(
+        default=None, description="With `seed`, the experiment's seed decides the order of the jobs.", examples=["seed"]
+    )
+    stay: bool = Field(
+        default=False, description="Jobs stay: none of them ends, whatever the trace says.", examples=["true"]
     )
 
 

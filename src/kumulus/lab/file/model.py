@@ -85,6 +85,33 @@ class Experiment(Section):
         description="The stack it is written for; used when the command names none.",
         examples=["quickstart"],
     )
+    stackFile: str = Field(
+        default="",
+        description=(
+            "The stack's file, relative to the experiment file: whose machines a run without a cluster has; "
+            "`stacks/Pulumi.<stack>.yaml` of the project unless given."
+        ),
+        examples=["openb.yaml"],
+    )
+    policy: str = Field(
+        default="",
+        description=(
+            "The policy that places the pods: one of the FGD paper's (Random, DotProd, GpuClustering, GpuPacking, "
+            "BestFit, FGD), or a Python file relative to the experiment file."
+        ),
+        examples=["FGD"],
+    )
+    policyTimeout: Seconds = Field(
+        default=10.0, description="How long a call of the policy may take, after which it has failed.", examples=["1s"]
+    )
+    onPolicyError: Literal["end", "skip"] = Field(
+        default="end",
+        description=(
+            "What becomes of a run whose policy raises, takes too long or answers nonsense: it ends, or the pod counts "
+            "as not placed and the run goes on."
+        ),
+        examples=["skip"],
+    )
     seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
         default=0, description="The same seed creates the same workloads.", examples=["1"]
     )

@@ -14,8 +14,38 @@ from kumulus.lab.file.fields import MOST_JOBS
 from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest
+from kumulus.model.quantity import NANO, QuantityError, parse
 
 _MOST_PROBLEMS = 10
+ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "user", "qos")
+"""Columns that say what a job's workers ask for, and of whom it is."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What each worker of a job asks for, where the trace says so.
+
+    Args:
+        name: the trace's for the job.
+        cpu: milli-CPU.
+        memory: MiB.
+        gpus: how many.
+        gpu_milli: milli-GPU of each of them.
+        models: GPU models that it may run on; none named means any.
+        priority: larger goes first; None where the trace does not say.
+        user: user, queue or virtual cluster.
+        qos: the trace's word for the quality of service.
+    """
+
+    name: str = ""
+    cpu: int = 0
+    memory: int = 0
+    gpus: int = 0
+    gpu_milli: int = 0
+    models: frozenset[str] = frozenset()
+    priority: int | None = None
+    user: str = ""
+    qos: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,12 +55,14 @@ class TraceJob:
     Args:
         arrival: seconds after the first.
         size: workers; None for the workload's.
-        duration: seconds; None for the workload's.
+        duration: seconds; None for the workload's, or for no end.
+        asked: what its workers ask for; None for the workload's `requests`.
     """
 
     arrival: float
     size: int | None
     duration: float | None
+    asked: Asked | None = None
 
 
 def trace_jobs(text: str, trace: Trace, source: str) -> list[TraceJob]:
@@ -64,20 +96,33 @@ def trace_jobs(text: str, trace: Trace, source: str) -> list[TraceJob]:
     if problems:
         raise SpecError(problems, source)
     rows.sort(key=lambda job: job.arrival)
-    return list(_at_speed(rows[: trace.limit or MOST_JOBS], trace.speed))
+    jobs = _part(rows, trace)
+    if not jobs:
+        raise SpecError([Problem("", "has no jobs in its window", "write another arrival.trace.window")], source)
+    if len(jobs) > MOST_JOBS:
+        remedy = "write arrival.trace.limit or window"
+        raise SpecError([Problem("", f"has {len(jobs):,} jobs, more than {MOST_JOBS:,}", remedy)], source)
+    return list(_at_speed(jobs, trace))
 
 
-def _at_speed(rows: list[TraceJob], speed: float) -> Iterator[TraceJob]:
+def _part(rows: list[TraceJob], trace: Trace) -> list[TraceJob]:
+    first, window = rows[0].arrival, trace.window
+    if window is not None:
+        rows = [job for job in rows if window.from_ <= job.arrival - first < window.to]
+    return rows[: trace.limit]
+
+
+def _at_speed(rows: list[TraceJob], trace: Trace) -> Iterator[TraceJob]:
     first = rows[0].arrival
     for job in rows:
-        length = None if job.duration is None else job.duration / speed
-        yield TraceJob((job.arrival - first) / speed, job.size, length)
+        length = None if job.duration is None or trace.stay else job.duration / trace.speed
+        yield TraceJob((job.arrival - first) / trace.speed, job.size, length, job.asked)
 
 
 def _columns(columns: Columns, headings: list[str], source: str) -> Columns:
     """The columns that are there: size and duration may be missing under their usual names."""
     missing = []
-    for name in ("arrival", "size", "duration"):
+    for name in ("arrival", "size", "duration", *ASKED):
         heading = getattr(columns, name)
         if heading and heading not in headings and (name == "arrival" or name in columns.model_fields_set):
             near = suggest(heading, headings)
@@ -105,10 +150,53 @@ def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Proble
     before = len(problems)
     arrival = number(columns.arrival, -1e12, 1e12)
     size = number(columns.size, 1, MOST_WORKERS) if columns.size else None
-    duration = number(columns.duration, 0, 366 * 86_400) if columns.duration else None
+    # In a trace of tasks, a job whose duration is not known has none.
+    told = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
+    duration = number(columns.duration, 0, 366 * 86_400) if told else None
+    asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None
     if len(problems) > before or arrival is None:
         return None
-    return TraceJob(arrival, None if size is None else math.ceil(size), duration)
+    return TraceJob(arrival, None if size is None else math.ceil(size), duration, asked)
+
+
+def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> Asked | None:
+    def cell(name: str) -> str:
+        heading = getattr(columns, name)
+        return (row.get(heading) or "").strip() if heading else ""
+
+    def whole(name: str, written: str, least: int, most: int) -> int:
+        try:
+            value = int(written)
+        except ValueError:
+            value = most + 1
+        if not least <= value <= most:
+            remedy = f"write a whole number from {least} to {most}"
+            problems.append(Problem(f"line {line}, {getattr(columns, name)}", f"is {shown(written)}", remedy))
+        return value
+
+    def amount(name: str, unit: int) -> int:
+        try:
+            return -(-parse(cell(name) or "0").nanos // unit)
+        except QuantityError as error:
+            problems.append(Problem(f"line {line}, {getattr(columns, name)}", str(error), "write 4, 500m or 16Gi"))
+            return 0
+
+    gpus = whole("gpus", cell("gpus") or "0", 0, 1024)
+    share = whole("gpuMilli", cell("gpuMilli") or "1000", 0, 1000) if gpus else 0
+    if gpus > 1 and share != 1000:
+        remedy = "write 1000; a part of a GPU is of a single one"
+        problems.append(Problem(f"line {line}, {columns.gpuMilli}", f"is {share} of {gpus} GPUs", remedy))
+    return Asked(
+        name=cell("name"),
+        cpu=amount("cpu", NANO // 1000),
+        memory=amount("memory", NANO << 20),
+        gpus=gpus,
+        gpu_milli=share,
+        models=frozenset(model for model in cell("gpuModels").split("|") if model) if gpus else frozenset(),
+        priority=whole("priority", cell("priority"), -(10**9), 10**9) if cell("priority") else None,
+        user=cell("user"),
+        qos=cell("qos"),
+    )
 
 
 def _number(written: str) -> float | None:

@@ -15,6 +15,7 @@ from kumulus.lab.plan.draws import drawn, stream
 from kumulus.lab.plan.kinds import job_objects
 from kumulus.lab.plan.manifests import adopt
 from kumulus.lab.plan.pods import Object, pod_template, priority_class
+from kumulus.lab.plan.recorded import asking, on_models, playable
 from kumulus.lab.plan.scheduling import for_scheduler
 
 
@@ -67,8 +68,9 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.
-        LabError: the scheduler does not take a workload.
+        LabError: the scheduler does not take a workload, or a cluster cannot play its trace.
     """
+    playable(loaded)
     jobs = [job for workload in loaded.experiment.workloads for job in _jobs(loaded, workload, places)]
     jobs.sort(key=lambda job: job.at)
     before = (*_priority_classes(loaded), *setup, *loaded.setup)
@@ -94,19 +96,25 @@ def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iter
         length = recorded.duration if recorded else None
         if length is None and workload.duration is not None:
             length = drawn(workload.duration, lengths)
+        asked = recorded.asked if recorded else None
         template = pod_template(
-            workload,
+            asking(workload, asked) if asked else workload,
             name,
             duration=length,
             product_label=experiment.productLabel,
             places=places,
         )
+        if asked:
+            on_models(template, asked, experiment.productLabel)
         objects = job_objects(workload.kind, name, workers, template)
         yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:
-    for value in sorted({each.priority for each in loaded.experiment.workloads if isinstance(each.priority, int)}):
+    values = {each.priority for each in loaded.experiment.workloads if isinstance(each.priority, int)}
+    recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
+    values |= {asked.priority for asked in recorded if asked and asked.priority is not None}
+    for value in sorted(values):
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",

@@ -1,0 +1,165 @@
+"""An experiment file played without a cluster: its stack's machines, its trace, its policy, a run for each seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.trace import TraceJob
+from kumulus.lab.file.workload import Workload
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.offline.placing import Ties
+from kumulus.lab.offline.run import Outcome
+from kumulus.lab.offline.run import run as run_once
+from kumulus.lab.policies import Pod
+from kumulus.lab.policies.load import policy
+from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import NANO, parse
+
+
+@dataclass(frozen=True)
+class Study:
+    """What an offline run needs, read once for all seeds.
+
+    Args:
+        loaded: the experiment.
+        machines: of its stack.
+        pods: of its trace, in the order of their arrival.
+        ties: which of equally good nodes.
+    """
+
+    loaded: Loaded
+    machines: Sequence[Machine]
+    pods: Sequence[Pod]
+    ties: Ties
+
+
+def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
+    """Make an experiment ready to be played without a cluster.
+
+    Args:
+        loaded: the experiment; its policy is tried, too.
+        pools: of its stack.
+        ties: which of equally good nodes.
+
+    Raises:
+        LabError: it has no policy, or no trace that can be played so.
+    """
+    experiment = loaded.experiment
+    if not experiment.policy:
+        raise LabError(
+            "the file names no policy, which places the pods of a run without a cluster\n  Write policy: FGD"
+        )
+    policy(experiment.policy, loaded.directory, experiment.policyTimeout)
+    machines = [machine for pool in pools for machine in machines_of(pool, experiment.productLabel)]
+    pods = pods_of(_traced(loaded), loaded)
+    return Study(loaded, machines, pods, ties)
+
+
+def run(
+    prepared: Study, seeds: Sequence[int], jobs: int = 0, on_outcome: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    """A run for each seed, side by side.
+
+    Args:
+        prepared: what is played.
+        seeds: of the runs.
+        jobs: how many at once; 0 for one on each CPU.
+        on_outcome: told of each as it comes, in the order of the seeds.
+
+    Raises:
+        LabError: the policy failed, or the trace cannot be inflated.
+    """
+    # One run is one thread's work: a BLAS that takes every CPU for its small products only stands in the others' way.
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    once = partial(one_run, prepared)
+    found = []
+    many = min(jobs or len(os.sched_getaffinity(0)), len(seeds))
+    if many <= 1:
+        for seed in seeds:
+            found.append(once(seed))
+            on_outcome(found[-1])
+        return found
+    with ProcessPoolExecutor(many) as workers:
+        for outcome in workers.map(once, seeds):
+            found.append(outcome)
+            on_outcome(outcome)
+    return found
+
+
+def one_run(prepared: Study, seed: int) -> Outcome:
+    """The run of one seed; as of :func:`run`."""
+    experiment = prepared.loaded.experiment
+    trace = _traced(prepared.loaded).arrival.trace
+    assert trace is not None
+    return run_once(
+        prepared.machines,
+        prepared.pods,
+        policy(experiment.policy, prepared.loaded.directory, experiment.policyTimeout),
+        seed=seed,
+        ties=prepared.ties,
+        inflate=trace.inflate,
+        shuffle=trace.shuffle is not None,
+        skip_failures=experiment.onPolicyError == "skip",
+    )
+
+
+def machines_of(pool: Pool, product_label: str) -> list[Machine]:
+    """The machines of a node pool.
+
+    Args:
+        pool: which one.
+        product_label: the node label that says which GPUs a node has.
+    """
+    has = {name: parse(quantity).nanos for name, quantity in pool.allocatable.items()}
+    machine = Machine(
+        "",
+        has.get("cpu", 0) * 1000 // NANO,
+        has.get("memory", 0) // (NANO << 20),
+        has.get(GPU_RESOURCE, 0) // NANO,
+        pool.labels.get(product_label, pool.group),
+    )
+    width = len(str(pool.replicas))
+    return [
+        Machine(f"{pool.name}-{number:0{width}}", machine.cpu, machine.memory, machine.gpus, machine.model)
+        for number in range(pool.replicas)
+    ]
+
+
+def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
+    """The pods of a workload's trace, in the order of their arrival.
+
+    Raises:
+        LabError: what its jobs ask for is not in the trace.
+    """
+    return [pod for job in loaded.traces[workload.name] for pod in _pods(job, workload)]
+
+
+def _pods(job: TraceJob, workload: Workload) -> Iterable[Pod]:
+    asked = job.asked
+    if asked is None:
+        raise LabError(
+            f"workload {workload.name}: the trace does not say what its jobs ask for\n"
+            "  Write columns: {cpu: …, memory: …, gpus: …} in arrival.trace, or import it: kumulus trace import"
+        )
+    pod = Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
+    return [pod] * (job.size or workload.workers)
+
+
+def _traced(loaded: Loaded) -> Workload:
+    traced = [workload for workload in loaded.experiment.workloads if workload.arrival.trace is not None]
+    if len(traced) != 1 or len(loaded.experiment.workloads) != 1:
+        raise LabError("a run without a cluster plays one workload, with arrival.trace, and no other")
+    trace = traced[0].arrival.trace
+    if trace is not None and not trace.stay:
+        raise LabError(
+            "a run without a cluster is of pods that stay\n  Write stay: true in arrival.trace, or run it live"
+        )
+    return traced[0]

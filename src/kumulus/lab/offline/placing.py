@@ -1,0 +1,72 @@
+"""Which node a policy gives a pod: what fits, the policy's scores, and a rule for equal ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kumulus.lab.offline.fleet import Placement, gpus_for
+from kumulus.lab.policies import Nodes, Pod, Study
+from kumulus.lab.policies.load import Policy, Scores
+from kumulus.lab.policies.pod import Kind
+
+Ties = Literal["name", "random"]
+
+
+class Placer:
+    """Asks a policy for a place for pods, one after the other.
+
+    Args:
+        policy: whose scores count.
+        nodes: of the cluster, in the order of their names; changed by the caller, who then says so by `changed`.
+        study: what the policy may know.
+        ties: of equally good nodes the first, or one drawn at random.
+    """
+
+    def __init__(self, policy: Policy, nodes: Nodes, study: Study, ties: Ties) -> None:
+        self._policy, self._nodes, self._study, self._ties = policy, nodes, study, ties
+        self._version = np.zeros(len(nodes), dtype=np.int64)
+        self._known: dict[Kind, tuple[Scores, npt.NDArray[np.int64]]] = {}
+
+    def changed(self, node: int) -> None:
+        """Say that something else is free on a node than before."""
+        self._version[node] += 1
+
+    def place(self, pod: Pod) -> Placement | None:
+        """Where the pod goes; None where it fits nowhere.
+
+        Raises:
+            PolicyFailed: the policy did.
+        """
+        fitting = np.flatnonzero(self._nodes.fit(pod))
+        if len(fitting):
+            fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
+        if not len(fitting):
+            return None
+        node = int(fitting[self._choice(pod, fitting)])
+        alone = self._nodes.some(np.array([node]))
+        share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
+        return Placement(node, gpus_for(pod, alone, share_of))
+
+    def _choice(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> int:
+        if self._policy.chooses:
+            return self._policy.choose(pod, self._nodes.some(fitting), self._study)
+        scores = self._scores(pod, fitting)
+        if self._ties == "name":
+            return int(scores.argmax())
+        return int(self._study.random.choice(np.flatnonzero(scores == scores.max())))
+
+    def _scores(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> Scores:
+        if not self._policy.remember:
+            return self._policy.score(pod, self._nodes.some(fitting), self._study)
+        if pod.kind not in self._known:
+            self._known[pod.kind] = (np.zeros(len(self._nodes)), np.full(len(self._nodes), -1))
+        scores, version = self._known[pod.kind]
+        # Only those are asked for anew whose node has changed since the last pod of this kind.
+        stale = fitting[version[fitting] != self._version[fitting]]
+        if len(stale):
+            scores[stale] = self._policy.score(pod, self._nodes.some(stale), self._study)
+            version[stale] = self._version[stale]
+        return scores[fitting]

@@ -1,0 +1,97 @@
+"""One offline run: every pod of a stream offered to a policy once, and what becomes of the cluster."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kumulus.lab.offline.arrived import ByArrival, Curves
+from kumulus.lab.offline.fleet import Machine, empty, place
+from kumulus.lab.offline.placing import Placer, Ties
+from kumulus.lab.offline.stream import drawn
+from kumulus.lab.policies import Pod, Study
+from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.lab.policies.load import Policy, PolicyFailed
+from kumulus.lab.policies.pod import WHOLE_GPU
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Args:
+        seed: of it.
+        pods: how many arrived.
+        placed: how many got a node.
+        failed: how many the policy failed on.
+        failure: what it said of the first of them; empty where there are none.
+        curves: measures by whole per cents of demand arrived.
+    """
+
+    seed: int
+    pods: int
+    placed: int
+    failed: int
+    failure: str
+    curves: Curves
+
+
+def run(
+    machines: Sequence[Machine],
+    pods: Sequence[Pod],
+    policy: Policy,
+    *,
+    seed: int,
+    ties: Ties = "name",
+    inflate: float | None = None,
+    shuffle: bool = True,
+    skip_failures: bool = False,
+) -> Outcome:
+    """Place a trace whose pods stay.
+
+    Args:
+        machines: the cluster.
+        pods: the trace's, in the order of their arrival.
+        policy: which one.
+        seed: of the order of pods and nodes, and of what the policy draws.
+        ties: which of equally good nodes.
+        inflate: the demand to arrive, as a share of all GPUs; None for every pod once.
+        shuffle: whether the seed decides the order of pods.
+        skip_failures: whether a pod that the policy fails on counts as not placed, instead of ending the run.
+
+    Raises:
+        LabError: the trace cannot be inflated.
+        PolicyFailed: the policy did.
+    """
+    source = random.Random(seed)
+    total = WHOLE_GPU * sum(machine.gpus for machine in machines)
+    stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
+    # The published simulator numbers nodes anew for each seed, and its tie goes to the smallest of these names.
+    shuffled = sorted(machines, key=lambda machine: machine.name)
+    source.shuffle(shuffled)
+    nodes = empty(shuffled)
+    study = Study(Fragmentation.of(typical_kinds(pods), nodes.models), source)
+    placer, noted = Placer(policy, nodes, study, ties), ByArrival(total)
+    by_node = study.fragmentation(nodes)
+    arrived, allocated, placed, fragmented = 0, 0, 0, float(by_node.sum())
+    failures: list[str] = []
+    for pod in stream:
+        arrived += pod.total_gpu_milli
+        where = None
+        try:
+            where = placer.place(pod)
+        except PolicyFailed as error:
+            if not skip_failures:
+                raise
+            failures.append(str(error) if not failures else "")
+        if where is not None:
+            place(nodes, pod, where)
+            placer.changed(where.node)
+            allocated, placed = allocated + pod.total_gpu_milli, placed + 1
+            # Only one node is another than before.
+            now = float(study.fragmentation(nodes.some(slice(where.node, where.node + 1)))[0])
+            fragmented += now - by_node[where.node]
+            by_node[where.node] = now
+        noted.note(arrived, allocated, fragmented)
+    return Outcome(seed, len(stream), placed, len(failures), failures[0] if failures else "", noted.curves())

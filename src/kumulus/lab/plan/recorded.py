@@ -1,0 +1,70 @@
+"""What the pods of a recorded job ask for, as Kubernetes has it."""
+
+from __future__ import annotations
+
+import re
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.trace import Asked
+from kumulus.lab.file.workload import Workload
+from kumulus.lab.plan.pods import Object
+from kumulus.model.gfd import GPU_RESOURCE
+
+USER_LABEL = "kumulus.io/user"
+QOS_LABEL = "kumulus.io/qos"
+_WHOLE_GPU = 1000
+_LONGEST_VALUE = 63
+
+
+def playable(loaded: Loaded) -> None:
+    """See to it that a cluster can play an experiment's traces.
+
+    Raises:
+        LabError: something of it is known to runs without a cluster only.
+    """
+    offline = "run it with --offline"
+    if loaded.experiment.policy:
+        raise LabError(
+            f"policy: {loaded.experiment.policy} places pods without a cluster only; {offline}, or leave it out"
+        )
+    for workload in loaded.experiment.workloads:
+        trace = workload.arrival.trace
+        if trace is not None and (trace.inflate is not None or trace.shuffle is not None):
+            raise LabError(f"workload {workload.name}: inflate and shuffle are for runs without a cluster; {offline}")
+        recorded = (job.asked for job in loaded.traces.get(workload.name, []))
+        shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
+        if shares:
+            what = f"{shares:,} jobs ask for a part of a GPU, which no resource of a cluster says"
+            raise LabError(f"workload {workload.name}: {what}; {offline}")
+
+
+def asking(workload: Workload, asked: Asked) -> Workload:
+    """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
+    wanted = {
+        "cpu": f"{asked.cpu}m" if asked.cpu else "",
+        "memory": f"{asked.memory}Mi" if asked.memory else "",
+        GPU_RESOURCE: str(asked.gpus) if asked.gpus else "",
+    }
+    labels = {USER_LABEL: _value(asked.user), QOS_LABEL: _value(asked.qos)}
+    update: dict[str, object] = {
+        "requests": workload.requests | {name: amount for name, amount in wanted.items() if amount},
+        "labels": workload.labels | {key: value for key, value in labels.items() if value},
+    }
+    if asked.priority is not None:
+        update["priority"] = asked.priority
+    return workload.model_copy(update=update)
+
+
+def on_models(template: Object, asked: Asked, product_label: str) -> None:
+    """Keep a pod on nodes with the GPU models that its job may run on."""
+    if not asked.models:
+        return
+    term = {"matchExpressions": [{"key": product_label, "operator": "In", "values": sorted(asked.models)}]}
+    affinity = template["spec"].setdefault("affinity", {})
+    affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+
+def _value(text: str) -> str:
+    """A text as a label's value."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_LONGEST_VALUE].strip("-._")

@@ -1,0 +1,46 @@
+"""A pod as a policy sees it: what it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WHOLE_GPU = 1000
+"""Milli-GPU of a GPU."""
+
+Kind = tuple[int, int, int, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What a pod asks for.
+
+    Args:
+        name: its name; policies do not need it.
+        cpu: milli-CPU.
+        memory: MiB.
+        gpus: how many GPUs.
+        gpu_milli: milli-GPU of each of them: 1000, or less of one; 0 where it wants none.
+        models: the GPU models it may run on; none named means any.
+    """
+
+    name: str
+    cpu: int
+    memory: int
+    gpus: int = 0
+    gpu_milli: int = 0
+    models: frozenset[str] = frozenset()
+
+    @property
+    def total_gpu_milli(self) -> int:
+        """Milli-GPU of all its GPUs together."""
+        return self.gpus * self.gpu_milli
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Whether it wants a part of one GPU."""
+        return self.gpus == 1 and 0 < self.gpu_milli < WHOLE_GPU
+
+    @property
+    def kind(self) -> Kind:
+        """What the fragmentation of a cluster tells pods apart by: all but the memory."""
+        return (self.cpu, self.gpu_milli, self.gpus, self.models)

@@ -1,0 +1,1 @@
+"""The formats of traces, one file each: its columns, their units, where they are described, and how a row is a task."""

@@ -1,0 +1,65 @@
+"""What a format is: a function from files to machines and tasks, with a word about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.traces.reading import Notes
+from kumulus.lab.traces.task import Task
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a trace's files have.
+
+    Args:
+        machines: of the cluster, where the trace lists them.
+        tasks: read one at a time, as they are taken.
+    """
+
+    machines: list[Machine]
+    tasks: Iterator[Task]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about the files.
+
+    Args:
+        columns: for the generic format, a column's heading by what it has.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of traces.
+
+    Args:
+        name: as the command has it.
+        files: which files it takes, for the help.
+        about: what it is, in a line.
+        source: where it is described or had.
+        read: opens the files.
+    """
+
+    name: str
+    files: str
+    about: str
+    source: str
+    read: Callable[[Sequence[Path], Notes, Options], Found]
+
+
+def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
+    """See to the number of files.
+
+    Raises:
+        LabError: there are too few or too many.
+    """
+    if not least <= len(files) <= most:
+        raise LabError(f"{len(files)} files are named; this format takes {wanted}")

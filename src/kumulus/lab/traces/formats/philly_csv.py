@@ -1,0 +1,50 @@
+"""Philly as adaptdl reduced it: one CSV line for each job.
+
+Source: petuum/adaptdl, branch osdi21-artifact, simulator/traces/philly.csv (Qiao et al., OSDI 2021).
+
+Columns: `timestamp`, when it was submitted, a date; `duration` in seconds; `num_gpus`; `gpu_time`, GPU-seconds, which
+follows from these; `cluster`, the virtual cluster. CPU, memory, users and machines are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.lab.traces.formats.gangs import workers_of
+from kumulus.lab.traces.reading import BadRow, Notes, rows
+from kumulus.lab.traces.task import Task
+
+_NEEDED = ("timestamp", "duration", "num_gpus")
+
+
+def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+    """The one file.
+
+    Raises:
+        LabError: there are more.
+    """
+    exactly(files, 1, 1, "philly.csv")
+    return Found([], _tasks(files[0], notes))
+
+
+FORMAT = Format(
+    "philly-csv", "philly.csv", "Microsoft's Philly, reduced to a CSV file by adaptdl",
+    "https://github.com/petuum/adaptdl", read,
+)  # fmt: skip
+
+
+def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
+    for line, row in rows(file, notes, _NEEDED):
+        try:
+            arrival = row.time("timestamp")
+            assert arrival is not None
+            workers, gpus, share = workers_of(row.whole("num_gpus", 1), notes)
+            duration = row.number("duration")
+        except BadRow as error:
+            notes.reject(file, line, str(error))
+            continue
+        yield Task(
+            f"job-{line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=row.text("cluster")
+        )  # fmt: skip

@@ -1,0 +1,119 @@
+"""Import a trace: read its files once, write tasks, stack and experiment, and say what came of it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.traces.formats.base import Format, Options
+from kumulus.lab.traces.reading import Notes
+from kumulus.lab.traces.summary import Sums, summary
+from kumulus.lab.traces.tasks_file import TasksFile
+from kumulus.lab.traces.writing import Wanted, experiment_text, stack_text
+
+LISTED = 10
+"""Bad rows that are printed; all of them are in a file."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an import wrote.
+
+    Args:
+        tasks: the file of tasks.
+        bad: the file of bad rows; None where there were none.
+        lines: what to print.
+        listed: the first bad rows, a line each.
+    """
+
+    tasks: Path
+    bad: Path | None
+    lines: list[str]
+    listed: list[str]
+
+
+class _BadRows:
+    """Writes bad rows into a file, which is made for the first of them."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self.path, self._stack = path, stack
+        self._writer: Any = None
+        self.first: list[str] = []
+
+    def __call__(self, file: str, line: int, why: str) -> None:
+        if self._writer is None:
+            self._writer = csv.writer(self._stack.enter_context(_created(self.path)), lineterminator="\n")
+            self._writer.writerow(("file", "line", "why"))
+        self._writer.writerow((file, line, why))
+        if len(self.first) < LISTED:
+            self.first.append(f"{file}, line {line}: {why}")
+
+
+def import_trace(
+    kind: Format,
+    files: Sequence[Path],
+    stack: Path,
+    experiment: Path,
+    *,
+    machines: Sequence[Machine] = (),
+    options: Options | None = None,
+    wanted: Wanted | None = None,
+) -> Written:
+    """Import a trace.
+
+    Args:
+        kind: its format.
+        files: of the trace.
+        stack: the stack file to write.
+        experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
+        machines: of the cluster, for traces that do not list them; added to those that do.
+        options: what the user says about the files.
+        wanted: what the experiment is to be.
+
+    Raises:
+        LabError: a file cannot be read or written, or there are no machines, or no tasks.
+    """
+    wanted = wanted or Wanted()
+    tasks_path = experiment.with_suffix(".tasks.csv")
+    with ExitStack() as opened:
+        bad = _BadRows(experiment.with_suffix(".bad-rows.csv"), opened)
+        bad.path.unlink(missing_ok=True)
+        notes, sums = Notes(bad), Sums()
+        found = kind.read(files, notes, options or Options())
+        everything = [*found.machines, *machines]
+        if not everything:
+            raise LabError(
+                f"the format {kind.name} has no list of machines\n"
+                "  Write --machines count=550,gpus=8,cpu=64,memory=512Gi for the cluster to play it on"
+            )
+        tasks = TasksFile(opened.enter_context(_created(tasks_path)))
+        for task in found.tasks:
+            sums.add(task)
+            tasks.write(task)
+    if not sums.tasks:
+        first = f": {bad.first[0]}" if bad.first else ""
+        raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
+    _write(stack, stack_text(everything, kind.source))
+    _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums.gangs > 0))
+    if wanted.stay:
+        # Which durations are not known is of no account then.
+        notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
+    return Written(tasks_path, bad.path if notes.bad else None, list(summary(everything, sums, notes)), bad.first)
+
+
+def _created(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise LabError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    with _created(path) as file:
+        file.write(text)

@@ -1,0 +1,137 @@
+"""The stack file and the experiment file of an imported trace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.traces.tasks_file import COLUMNS
+from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE
+
+_PODS = "1000"
+"""A node's pods: as many as the published simulator allows, so that pods of a little CPU are not what fills a node."""
+_ZONE = "trace"
+_LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the experiment is to be, as the command line says.
+
+    Args:
+        policy: a policy's name or file; empty for none.
+        inflate: demand to arrive, as a share of all GPUs; None for the trace's own.
+        stay: whether pods stay instead of ending.
+        shuffle: whether the seed decides the order.
+        speed: how many times faster than recorded.
+        limit: only so many tasks.
+        window: seconds from the trace's first task, from and to; None for all of it.
+    """
+
+    policy: str = ""
+    inflate: float | None = None
+    stay: bool = False
+    shuffle: bool = False
+    speed: float = 1.0
+    limit: int | None = None
+    window: tuple[float, float] | None = None
+
+
+def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
+    """Each kind of machine, with a name for its group and how many there are."""
+    kinds = Counter((machine.cpu, machine.memory, machine.gpus, machine.model) for machine in machines)
+    taken: set[str] = set()
+    for (cpu, memory, gpus, model), count in kinds.items():
+        what = f"{_word(model) or 'gpu'}-{gpus}g" if gpus else "cpu"
+        name = what if what not in taken else f"{what}-{cpu // 1000}c"
+        name = name if name not in taken else f"{name}-{memory}m"
+        taken.add(name)
+        yield name, Machine(name, cpu, memory, gpus, model), count
+
+
+def stack_text(machines: Sequence[Machine], source: str) -> str:
+    """A stack file with a node group for each kind of machine.
+
+    Args:
+        machines: of the cluster.
+        source: where the trace is from, for a comment.
+    """
+    made = [
+        {
+            "name": name,
+            "placement": [{"availabilityZone": _ZONE, "replicas": count}],
+            "nodeTemplate": {
+                **({"metadata": {"labels": {GPU_PRODUCT_LABEL: machine.model}}} if machine.model else {}),
+                "capacity": {
+                    "cpu": f"{machine.cpu}m" if machine.cpu % 1000 else str(machine.cpu // 1000),
+                    "memory": f"{machine.memory}Mi",
+                    "pods": _PODS,
+                    **({GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}),
+                },
+            },
+        }
+        for name, machine, count in groups(machines)
+    ]
+    config = {"config": {"kumulus:cluster": {"runtime": "kwok", "nodeGroups": made}}}
+    return f"# The machines of a trace, a node group for each kind: {source}\n{_yaml(config)}"
+
+
+def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, gangs: bool) -> str:
+    """An experiment file that plays a file of tasks.
+
+    Args:
+        file: the experiment file, from which paths in it start, and whose name is the experiment's.
+        stack: the stack file.
+        tasks: the file of tasks.
+        source: where the trace is from.
+        wanted: what the command line says.
+        gangs: whether tasks have more than one pod.
+    """
+    trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}
+    if wanted.speed != 1:
+        trace["speed"] = wanted.speed
+    if wanted.limit is not None:
+        trace["limit"] = wanted.limit
+    if wanted.window is not None:
+        trace["window"] = {"from": f"{wanted.window[0]:g}s", "to": f"{wanted.window[1]:g}s"}
+    if wanted.inflate is not None:
+        trace["inflate"] = wanted.inflate
+    if wanted.shuffle or wanted.inflate is not None:
+        trace["shuffle"] = "seed"
+    if wanted.stay:
+        trace["stay"] = True
+    workload = {"name": "tasks", "kind": "Pod" if wanted.stay and not gangs else "Job", "arrival": {"trace": trace}}
+    experiment: dict[str, Any] = {
+        "name": _word(file.stem)[:_LONGEST] or "trace",
+        "about": {"source": source},
+        "stack": stack_name(stack),
+        "stackFile": _from(file, stack),
+        **({"policy": wanted.policy} if wanted.policy else {}),
+        "workloads": [workload | ({"gang": True} if gangs else {})],
+    }
+    return f"# A recorded trace, as `kumulus trace import` made it.\n{_yaml(experiment)}"
+
+
+def stack_name(file: Path) -> str:
+    """What Pulumi calls the stack of a file."""
+    return file.name.removeprefix("Pulumi.").removesuffix(".yaml").removesuffix(".yml")
+
+
+def _from(file: Path, other: Path) -> str:
+    return os.path.relpath(other.absolute(), file.absolute().parent)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(document), sort_keys=False, width=120)
