@@ -22,6 +22,7 @@ _METADATA = ("labels", "annotations")
 _TEMPLATE = "nodeGroups[0].nodeTemplate."
 _NAMES = {
     "nodeGroups[0].name": "resource_name",
+    f"{_TEMPLATE}metadata.defaults": "default_labels",
     f"{_TEMPLATE}metadata.": "",
     f"{_TEMPLATE}nodeInfo": "node_info",
     _TEMPLATE: "",
@@ -44,6 +45,9 @@ class KwokNodeGroupArgs(TypedDict, total=False):
     """How many nodes in which availability zone, such as ``{"us-east1-b": 5}``; each is a resource, a node pool."""
     regions: Mapping[str, str]
     """The region of a zone whose name does not tell it, such as ``{"rack-a": "site-1"}``."""
+    named_nodes: Mapping[str, Sequence[Mapping[str, Any]]]
+    """A zone's nodes by name, as many as it has, where they are not to be called by group, zone and number, such as
+    ``{"us-east1-b": [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}]}``."""
     capacity: Mapping[str, Any]
     """Quantities by resource, such as ``{"cpu": 96, "memory": "1360Gi", "pods": 110}``; beside an instance type only
     what differs from it."""
@@ -51,6 +55,9 @@ class KwokNodeGroupArgs(TypedDict, total=False):
     """Quantities by resource that pods can have; the capacity where it names none."""
     labels: pulumi.Input[Mapping[str, pulumi.Input[str]]]
     """Labels of every node; those that Kumulus sets itself can be set otherwise by plain texts only."""
+    default_labels: bool
+    """Whether nodes have labels beside those that are given, such as architecture, zone and instance type; True when
+    left out."""
     annotations: pulumi.Input[Mapping[str, pulumi.Input[str]]]
     """Annotations of every node."""
     taints: Sequence[Mapping[str, str]]
@@ -158,17 +165,18 @@ class KwokNodeGroup(pulumi.ComponentResource):
 
 def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) -> dict[str, Any]:
     """The group as the stack file has it, without what is known later."""
-    zones, regions = args["zones"], args.get("regions") or {}
-    if unknown := [zone for zone in regions if zone not in zones]:
-        remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
-        raise refused(source, path_text(("regions", unknown[0])), "is none of the zones", remedy)
+    zones, regions, named = args["zones"], args.get("regions") or {}, args.get("named_nodes") or {}
+    for argument, given in (("regions", regions), ("named_nodes", named)):
+        if unknown := [zone for zone in given if zone not in zones]:
+            remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
+            raise refused(source, path_text((argument, unknown[0])), "is none of the zones", remedy)
     template = {
-        "metadata": {key: getattr(metadata, key) for key in _METADATA},
+        "metadata": {**{key: getattr(metadata, key) for key in _METADATA}, "defaults": args.get("default_labels")},
         **{key: args.get(key) for key in ("capacity", "allocatable", "taints")},
         "nodeInfo": args.get("node_info"),
     }
     placement = [
-        {"availabilityZone": zone, "replicas": replicas, "region": regions.get(zone)}
+        {"availabilityZone": zone, "replicas": replicas, "region": regions.get(zone), "nodes": named.get(zone)}
         for zone, replicas in zones.items()
     ]
     return {
@@ -218,5 +226,6 @@ def _names(zones: Mapping[str, int]) -> dict[str, str]:
             f"{here}.availabilityZone": path_text(("zones", zone)),
             f"{here}.replicas": path_text(("zones", zone)),
             f"{here}.region": path_text(("regions", zone)),
+            f"{here}.nodes": path_text(("named_nodes", zone)),
         }
     return found

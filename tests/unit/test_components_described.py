@@ -36,7 +36,13 @@ def snake(field: str) -> str:
 
 # What a component calls otherwise than the stack file, and what it has no argument for, with the reason.
 OTHERWISE: dict[str, dict[str, str]] = {
-    "KwokNodeGroup": {"availability_zone": "zones", "replicas": "zones", "region": "regions"},
+    "KwokNodeGroup": {
+        "availability_zone": "zones",
+        "replicas": "zones",
+        "region": "regions",
+        "nodes": "named_nodes",
+        "defaults": "default_labels",
+    },
     "HelmAddon": {"name": "release_name", "values_object": "values"},
     "PrometheusStack": {"values_object": "values"},
 }

@@ -194,6 +194,22 @@ def test_a_group_has_what_a_stack_files_group_has() -> None:
     assert inputs["shards"] == 2
 
 
+def test_a_groups_nodes_may_have_names_and_no_labels_but_their_own() -> None:
+    def program() -> None:
+        KwokNodeGroup(
+            "gpu",
+            cluster=mine(),
+            zones={"a": 2},
+            named_nodes={"a": [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}, {"name": "ip-2"}]},
+            default_labels=False,
+            capacity=CAPACITY,
+        )
+
+    inputs = run(program).only(POOL).inputs
+    assert "ip-10-0-3-17" in json.dumps(inputs["nodes"])
+    assert "kubernetes.io/arch" not in inputs["labels"]
+
+
 @pytest.mark.parametrize("preview", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
 def test_labels_and_annotations_may_be_known_later(preview: bool, whole: bool) -> None:
