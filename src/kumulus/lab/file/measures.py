@@ -12,7 +12,9 @@ from typing import Literal
 Unit = Literal["s", "share", "count", "perSecond", "bytes"]
 Better = Literal["lower", "higher", ""]
 
-_PARTS = ("min", "mean", "p50", "p90", "p99", "max")
+PERCENTILES = (50, 90, 99)
+"""The percentiles of each spread that are measures; another one here is measured, plotted and taken in thresholds."""
+_PARTS = ("min", "mean", *(f"p{percent}" for percent in PERCENTILES), "max")
 
 _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "pods.created": ("count", "", "pods of the workloads that were seen"),

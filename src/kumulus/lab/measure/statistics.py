@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from kumulus.lab.file.measures import PERCENTILES
+
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Smallest, mean, 50th, 90th and 99th percentile and largest; empty of nothing."""
+    """Smallest, mean, percentiles and largest, by the names of their measures; empty of nothing."""
     ordered = sorted(values)
     if not ordered:
         return {}
     return {
         "min": ordered[0],
         "mean": math.fsum(ordered) / len(ordered),
-        "p50": percentile(ordered, 50),
-        "p90": percentile(ordered, 90),
-        "p99": percentile(ordered, 99),
+        **{f"p{percent}": percentile(ordered, percent) for percent in PERCENTILES},
         "max": ordered[-1],
     }
 

@@ -12,6 +12,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from kumulus.lab.file.measures import PERCENTILES
 from kumulus.lab.report.files import telling
 from kumulus.lab.report.model import Report, Test
 
@@ -82,7 +83,7 @@ def _gpus(axes: Axes, test: Test) -> None:
 
 def _time_to_schedule(axes: Axes, test: Test) -> None:
     measures = test.details.measures
-    parts = ("min", "p50", "p90", "p99", "max")
+    parts = ("min", *(f"p{percent}" for percent in PERCENTILES), "max")
     for index, name in enumerate(("timeToSchedule", "timeToRun")):
         values = [measures.get(f"{name}.{part}", 0.0) for part in parts]
         places = [place + 0.4 * index for place in range(len(parts))]
