@@ -46,6 +46,7 @@ TEXTS = {
     "dashes": ("- " * 500_000, "too deeply"),
     "a large file": ("a: 1\n" * 10_000_000, "larger than 4 MiB"),
     "one long line": ("a" * 50_000_000, "larger than 4 MiB"),
+    "values up to a mistake at the end": ("- a\n" * 60_000 + "}", "line 60001"),
     "many values": ("[" + "1," * 1_000_000 + "]", "more than 100,000 values"),
 }
 # Limits of the process's own: a reader that never ends must not keep the tests.

@@ -37,8 +37,12 @@ def too_large() -> TooMuch:
     return TooMuch(f"is larger than {MOST_BYTES >> 20} MiB", "write less, or in several files")
 
 
-def check_limits(text: str) -> None:
+def check_limits(text: str, *, only_fast: bool = False) -> None:
     """Refuse a text that costs too much to read; one that does not parse is its reader's to tell.
+
+    Args:
+        text: the text.
+        only_fast: where libyaml stumbles, leave the rest to a reader that counts by itself (:class:`Limits`).
 
     Raises:
         TooMuch: it is larger than 4 MiB, deeper than 100 levels, or stands for more than 100,000 values.
@@ -46,9 +50,11 @@ def check_limits(text: str) -> None:
     if len(text) > MOST_BYTES:
         raise too_large()
     # The slower one as well where libyaml stumbles: what it refuses, PyYAML's own parser may take.
-    for loader in (FAST_LOADER, yaml.SafeLoader):
+    for loader in (FAST_LOADER, *([] if only_fast else [yaml.SafeLoader])):
         try:
-            _count(text, loader)
+            limits = Limits()
+            for event in yaml.parse(text, Loader=loader):
+                limits.count(event)
         except (yaml.YAMLError, ValueError) as reason:
             if isinstance(reason, TooMuch):
                 raise
@@ -56,25 +62,34 @@ def check_limits(text: str) -> None:
         return
 
 
-def _count(text: str, loader: type[Any]) -> None:
-    values = 0
-    sizes: dict[str, int] = {}
-    begun: list[tuple[str | None, int]] = []
-    for event in yaml.parse(text, Loader=loader):
+class Limits:
+    """Counts what the events of one text stand for."""
+
+    def __init__(self) -> None:
+        self._values = 0
+        self._sizes: dict[str, int] = {}
+        self._begun: list[tuple[str | None, int]] = []
+
+    def count(self, event: Any) -> None:
+        """Count one event.
+
+        Raises:
+            TooMuch: there are too many values by now, or too deep ones.
+        """
         if isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = begun.pop()
+            anchor, before = self._begun.pop()
             if anchor:
-                sizes[anchor] = values - before
-            continue
+                self._sizes[anchor] = self._values - before
+            return
         if not isinstance(event, yaml.NodeEvent):
-            continue
-        before = values
-        values += sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
+            return
+        before = self._values
+        self._values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
         if isinstance(event, yaml.CollectionStartEvent):
-            begun.append((event.anchor, before))
-            if len(begun) > MOST_LEVELS:
+            self._begun.append((event.anchor, before))
+            if len(self._begun) > MOST_LEVELS:
                 raise TooMuch(f"{_place(event)}is nested too deeply", "write fewer levels")
-        if values > MOST_VALUES:
+        if self._values > MOST_VALUES:
             message = f"{_place(event)}more than {MOST_VALUES:,} values, with what its aliases repeat"
             raise TooMuch(message, "write fewer, or fewer aliases")
 

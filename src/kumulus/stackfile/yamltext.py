@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from kumulus.kube.yaml_limits import MOST_BYTES, TooMuch, check_limits, too_large
+from kumulus.kube.yaml_limits import MOST_BYTES, Limits, TooMuch, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
 T = TypeVar("T")
@@ -24,6 +24,16 @@ class _TextLoader(yaml.SafeLoader):
     """Scalars stay text, except nothing at all: as go-yaml fills fields that are declared as strings."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._limits = Limits()
+
+    def get_event(self) -> Any:
+        # Here as well as beforehand by libyaml, which refuses some texts that are read here.
+        event = super().get_event()  # type: ignore[no-untyped-call]
+        self._limits.count(event)
+        return event
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         # Here rather than when values are made: by then merge keys have brought in keys that may be there twice.
@@ -143,7 +153,7 @@ def _read(
     text: str, source: str, loader: Callable[[str], yaml.SafeLoader], wanted: Callable[[yaml.SafeLoader], T]
 ) -> T:
     try:
-        check_limits(text)
+        check_limits(text, only_fast=True)
         reading = loader(text)
         try:
             return wanted(reading)
