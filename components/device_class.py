@@ -9,8 +9,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from kumulus.components.arguments import check
 from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike, depended_on
-from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.components.resources import ClusterLike, depended_on, marked
 from kumulus.model.slices import RESOURCE_API, device_class_expression
 from kumulus.stackfile.resource_slices import ResourceSlices
 
@@ -54,8 +53,7 @@ class DeviceClass(pulumi.ComponentResource):
             f"{resource_name}-device-class",
             api_version=RESOURCE_API,
             kind="DeviceClass",
-            # Another stack's class of this name is not taken over: its label is another one, which is a conflict.
-            metadata={"name": name, "labels": {CLUSTER_LABEL: cluster.cluster_name}},
+            metadata=marked({"name": name}, cluster),
             spec={"selectors": [{"cel": {"expression": _expression(found["driver"])}}]},
             opts=pulumi.ResourceOptions(
                 parent=self,

@@ -15,11 +15,10 @@ from kumulus.components import helm_addon
 from kumulus.components.arguments import check, fields
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike, Definitions, depended_on
+from kumulus.components.resources import ClusterLike, Definitions, depended_on, marked
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import shards_for
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.kwok_charts import KwokCharts as Charts
@@ -119,7 +118,7 @@ class KwokCharts(pulumi.ComponentResource):
                 manifest["metadata"]["name"],
                 api_version=API_VERSION,
                 kind="Stage",
-                metadata=manifest["metadata"],
+                metadata=marked(manifest["metadata"], self._cluster),
                 spec=manifest["spec"],
                 opts=self._options(self.releases),
             )
@@ -142,11 +141,11 @@ class KwokCharts(pulumi.ComponentResource):
         stages = self._release(f"{name}-stages", charts.addon(charts.stageFastChart), {}, [kwok])
         self.releases = [kwok, stages]
         for shard in range(controllers.shards):
-            manifest = controllers.config_map(shard)
+            manifest = self._manifest(controllers.config_map(shard))
             configuration = ConfigMap(
                 f"{resource_name}-{manifest['metadata']['name']}", **manifest, opts=self._options([kwok])
             )
-            manifest = controllers.deployment(shard)
+            manifest = self._manifest(controllers.deployment(shard))
             self.deployments.append(
                 Deployment(
                     f"{resource_name}-{manifest['metadata']['name']}",
@@ -162,13 +161,12 @@ class KwokCharts(pulumi.ComponentResource):
             f"{resource_name}-{metric['metadata']['name']}",
             api_version=API_VERSION,
             kind="Metric",
-            # As of PodLives' objects: another stack's is not taken over.
-            metadata={**metric["metadata"], "labels": {CLUSTER_LABEL: controllers.cluster}},
+            metadata=marked(metric["metadata"], self._cluster),
             spec=metric["spec"],
             opts=self._options(self.releases),
         )
         for shard in range(controllers.shards):
-            manifest = controllers.service(shard)
+            manifest = self._manifest(controllers.service(shard))
             name = f"{resource_name}-{manifest['metadata']['name']}"
             self.services.append(Service(name, **manifest, opts=self._options(self.releases)))
 
@@ -184,6 +182,9 @@ class KwokCharts(pulumi.ComponentResource):
             **helm_addon.arguments_of(addon, self._cluster, self._base),
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
         )
+
+    def _manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        return {**manifest, "metadata": marked(manifest["metadata"], self._cluster)}
 
     def _options(self, after: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(

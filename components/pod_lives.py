@@ -8,11 +8,10 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from kumulus.components.resources import ClusterLike
+from kumulus.components.resources import ClusterLike, marked
 from kumulus.kwok import usage
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.stackfile.lifecycles import PodLifecycle
 from kumulus.stackfile.usage import PodUsage
 
@@ -47,8 +46,7 @@ class PodLives(pulumi.ComponentResource):
                 metadata["name"] if kind == "Stage" else f"{resource_name}-{metadata['name']}",
                 api_version=API_VERSION,
                 kind=kind,
-                # Another stack's object of this name is not taken over: its label is another one, which is a conflict.
-                metadata={**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name}},
+                metadata=marked(metadata, cluster),
                 spec=dict(spec),
                 opts=pulumi.ResourceOptions(
                     parent=self,

@@ -9,7 +9,8 @@ import pulumi
 
 from kumulus.components import plugin
 from kumulus.model.hypernodes import Fabric, fabrics_to_plain
-from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.model.identity import STACK_ID
+from kumulus.model.pools import CLUSTER_LABEL, Pool, pool_to_properties
 from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
@@ -107,6 +108,20 @@ class ClusterLike(Protocol):
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+
+
+def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
+    """The metadata of an object of another provider's, with whose it is.
+
+    The server refuses, as a conflict, that two own the same label with different values: another stack's object of the
+    same name is not taken over.
+
+    Args:
+        metadata: the object's.
+        cluster: the cluster it is declared in.
+    """
+    labels = {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, STACK_ID: cluster.stack_id}
+    return {**metadata, "labels": labels}
 
 
 class InCluster(pulumi.CustomResource):

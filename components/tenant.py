@@ -13,7 +13,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, telling, within
-from kumulus.components.resources import ClusterLike, Namespace, depended_on
+from kumulus.components.resources import ClusterLike, Namespace, depended_on, marked
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
@@ -107,7 +107,7 @@ class Tenant(pulumi.ComponentResource):
         self.register_outputs({"namespace": tenant.home})
 
     def _metadata(self, name: str) -> dict[str, Any]:
-        return {"name": name, "namespace": self._home_name, "labels": self._labels}
+        return marked({"name": name, "namespace": self._home_name, "labels": self._labels}, self._cluster)
 
     def _opts(self, after: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
@@ -141,7 +141,7 @@ class Tenant(pulumi.ComponentResource):
             rights.append(bound("rules", "Role", name))
         if self._tenant.readNodes:
             # Its name is as unique as the namespace's.
-            metadata = {"name": f"kumulus:{self._home_name}:nodes", "labels": self._labels}
+            metadata = marked({"name": f"kumulus:{self._home_name}:nodes", "labels": self._labels}, self._cluster)
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": _LOOK}
             ClusterRole(f"{self._prefix}-nodes", metadata=metadata, rules=[rule], opts=self._opts())
             rights.append(
