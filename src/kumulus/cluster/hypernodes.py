@@ -11,6 +11,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import USER_AGENT
 from kumulus.model.hypernodes import HyperNode
+from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL
 
 if TYPE_CHECKING:
@@ -47,16 +48,28 @@ class Seen:
         return self.matching + len(self.altered)
 
 
-async def look(client: Client, wanted: Mapping[str, HyperNode], cluster: str, patience: float | None = None) -> Seen:
+async def look(
+    client: Client,
+    wanted: Mapping[str, HyperNode],
+    cluster: str,
+    patience: float | None = None,
+    *,
+    owner: Owner = NOBODY,
+    recorded: str | None = None,
+) -> Seen:
     """Compare a cluster's HyperNodes with those wanted.
 
-    A HyperNode is ours by the cluster's label; one without any that we have made has only lost it.
+    A HyperNode is ours by the stack's identity. On one that carries nobody's, the cluster's label counts where the
+    stack has it in its state, and one without any that we have made has only lost it.
 
     Args:
         client: the cluster's API.
         wanted: by name.
         cluster: the cluster's name.
         patience: seconds to keep trying an unreachable server.
+        owner: the stack.
+        recorded: the identity under which the stack has them in its state, empty when it had none; None where they
+            are not in the state.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -67,16 +80,17 @@ async def look(client: Client, wanted: Mapping[str, HyperNode], cluster: str, pa
         async for page in client.pages(HYPERNODES, patience=patience):
             for item in page:
                 name = item["metadata"]["name"]
-                labelled = (item["metadata"].get("labels") or {}).get(CLUSTER_LABEL)
-                if labelled != cluster:
-                    if name in wanted and (whose := _whose(item["metadata"], labelled)):
+                whose = _whose(item["metadata"], cluster, owner, recorded)
+                if whose is not None:
+                    if whose and name in wanted:
                         seen.foreign[name] = whose
                     continue
                 if name not in wanted:
                     seen.extra.append(name)
                     continue
                 del unseen[name]
-                if different := _differences(item.get("spec") or {}, wanted[name]):
+                unmarked = owner.identity and (item["metadata"].get("labels") or {}).get(STACK_ID) != owner.identity
+                if different := _differences(item.get("spec") or {}, wanted[name]) or ("owner" if unmarked else ""):
                     seen.altered[name] = different
                 else:
                     seen.matching += 1
@@ -89,7 +103,12 @@ async def look(client: Client, wanted: Mapping[str, HyperNode], cluster: str, pa
 
 
 async def converge(
-    client: Client, wanted: Mapping[str, HyperNode], cluster: str, seen: Seen, stop: asyncio.Event
+    client: Client,
+    wanted: Mapping[str, HyperNode],
+    cluster: str,
+    seen: Seen,
+    stop: asyncio.Event,
+    owner: Owner = NOBODY,
 ) -> list[str]:
     """Make the HyperNodes what is wanted, the lowest tiers first.
 
@@ -99,6 +118,7 @@ async def converge(
         cluster: the cluster's name, the value of their label.
         seen: what was there just before; none of the wanted names may be :attr:`Seen.foreign`.
         stop: when set, nothing new is begun.
+        owner: the stack.
 
     Returns:
         What could not be done, a line for each kind of failure; empty when all is as wanted.
@@ -108,7 +128,7 @@ async def converge(
         body = {
             "apiVersion": API_VERSION,
             "kind": "HyperNode",
-            "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster}},
+            "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster, **owner.labels}},
             "spec": wanted[name].spec(),
         }
         # Merged into one of ours that differs, or that lost its label.
@@ -142,10 +162,23 @@ def taken(seen: Seen) -> str:
     )
 
 
-def _whose(metadata: Mapping[str, Any], labelled: str | None) -> str:
-    """Whose a HyperNode without our label is, in words; empty when we made it."""
+def _whose(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: str | None) -> str | None:
+    """Whose a HyperNode is, in words; None when it is ours, and empty when it is and has only lost its label."""
+    labels = metadata.get("labels") or {}
+    labelled, marked = labels.get(CLUSTER_LABEL), Owner.of(metadata)
+    if marked is not None:
+        return None if marked.identity in (owner.identity, recorded) else f"of {marked}"
+    if owner.identity and recorded is None:
+        return f"of the cluster {labelled!r} of an earlier version of Kumulus" if labelled else _maker(metadata)
+    if labelled == cluster:
+        return None
     if labelled:
         return f"of the cluster {labelled!r} of another stack"
+    return _maker(metadata)
+
+
+def _maker(metadata: Mapping[str, Any]) -> str:
+    """What a HyperNode was made with, in words; empty when we made it."""
     managers = {
         str(entry.get("manager")): str(entry.get("operation"))
         for entry in metadata.get("managedFields") or []

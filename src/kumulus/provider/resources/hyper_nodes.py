@@ -50,16 +50,16 @@ class HyperNodes(InCluster):
         """See :meth:`Resource.create`."""
         resource_id = f"{known(inputs, 'clusterName')}/hypernodes"
         if op.preview:
-            await self._refuse_others(inputs)
+            await self._refuse_others(op, inputs, None)
             op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
             return resource_id, inputs
-        return resource_id, await self._converge(op, resource_id, inputs)
+        return resource_id, await self._converge(op, resource_id, inputs, None)
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), LOOK_PATIENCE)
+            seen = await self._look(op, client, inputs, _identity(outputs), LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster):
             return None
         except (ApiError, Unreachable) as error:
@@ -69,9 +69,10 @@ class HyperNodes(InCluster):
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
+        recorded = _identity(old_outputs)
         if not op.preview:
-            return await self._converge(op, resource_id, inputs)
-        await self._refuse_others(inputs)
+            return await self._converge(op, resource_id, inputs, recorded)
+        await self._refuse_others(op, inputs, recorded)
         if not contains_unknown(inputs):
             before = {} if fabrics_problems((), old_outputs.get("pools")) else _wanted(old_outputs)
             if meaning := describe(before, _wanted(inputs)):
@@ -84,7 +85,8 @@ class HyperNodes(InCluster):
         """See :meth:`Resource.delete`; those of a cluster that is gone are gone with it."""
         try:
             client = await self.client(outputs, WORK_PATIENCE)
-            seen = await hypernodes.look(client, {}, str(known(outputs, "clusterName")))
+            nothing = {**outputs, "pools": {}}
+            seen = await self._look(op, client, nothing, _identity(outputs))
             problems = await hypernodes.remove(client, seen.extra, op.stop)
         except (KubeconfigError, WrongCluster):
             return
@@ -93,23 +95,30 @@ class HyperNodes(InCluster):
         if problems:
             raise ProviderError(f"HyperNodes: {'; '.join(problems)}")
 
-    async def _refuse_others(self, inputs: Properties) -> None:
+    async def _look(
+        self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
+    ) -> Seen:
+        """The cluster's HyperNodes; arguments as of :func:`kumulus.cluster.hypernodes.look`."""
+        cluster, owner = str(known(inputs, "clusterName")), self.owner(op, inputs)
+        return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
+
+    async def _refuse_others(self, op: Operation, inputs: Properties, recorded: str | None) -> None:
         """Refuse, before anything is done, names that HyperNodes of others have; a cluster that is down has none."""
         if contains_unknown(inputs):
             return
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await hypernodes.look(client, _wanted(inputs), str(inputs["clusterName"]), LOOK_PATIENCE)
+            seen = await self._look(op, client, inputs, recorded, LOOK_PATIENCE)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable):
             return
         if problem := hypernodes.taken(seen):
             raise ProviderError(f"HyperNodes: {problem}")
 
-    async def _converge(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
+    async def _converge(self, op: Operation, resource_id: str, inputs: Properties, recorded: str | None) -> Properties:
         wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
         try:
             client = await self.client(inputs, WORK_PATIENCE)
-            seen = await hypernodes.look(client, wanted, cluster)
+            seen = await self._look(op, client, inputs, recorded)
         except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
             raise ProviderError(f"HyperNodes: {error}") from None
         if not seen.installed:
@@ -120,20 +129,24 @@ class HyperNodes(InCluster):
             return _outputs(inputs, seen)
         if problem := hypernodes.taken(seen):
             raise ProviderError(f"HyperNodes: {problem}")
-        problems = await hypernodes.converge(client, wanted, cluster, seen, op.stop)
+        problems = await hypernodes.converge(client, wanted, cluster, seen, op.stop, self.owner(op, inputs))
         if problems:
-            raise await self._partial(client, wanted, resource_id, inputs, problems)
+            raise await self._partial(op, client, resource_id, inputs, problems)
         return {**inputs, "made": len(wanted)}
 
     async def _partial(
-        self, client: Client, wanted: dict[str, HyperNode], resource_id: str, inputs: Properties, problems: list[str]
+        self, op: Operation, client: Client, resource_id: str, inputs: Properties, problems: list[str]
     ) -> PartialFailure:
         """A partial failure with what is really there, as far as that can still be learnt."""
         try:
-            outputs = _outputs(inputs, await hypernodes.look(client, wanted, str(inputs["clusterName"]), 2.0))
+            outputs = _outputs(inputs, await self._look(op, client, inputs, "", 2.0))
         except (ApiError, Unreachable):
             outputs = {**inputs, "made": 0, "drift": {"missing": "not known: the cluster does not answer"}}
         return PartialFailure(f"HyperNodes: {problems[0]}", resource_id, outputs, problems[1:])
+
+
+def _identity(outputs: Properties) -> str:
+    return str(outputs.get("stackId") or "")
 
 
 def _wanted(properties: Properties) -> dict[str, HyperNode]:
