@@ -50,10 +50,14 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _another(client: Client, release: str) -> str:
+    """Where another's is, for a stack that has none of its own; what a stack has installed stays its choice."""
+    theirs = ""
     for selector in _SELECTORS:
         found = await client.get(_DEPLOYMENTS, {"labelSelector": selector})
         for item in found.get("items") or []:
             metadata = item["metadata"]
-            if (metadata.get("labels") or {}).get("app.kubernetes.io/instance") != release:
-                return f"{metadata['namespace']}/{metadata['name']}"
-    return ""
+            if (metadata.get("labels") or {}).get("app.kubernetes.io/instance") == release:
+                # Otherwise a stranger's that comes later would make the next update remove the stack's own.
+                return ""
+            theirs = theirs or f"{metadata['namespace']}/{metadata['name']}"
+    return theirs
