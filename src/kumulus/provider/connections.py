@@ -14,6 +14,7 @@ from kumulus.runtimes.existing.copy import refresh
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.kube.config import Connection
 
 _SILENCE = 5.0
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
@@ -46,7 +47,17 @@ class Connections:
         self._clients: dict[str, tuple[float, Client]] = {}
         self._identities: dict[Client, str] = {}
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
+        self._foreseen: dict[str, Connection] = {}
         self._lock = asyncio.Lock()
+
+    def foresee(self, kubeconfig: str, connection: Connection) -> None:
+        """Reach the cluster of a kubeconfig that is still to be written, in a preview.
+
+        Args:
+            kubeconfig: path of the kubeconfig.
+            connection: how the cluster is reached until it is there.
+        """
+        self._foreseen[kubeconfig] = connection
 
     async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
         """Return the client of a cluster, having made sure that it is the one with that identity.
@@ -68,17 +79,20 @@ class Connections:
         asked = time.monotonic()
         async with self._lock:
             refresh(kubeconfig)
+            foreseen: Connection | None = None
             try:
                 stamp = os.stat(kubeconfig).st_mtime
             except OSError:
-                if self._place and (why := self._place.elsewhere(kubeconfig)):
+                stamp, foreseen = 0.0, self._foreseen.get(kubeconfig)
+                if foreseen is None and self._place and (why := self._place.elsewhere(kubeconfig)):
                     raise ProviderError(f"{kubeconfig} is not here: {why}; what is said of the cluster helps") from None
-                raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
+                if foreseen is None:
+                    raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
             known = self._clients.get(kubeconfig)
             if known is None or known[0] != stamp:
                 if known is not None:
                     await known[1].close()
-                known = (stamp, Client(load_kubeconfig(kubeconfig)))
+                known = (stamp, Client(foreseen or load_kubeconfig(kubeconfig)))
                 self._clients[kubeconfig] = known
             client = known[1]
             self._fail_fast(kubeconfig, patience, asked)

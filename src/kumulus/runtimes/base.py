@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kumulus.cluster.reporter import Reporter
 from kumulus.runtimes.place import Place
+
+if TYPE_CHECKING:
+    from kumulus.kube.config import Connection
 
 Health = Literal["running", "degraded", "stopped", "incomplete"]
 
@@ -94,6 +97,21 @@ class Recorded:
         return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """A cluster that is there before the stack is, as a first preview sees it.
+
+    Attributes:
+        identity: UID of the ``kube-system`` namespace.
+        server: the API server's address.
+        connection: how it is reached for as long as the stack has no kubeconfig of its own.
+    """
+
+    identity: str
+    server: str
+    connection: Connection
+
+
 class Runtime(ABC):
     """One way to get a control plane."""
 
@@ -131,9 +149,7 @@ class Runtime(ABC):
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """What a change of the options from the old ones means, a line for each part that needs words."""
 
-    async def examine(  # noqa: B027 - most clusters are what the stack has made of them
-        self, wanted: Wanted, identity: str | None, report: Reporter
-    ) -> None:
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """Say at each preview and update, before anything is changed, what the cluster itself has to do with it.
 
         Args:
@@ -141,9 +157,13 @@ class Runtime(ABC):
             identity: of the one that was recorded; None before there is one.
             report: takes what is to be said.
 
+        Returns:
+            The cluster, where it is there before anything is made.
+
         Raises:
             ProviderError: the stack must not go on with it.
         """
+        return None
 
     @abstractmethod
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:

@@ -8,7 +8,11 @@ the same project is another. Earlier versions wrote none; then all the rest has 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+from kumulus.model.identity import Owner
+from kumulus.runtimes.place import Place
 
 _IDENTITY = "stackId"
 
@@ -45,6 +49,12 @@ def same(one: str, other: str) -> bool:
     if first.get(_IDENTITY) and second.get(_IDENTITY):
         return bool(first[_IDENTITY] == second[_IDENTITY])
     return bool(first) and {**first, _IDENTITY: ""} == {**second, _IDENTITY: ""}
+
+
+def beside(kubeconfig: Path) -> Owner:
+    """The stack whose cluster a kubeconfig is of, by the note in its folder; nobody where there is none."""
+    written = Place(kubeconfig.parent).note().get("owner", "")
+    return Owner(identity_of(written), str(_read(written).get("stack") or ""))
 
 
 def _read(written: str) -> dict[str, Any]:

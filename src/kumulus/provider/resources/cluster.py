@@ -196,13 +196,15 @@ class Cluster(Resource):
         """See :meth:`Resource.create`."""
         inputs = _own(inputs)
         if op.preview:
-            path: Any = UNKNOWN
+            found: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
             if not contains_unknown(inputs):
                 runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
-                await runtime.examine(wanted, None, op.report)
-                path = runtime.kubeconfig_path(wanted)
-            unknown = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner"), UNKNOWN)
-            return "", {**inputs, "kubeconfig": path, **unknown}
+                path = found["kubeconfig"] = runtime.kubeconfig_path(wanted)
+                if there := await runtime.examine(wanted, None, op.report):
+                    # So that all that is to be put into it can look whose the names are that it wants.
+                    self._connections.foresee(path, there.connection)
+                    found |= {"identity": there.identity, "server": there.server}
+            return "", {**inputs, **found}
         wanted = self._wanted(inputs, _owner(op, inputs))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)

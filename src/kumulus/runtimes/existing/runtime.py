@@ -10,7 +10,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.needs import NEEDS
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.existing import copy, permissions, refusals, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source
@@ -67,16 +67,17 @@ class ExistingRuntime(Runtime):
         """See :meth:`Runtime.consequences`."""
         return []
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""
         found = _source(wanted)
-        await self._look(found, wanted.options, identity)
+        actual = await self._look(found, wanted.options, identity)
         if identity is None:
             directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
             report.info(f"uses the cluster of {found}, at {found.server}")
-        else:
-            # The same cluster: so that whatever comes next has the credentials and the address of today.
-            _write(CopyPlace.of(wanted.home, wanted.name), found, wanted.owner)
+            return Foreseen(actual, found.server, found.connection())
+        # The same cluster: so that whatever comes next has the credentials and the address of today.
+        _write(CopyPlace.of(wanted.home, wanted.name), found, wanted.owner)
+        return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""

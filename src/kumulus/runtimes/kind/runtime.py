@@ -15,7 +15,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kind import creating
 from kumulus.runtimes.kind.containers import Engine, Node, components
@@ -64,10 +64,11 @@ class KindRuntime(Runtime):
         """See :meth:`Runtime.consequences`."""
         return []
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
         if identity is None:
             directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
+        return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""

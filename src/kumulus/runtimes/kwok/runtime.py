@@ -15,7 +15,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import (
     additions,
@@ -71,10 +71,11 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.consequences`."""
         return monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> None:
+    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
         if identity is None:
             directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner, preview=True)
+        return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
