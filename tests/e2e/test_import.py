@@ -27,7 +27,9 @@ def test_a_cluster_and_its_pools_are_imported_with_nothing_left_to_change(tmp_pa
         nodes, identity = project.node_uids("fleet"), project.identity("fleet")
         assert project.pulumi("stack", "rm", "--force", "--yes", "--preserve-config").code == 0
         assert project._spawn("stack", "init", "dev", "--no-select", variables={}).result().code == 0
+        known = project.api("fleet").get("/api/v1/nodes/general-use1-0")["metadata"]["labels"]["kumulus.io/stack-id"]
         wanted = [
+            resource("StackIdentity", "stack-identity", id=known),
             resource("KwokCluster", "fleet", component=True),
             resource("Cluster", "fleet-control-plane", "fleet", id="fleet"),
             resource("Lifetime", "fleet-lifetime", "fleet", id=identity),
@@ -47,6 +49,7 @@ def test_a_cluster_and_its_pools_are_imported_with_nothing_left_to_change(tmp_pa
         assert recorded["fleet-control-plane"]["id"] == "fleet"
         assert recorded["training-use2"]["id"] == "fleet/training-use2"
         assert recorded["training-use2"]["inputs"]["replicas"] == 4
+        assert recorded["stack-identity"]["outputs"]["stackId"] == known
         project.preview("--expect-no-changes")
         project.preview("--expect-no-changes", "--refresh")
         project.up()

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.namespace import Namespace
-from tests.integration.conftest import Plane, Pools, Said, operation, pod
+from kumulus.provider.resources.registry import resources
+from tests.integration.conftest import Faults, Plane, Pools, Said, operation, pod
 from tests.support.api import Refused
 
 pytestmark = pytest.mark.integration
 
+RECORDS = "/api/v1/namespaces/kube-system/configmaps"
 NAMESPACES = "/api/v1/namespaces"
 ONE, TWO = "1" * 32, "2" * 32
 OWNER, OTHER = "organization/kumulus/one", "organization/kumulus/two"
@@ -72,6 +77,144 @@ async def test_a_pool_that_a_killed_run_began_is_finished(pools: Pools) -> None:
     kept = pools.uids(inputs)
     await pools.create(inputs)
     assert kept.items() < pools.uids(inputs).items()
+
+
+@pytest.mark.parametrize("first", [ONE, TWO])
+async def test_of_two_stacks_with_the_same_pool_the_second_is_refused_and_its_destroy_removes_nothing(
+    pools: Pools, first: str
+) -> None:
+    second = TWO if first == ONE else ONE
+    theirs = {**pools.inputs(3, f"alike{first[0]}-z"), "stackId": first}
+    ours = {**theirs, "stackId": second, "replicas": 5}
+    outputs = await pools.create(theirs)
+    assert {node["metadata"]["labels"]["kumulus.io/stack-id"] for node in pools.nodes(theirs).values()} == {first}
+    before, record = pools.nodes(theirs), pools.plane.api.get(f"{RECORDS}/kumulus-pool-{theirs['name']}")
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match=rf"belongs to .*\(identity {first[:8]}\); rename the node group"):
+            await pools.resource.create(operation(preview=preview), ours)
+        # One whose state believes that it has them, too.
+        with pytest.raises(ProviderError, match="belongs to"):
+            await pools.resource.update(operation(preview=preview), "id", ours, ours)
+    await pools.resource.delete(operation(), "id", ours)
+    assert (pools.nodes(theirs), pools.plane.api.get(f"{RECORDS}/kumulus-pool-{theirs['name']}")) == (before, record)
+    assert await pools.resource.read(operation(), "id", ours, ours) is None
+    await pools.update(theirs, outputs)
+    assert pools.nodes(theirs) == before
+
+
+async def test_a_pool_of_a_state_without_an_identity_is_marked_in_place(pools: Pools) -> None:
+    formerly = pools.inputs(3, "older-z")
+    inputs = {**formerly, "stackId": ONE}
+    outputs = await pools.create(formerly)
+    uids = pools.uids(formerly)
+    # Nothing tells a new stack from the one that made it.
+    with pytest.raises(ProviderError, match="rename the node group"):
+        await pools.resource.create(operation(preview=True), {**inputs, "stackId": TWO})
+    await pools.update(inputs, outputs)
+    assert pools.uids(inputs) == uids
+    assert {node["metadata"]["labels"]["kumulus.io/stack-id"] for node in pools.nodes(inputs).values()} == {ONE}
+    assert not await pools.drift(inputs)
+    with pytest.raises(ProviderError, match="belongs to"):
+        await pools.resource.update(operation(preview=True), "id", outputs, {**inputs, "stackId": TWO})
+    await pools.delete(formerly)
+    assert pools.uids(inputs) == uids
+    await pools.delete(inputs)
+    assert pools.uids(inputs) == {}
+
+
+async def test_nodes_that_somebody_made_by_hand_under_a_pools_names_are_left_alone(pools: Pools) -> None:
+    inputs = {**pools.inputs(3, "hand-z"), "stackId": ONE}
+    api = pools.plane.api
+    made = api.create("/api/v1/nodes", {"metadata": {"name": "hand-z-1", "labels": {"type": "kwok"}}})
+    try:
+        with pytest.raises(PartialFailure, match="node hand-z-1 is not this stack's; nothing was done to it"):
+            await pools.create(inputs)
+        now = api.get("/api/v1/nodes/hand-z-1")
+        assert (now["metadata"]["labels"], now["metadata"]["uid"]) == (
+            made["metadata"]["labels"],
+            made["metadata"]["uid"],
+        )
+        await pools.delete(inputs)
+        assert api.get("/api/v1/nodes/hand-z-1")["metadata"]["uid"] == made["metadata"]["uid"]
+    finally:
+        api.delete("/api/v1/nodes/hand-z-1")
+
+
+# --- a first preview -------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_preview_on_an_existing_cluster_knows_it_and_refuses_what_is_anothers(
+    pools: Pools, tmp_path: Path
+) -> None:
+    theirs = {**pools.inputs(2, "early-z"), "stackId": ONE}
+    await pools.create(theirs)
+    served = resources()
+    cluster, pool = served["kumulus:index:Cluster"], served["kumulus:index:NodePool"]
+    given = {"name": "test", "runtime": "existing", "home": str(tmp_path), "stackId": TWO}
+    options = {"kubeconfig": pools.plane.observed.kubeconfig}
+    checked = cluster.check({}, {**given, "options": options}, "/")
+    assert checked.failures == []
+    _, found = await cluster.create(operation(preview=True), checked.inputs)
+    assert (found["identity"], os.listdir(tmp_path)) == (pools.plane.identity, [])
+    place = {"kubeconfig": found["kubeconfig"], "clusterIdentity": found["identity"], "stackId": TWO}
+    with pytest.raises(ProviderError, match="belongs to"):
+        await pool.create(operation(preview=True), {**theirs, **place})
+    assert (await pool.create(operation(preview=True), {**theirs, **place, "name": "free-z"}))[1]["name"] == "free-z"
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [ONE, TWO])
+async def test_of_two_stacks_with_a_fault_of_one_name_the_second_is_refused_and_its_end_is_not_the_firsts(
+    pools: Pools, faults: Faults, first: str
+) -> None:
+    second = TWO if first == ONE else ONE
+    pool = {**pools.inputs(2, f"f{first[0]}-z"), "stackId": first}
+    other = {**pools.inputs(2, f"g{first[0]}-z"), "stackId": second}
+    await asyncio.gather(pools.create(pool), pools.create(other))
+    name = f"alike-{first[0]}"
+    theirs = {**faults.inputs(name, {pool["name"]: "0"}, "gpu-fell-off-bus"), "stackId": first}
+    ours = {**faults.inputs(name, {other["name"]: "0"}, "gpu-fell-off-bus"), "stackId": second}
+    await faults.begin(theirs)
+    before, record = pools.nodes(pool), faults.plane.api.get(f"{RECORDS}/kumulus-fault-{name}")
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match="a fault of that name holds already and belongs to"):
+            await faults.resource.create(operation(preview=preview), ours)
+        with pytest.raises(ProviderError, match="belongs to"):
+            await faults.resource.update(operation(preview=preview), "id", ours, ours)
+    said = Said()
+    await faults.resource.delete(operation(said), "id", ours)
+    assert any("it is left alone" in message for message in said.messages)
+    assert await faults.resource.read(operation(), "id", ours, ours) is None
+    assert faults.plane.api.get(f"{RECORDS}/kumulus-fault-{name}") == record
+    assert spec_of(pools.nodes(pool)) == spec_of(before)
+
+
+async def test_a_fault_of_a_state_without_an_identity_is_marked_by_its_next_update(
+    pools: Pools, faults: Faults
+) -> None:
+    pool = {**pools.inputs(2, "fo-z"), "stackId": ONE}
+    await pools.create(pool)
+    formerly = faults.inputs("older-fault", {pool["name"]: "0"}, "gpu-fell-off-bus")
+    await faults.begin(formerly)
+    inputs = {**formerly, "stackId": ONE}
+    path = f"{RECORDS}/kumulus-fault-older-fault"
+    since = json.loads(faults.plane.api.get(path)["data"]["record"])["since"]
+    with pytest.raises(ProviderError, match="is declared by a stack of an earlier version"):
+        await faults.resource.create(operation(preview=True), {**inputs, "stackId": TWO})
+    await faults.change(formerly, inputs)
+    record = faults.plane.api.get(path)
+    assert record["metadata"]["labels"]["kumulus.io/stack-id"] == ONE
+    assert json.loads(record["data"]["record"])["since"] == since
+    faults.made["older-fault"] = inputs
+
+
+def spec_of(nodes: dict[str, Any]) -> dict[str, Any]:
+    """What faults change of nodes."""
+    return {
+        name: (node["metadata"]["labels"], node["spec"], node["status"]["capacity"]) for name, node in nodes.items()
+    }
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------

@@ -19,13 +19,17 @@ from kumulus.cli.fault import described
 from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record
+from kumulus.cluster.ownership import NotOurs
 from kumulus.journal import recover
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described as meaning
+from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
+from kumulus.runtimes.existing.copy import is_copy
+from kumulus.runtimes.owner import beside
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.faults import fault_from
 from kumulus.surroundings import installation
@@ -39,13 +43,13 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
     """Let a fault hold; see the command's help."""
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
-        known = await records.read(client)
-        fault = _resolved(args, known)
+        known, mine = await records.read(client), beside(kubeconfig)
+        fault = _resolved(args, known.of(mine))
         there = known.faults.get(fault.name)
         if there is not None and there.declared and not there.ending:
             raise UserError(f"{fault.name} is declared in the stack file; choose another name")
         until = _later(lasts) if lasts else ""
-        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until)
+        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine)
         try:
             began, turned = await operations.begin(client, record)
         except operations.Refused as error:
@@ -78,27 +82,40 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
     async with _client(kubeconfig) as client:
-        known = await records.read(client)
-        await operations.settle(client, known)
-        names = sorted(each.name for each in known.faults.values() if not each.declared) if args.all else [args.name]
+        known, mine = await records.read(client), beside(kubeconfig)
+        await operations.settle(client, known, mine)
+        names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
         for name in names:
             there = known.faults.get(name)
             if there is None:
-                others = ", ".join(sorted(known.faults)) or "none"
+                others = ", ".join(sorted(known.of(mine).faults)) or "none"
                 raise UserError(f"no fault {name} holds; there are: {others}")
-            if there.declared:
+            if there.declared and there.is_of(mine):
                 raise UserError(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
-            _, turned = await operations.end(client, name)
+            try:
+                _, turned = await operations.end(client, name, owner=mine)
+            except NotOurs as error:
+                raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
             print(f"{args.stack}: {name} is over; nodes restored: {turned.changed + turned.created}")
             _complain(turned)
+        left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
+        if args.all and left:
+            print(f"{args.stack}: left alone, as they are not this stack's: {', '.join(left)}")
     return 0
+
+
+def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[str]:
+    """The stack's faults that no file declares; in a cluster of its own, those on which nobody's identity is, too."""
+    nobodys = not mine.identity or not is_copy(str(kubeconfig))
+    ours = [each for each in known.of(mine).faults.values() if not each.declared]
+    return sorted(each.name for each in ours if each.owner.identity or nobodys)
 
 
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     """List the faults that hold; those whose time is up are ended first."""
     async with _client(kubeconfig) as client:
-        known = await records.read(client)
-        if await operations.settle(client, known):
+        known, mine = await records.read(client), beside(kubeconfig)
+        if await operations.settle(client, known, mine):
             known = await records.read(client)
     rows = [("NAME", "KIND", "NODES", "SINCE", "UNTIL", "FROM")]
     rows += [
@@ -108,7 +125,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
             f"{size(each.nodes):,}" if each.nodes else "all",
             each.since,
             each.until or "-",
-            "stack" if each.declared else "command",
+            ("stack" if each.declared else "command") if each.is_of(mine) else "another stack",
         )
         for each in sorted(known.faults.values(), key=lambda each: each.name)
     ]

@@ -69,3 +69,7 @@ class Owner:
         """As a sentence names it: ``the stack organization/kumulus/dev (identity 1f3a9c0b)``."""
         named = f"the stack {self.stack}" if self.stack else "another stack"
         return f"{named} (identity {self.identity[:8]})" if self.identity else named
+
+
+NOBODY = Owner()
+"""Whose things are that carry no identity."""

@@ -11,6 +11,7 @@ import hashlib
 from typing import Any
 
 from kumulus.model.devices import NUMA_NODE, NVIDIA_DRIVER, PCI_BUS_ID, PCIE_ROOT, Attribute, Devices, extended_resource
+from kumulus.model.identity import STACK_ID
 from kumulus.model.node_effects import lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO
@@ -37,7 +38,8 @@ def device_class_expression(driver: str) -> str:
 
 def slice_labels(pool: Pool) -> dict[str, str]:
     """The labels by which a pool's slices are found again."""
-    return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name}
+    marked = {STACK_ID: pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
+    return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name, **marked}
 
 
 def slice_spec(pool: Pool, devices: Devices, ordinal: int) -> dict[str, Any]:

@@ -12,10 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from kumulus.cluster import ownership
 from kumulus.cluster.faults import records, stages
 from kumulus.cluster.faults.nodes import Turned, turn
 from kumulus.cluster.faults.records import Record, Records
+from kumulus.cluster.ownership import NotOurs
 from kumulus.model.fault_clashes import clashes
+from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_sets import NodeSet, union
 from kumulus.model.pools import Pool
 
@@ -37,25 +40,31 @@ async def begin(
     pools: Mapping[str, Pool] | None = None,
     stop: asyncio.Event | None = None,
     progress: Progress | None = None,
+    recorded: str | None = None,
 ) -> tuple[Record, Turned]:
     """Let a fault hold, in place of what held under its name before.
 
     Args:
         client: of the cluster.
-        record: the fault; its time of beginning is filled in.
+        record: the fault; its time of beginning is filled in. One of another stack is not taken for its former self.
         pools: used instead of those that are recorded.
         stop: when set, nothing new is begun.
         progress: called with the nodes done and all of them.
+        recorded: the identity under which the stack has the fault in its state, empty when it had none; None where it
+            is not in the state.
 
     Returns:
         The fault as it is recorded now, and what was done.
 
     Raises:
-        Refused: it decides something that another fault on the same node decides otherwise, or a pool is not known.
+        Refused: another stack has a fault of its name; it decides something that another fault on the same node
+            decides otherwise; or a pool is not known.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     async with _in_turn(client):
-        known = await _settled(client, await records.read(client), stop)
+        known = await records.read(client)
+        await refuse_anothers(client, record, known, recorded)
+        known = await _settled(client, known, stop, record.owner)
         now = records.now()
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
@@ -71,8 +80,32 @@ async def begin(
     return record, turned
 
 
+async def refuse_anothers(client: Client, record: Record, known: Records, recorded: str | None = None) -> None:
+    """Refuse a fault whose name another stack's has in the cluster; arguments as of :func:`begin`.
+
+    Raises:
+        Refused: whose it is.
+    """
+    there, mine = known.faults.get(record.name), record.owner.identity
+    if there is None or there.owner.identity in (mine, recorded):
+        return
+    if there.owner.identity:
+        whose = f"belongs to {await ownership.named(client, there.owner)}"
+    elif there.declared and recorded is None:
+        whose = "is declared by a stack of an earlier version of Kumulus"
+    else:
+        # By a command of an earlier version, which took the place of each other's too.
+        return
+    raise Refused(f"a fault of that name holds already and {whose}; nothing was changed: give this one another name")
+
+
 async def end(
-    client: Client, name: str, *, stop: asyncio.Event | None = None, progress: Progress | None = None
+    client: Client,
+    name: str,
+    *,
+    stop: asyncio.Event | None = None,
+    progress: Progress | None = None,
+    owner: Owner = NOBODY,
 ) -> tuple[Record | None, Turned]:
     """End a fault: every node is as its pool wants it, and as the faults want it that still hold.
 
@@ -80,29 +113,34 @@ async def end(
         The fault as it was recorded, None when there was none of that name; and what was done.
 
     Raises:
+        NotOurs: it is another stack's; nothing was done.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     async with _in_turn(client):
-        return await _end(client, await records.read(client), name, stop, progress)
+        known = await records.read(client)
+        there = known.faults.get(name)
+        if there is not None and owner.identity and not there.is_of(owner):
+            raise NotOurs(f"the fault {name} belongs to {await ownership.named(client, there.owner)}")
+        return await _end(client, known, name, stop, progress)
 
 
-async def settle(client: Client, known: Records, stop: asyncio.Event | None = None) -> list[str]:
-    """End the faults whose time is up, and those whose ending was interrupted; returns their names.
+async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Event | None = None) -> list[str]:
+    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    due = overdue(known)
+    due = overdue(known.of(owner))
     if due:
         async with _in_turn(client):
             # Others that work side by side may have ended them meanwhile.
-            await _settled(client, await records.read(client), stop)
+            await _settled(client, await records.read(client), stop, owner)
     return due
 
 
-async def _settled(client: Client, known: Records, stop: asyncio.Event | None) -> Records:
-    """What holds when the faults that are due have ended."""
-    for name in overdue(known):
+async def _settled(client: Client, known: Records, stop: asyncio.Event | None, owner: Owner) -> Records:
+    """What holds when the stack's faults that are due have ended."""
+    for name in overdue(known.of(owner)):
         await _end(client, known, name, stop, None)
         known = await records.read(client)
     return known

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kumulus.cluster.ownership import is_ours
 from kumulus.kube import objects
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
+from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.node_sets import from_plain, size, to_plain
 from kumulus.model.pod_effects import PodEffects, pod_effects_from
@@ -43,6 +45,7 @@ class Record:
         declared: whether a stack file declares it.
         ending: whether it is being taken away: its nodes are to be as if it were not there.
         run: the experiment's run that let it begin; empty for none.
+        owner: whose it is; its identity is empty where nobody's is known.
     """
 
     name: str
@@ -55,11 +58,16 @@ class Record:
     declared: bool = False
     ending: bool = False
     run: str = ""
+    owner: Owner = NOBODY
 
     @property
     def count(self) -> int:
         """How many nodes it holds on."""
         return size(self.nodes)
+
+    def is_of(self, mine: Owner) -> bool:
+        """Whether it is a stack's own, or nobody's who is known."""
+        return self.owner.identity in ("", mine.identity)
 
     def over(self, now: str) -> bool:
         """Whether its time is up."""
@@ -85,8 +93,8 @@ class Record:
         }
 
 
-def record_from(raw: Mapping[str, Any]) -> Record:
-    """A record from its plain form."""
+def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
+    """A record from its plain form; whose it is stands beside that."""
     return Record(
         name=str(raw["name"]),
         kind=str(raw.get("kind") or ""),
@@ -98,6 +106,7 @@ def record_from(raw: Mapping[str, Any]) -> Record:
         declared=bool(raw.get("declared")),
         ending=bool(raw.get("ending")),
         run=str(raw.get("run") or ""),
+        owner=owner,
     )
 
 
@@ -112,6 +121,14 @@ class Records:
 
     faults: Mapping[str, Record]
     pools: Mapping[str, Pool]
+
+    def of(self, mine: Owner) -> Records:
+        """What a stack may have to do with: its own, and what nobody's identity is on; all, for who has none."""
+        if not mine.identity:
+            return self
+        known = ("", mine.identity)
+        pools = {name: pool for name, pool in self.pools.items() if pool.labels.get(STACK_ID, "") in known}
+        return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools)
 
     def holding(self, now: str) -> list[ActiveFault]:
         """The faults that hold: neither ending nor over."""
@@ -146,7 +163,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
                     pool = pool_from_properties(plain)
                     pools[pool.name] = pool
                 else:
-                    fault = record_from(plain)
+                    fault = record_from(plain, Owner.of(item["metadata"]) or NOBODY)
                     faults[fault.name] = fault
             except (KeyError, TypeError, ValueError, SpecError):
                 continue
@@ -156,12 +173,12 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
 async def write_fault(client: Client, record: Record) -> None:
     """Record a fault, in place of what was recorded of it before."""
     labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
-    await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain())
+    await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
 
 
-async def write_pool(client: Client, pool: Pool) -> None:
-    """Record a pool as it is wanted."""
-    await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool))
+async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
+    """Record a stack's pool as it is wanted."""
+    await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
 
 
 async def forget_fault(client: Client, name: str) -> None:
@@ -169,9 +186,12 @@ async def forget_fault(client: Client, name: str) -> None:
     await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
 
 
-async def forget_pool(client: Client, name: str) -> None:
-    """Remove a pool's record."""
-    await objects.remove(client, f"{_MAPS}/kumulus-pool-{name}")
+async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
+    """Remove the record of a stack's pool; another stack's stays."""
+    path = f"{_MAPS}/kumulus-pool-{name}"
+    there = await objects.find(client, path)
+    if there is not None and is_ours(there["metadata"], owner, proven=True):
+        await objects.remove(client, path)
 
 
 def now() -> str:
@@ -179,7 +199,10 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-async def _write(client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object]) -> None:
+async def _write(
+    client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object], owner: Owner
+) -> None:
     text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
-    body = {"metadata": {"name": name, "labels": dict(labels)}, "data": {"record": text}}
+    metadata = {"name": name, "labels": {**labels, **owner.labels}, "annotations": owner.annotations}
+    body = {"metadata": metadata, "data": {"record": text}}
     await objects.merge_or_create(client, f"{_MAPS}/{name}", body, body)

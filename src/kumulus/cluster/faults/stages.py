@@ -32,6 +32,8 @@ async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None
         return
     nodes = [pools[pool].node_name(n) for pool, members in record.nodes.items() for n in members if pool in pools]
     wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
+    for stage in wanted.values():
+        stage["metadata"]["labels"] |= record.owner.labels
     try:
         for name in await _names(client, record.name) - set(wanted):
             await objects.remove(client, f"{STAGES}/{name}")

@@ -49,6 +49,10 @@ async def converge(
     result = work.result
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
+    for name in seen.others:
+        result.problems.append(
+            f"node {name} is not this stack's; nothing was done to it: rename the node group or its zone"
+        )
     created = await work.create()
     changed = await work.change()
     removed = await remove_nodes(client, seen.extra, stop, report)
@@ -63,6 +67,7 @@ async def converge(
         altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in changed},
         extra=removed.left.extra,
         foreign=seen.foreign,
+        others=seen.others,
         slices=seen.slices,
         matching=seen.matching + result.created + result.changed,
     )

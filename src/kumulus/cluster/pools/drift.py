@@ -32,6 +32,8 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
         drift["extra"] = _names(sorted(seen.extra))
     if seen.foreign:
         drift["realNodes"] = _names(sorted(seen.foreign))
+    if seen.others:
+        drift["othersNodes"] = _names(sorted(seen.others))
     if seen.altered:
         drift["altered"] = _altered(
             {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.identity import Owner
     from kumulus.model.pools import Pool
 
 
@@ -36,8 +37,13 @@ async def on_record(client: Client, name: str, patience: float) -> Pool | None:
     return (await records.read(client, patience, name)).pools.get(name)
 
 
-async def recorded(client: Client, pool: Pool) -> Pool:
-    """A pool with its faults, once it is on record and the faults have ended whose time is up.
+async def recorded(client: Client, pool: Pool, owner: Owner) -> Pool:
+    """A pool with its faults, once it is on record and the stack's faults have ended whose time is up.
+
+    Args:
+        client: of the cluster.
+        pool: the pool.
+        owner: the stack.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -45,22 +51,22 @@ async def recorded(client: Client, pool: Pool) -> Pool:
     from kumulus.cluster.faults import operations, records
 
     known = await records.read(client, only_pool=pool.name)
-    if await operations.settle(client, known):
+    if await operations.settle(client, known, owner):
         known = await records.read(client, only_pool=pool.name)
     if known.pools.get(pool.name) != pool:
-        await records.write_pool(client, pool)
+        await records.write_pool(client, pool, owner)
     return known.laid_over(pool, records.now())
 
 
-async def forgotten(client: Client, name: str) -> None:
-    """Take a pool off the record.
+async def forgotten(client: Client, name: str, owner: Owner) -> None:
+    """Take a pool off the record, unless it is there for another stack.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     from kumulus.cluster.faults import records
 
-    await records.forget_pool(client, name)
+    await records.forget_pool(client, name, owner)
 
 
 async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:

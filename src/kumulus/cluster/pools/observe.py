@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from kumulus.cluster.pools.compare import FieldDifference, field_differences
 from kumulus.cluster.pools.live import NODES, LiveNode, live_node, of_pool, selected
+from kumulus.cluster.pools.others import is_anothers
 from kumulus.cluster.pools.slices import SliceObservation, observe_slices
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
@@ -34,6 +35,7 @@ class Observation:
         altered: nodes with owned fields that differ, by ordinal, each with its live state and the differences.
         extra: nodes that carry the pool's label under a name the pool does not have.
         foreign: wanted names that real nodes carry; never touched.
+        others: wanted names that emulated nodes carry which are another stack's, or nobody's; likewise.
         matching: how many nodes are exactly as wanted.
         uids: of a pool that publishes devices, the UIDs of its nodes by ordinal.
         slices: of such a pool, what is not as wanted about its ResourceSlices.
@@ -43,6 +45,7 @@ class Observation:
     altered: dict[int, tuple[LiveNode, list[FieldDifference]]] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     matching: int = 0
     uids: dict[int, str] = field(default_factory=dict)
     slices: SliceObservation = field(default_factory=SliceObservation)
@@ -64,10 +67,12 @@ class Observation:
     @property
     def exact(self) -> bool:
         """Whether nothing is left to do."""
-        return not (self.missing or self.altered or self.extra or self.foreign or self.slices)
+        return not (self.missing or self.altered or self.extra or self.foreign or self.others or self.slices)
 
 
-async def observe(client: Client, pool: Pool, patience: float | None = None, formerly: int = 0) -> Observation:
+async def observe(
+    client: Client, pool: Pool, patience: float | None = None, formerly: int = 0, recorded: str | None = None
+) -> Observation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
     A wanted node that lost the pool's label (altered by hand) is found by its name.
@@ -77,6 +82,7 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
         pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
         formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
+        recorded: the identity under which the stack had the pool so far, where that is another one.
 
     Raises:
         NotServed: the pool publishes devices, and the cluster does not know of such.
@@ -94,6 +100,9 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
         if node.real:
             found.foreign.append(node.name)
             return
+        if is_anothers(pool, node, recorded):
+            found.others.append(node.name)
+            return
         if pool.devices is not None:
             found.uids[ordinal] = node.uid
         if different := field_differences(pool, ordinal, node):
@@ -104,7 +113,7 @@ async def observe(client: Client, pool: Pool, patience: float | None = None, for
     async for node in selected(client, of_pool(pool.name), patience):
         if node.name in unseen:
             look(node)
-        elif node.name not in gone and not node.real:
+        elif node.name not in gone and not node.real and not is_anothers(pool, node, recorded):
             found.extra.append(node.name)
 
     for name in await _existing(client, list(unseen)):
@@ -122,7 +131,8 @@ async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -
     """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
     names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
-    return [node.name for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
+    ours = [node for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
+    return [node.name for node in ours if not is_anothers(pool, node)]
 
 
 def _gone(pool: Pool) -> set[str]:

@@ -48,7 +48,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         node = await get_node(client, name)
         if node is None:
             return False
-        if whose := taken(pool, name, node.labels):
+        if whose := await taken(client, pool, node):
             raise NameTaken(whose)
         await change_node(client, pool, ordinal, node)
         uid = node.uid

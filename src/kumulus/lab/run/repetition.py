@@ -28,6 +28,7 @@ from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened, Timeline
+from kumulus.model.identity import NOBODY, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -76,6 +77,7 @@ class Bench:
         switch: the scheduler.
         stop: set to end the run early.
         on_sample: called after each sample, with the outcome so far.
+        owner: the stack.
     """
 
     client: Client
@@ -85,6 +87,7 @@ class Bench:
     switch: SchedulerSwitch
     stop: asyncio.Event
     on_sample: Callable[[Outcome], None] = lambda _: None
+    owner: Owner = NOBODY
 
 
 class Repetition:
@@ -110,7 +113,13 @@ class Repetition:
         self._creator = Creator(bench.client, Kinds(bench.client), bench.journal, name, self._now, bench.stop)
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
-            bench.client, bench.journal, bench.experiment.timeline, bench.switch, self._now, self._delete_workload
+            bench.client,
+            bench.journal,
+            bench.experiment.timeline,
+            bench.switch,
+            self._now,
+            self._delete_workload,
+            bench.owner,
         )
 
     async def run(self) -> Outcome:

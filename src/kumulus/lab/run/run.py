@@ -33,6 +33,7 @@ from kumulus.lab.run.repetition import Bench, Outcome, Repetition
 from kumulus.lab.run.second import started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
+from kumulus.runtimes.owner import beside
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -112,7 +113,8 @@ class Run:
                 results=Results(status="partial", error="has not come to its end", tests=[]),
             )
             self.directory.write(report)
-            bench = Bench(self._client, journal, experiment, components, switch, options.stop, options.on_sample)
+            stop, owner = options.stop, beside(options.kubeconfig)
+            bench = Bench(self._client, journal, experiment, components, switch, stop, options.on_sample, owner)
             try:
                 await self._repeat(bench, plan, report)
             finally:

@@ -16,6 +16,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.timeline import Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.model.fault_consequences import described
+from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.posted import posted_node, record_of
@@ -47,6 +48,7 @@ class Timeline:
         switch: stops and starts the scheduler.
         now: seconds since the start.
         delete: deletes the objects of a workload, by its name.
+        owner: the stack: its pools and faults are what there is to choose from.
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class Timeline:
         switch: SchedulerSwitch,
         now: Callable[[], float],
         delete: Callable[[str], Awaitable[None]],
+        owner: Owner = NOBODY,
     ) -> None:
+        self._owner = owner
         self._client = client
         self._journal = journal
         self._events = events
@@ -114,7 +118,7 @@ class Timeline:
         return await self._switch.turn(event.scheduler)
 
     async def _fault(self, fault: Fault) -> str:
-        known = await records.read(self._client)
+        known = (await records.read(self._client)).of(self._owner)
         if not known.pools:
             raise LabError(
                 "the cluster has no pools on record, by which nodes are chosen; `pulumi up --refresh` does it"
@@ -133,7 +137,7 @@ class Timeline:
             raise LabError(f"a fault {record.name} holds on the cluster already; give the timeline's another name")
         self._journal.add(faults=[record.name])
         try:
-            await operations.begin(self._client, replace(record, run=run))
+            await operations.begin(self._client, replace(record, run=run, owner=self._owner))
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages:
@@ -149,7 +153,7 @@ class Timeline:
     async def _resize(self, resize: Resize) -> str:
         """Another number of nodes: fewer by a fault under which they are gone, more by posting them."""
         known = await records.read(self._client)
-        pools = known.pools
+        pools = known.of(self._owner).pools
         pool = pools.get(resize.pool)
         if pool is None:
             near = nearest(resize.pool, pools)

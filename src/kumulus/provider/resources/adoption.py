@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.pools.faulted import on_record
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.identity import STACK_ID
 from kumulus.model.pools import pool_to_properties
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
@@ -123,7 +125,10 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
             "pools; one that an earlier Kumulus made is declared, not imported: `pulumi up` takes over nodes it finds"
         )
     where = {"kubeconfig": str(place.kubeconfig), "clusterIdentity": found, "clusterName": place.name}
-    return {**where, **pool_to_properties(pool)}
+    # With the identity of whoever made it: the stack's next update puts its own in the place.
+    labels = {key: value for key, value in pool.labels.items() if key != STACK_ID}
+    marked = {"stackId": pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
+    return {**where, **marked, **pool_to_properties(replace(pool, labels=labels))}
 
 
 def _text(place: Place) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.faults import leases, operations, pods, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
+from kumulus.cluster.ownership import NotOurs
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.model.fault_consequences import described
 from kumulus.model.node_sets import from_plain, size
@@ -66,7 +68,7 @@ class Fault(InCluster):
         if op.preview:
             await self._preview(op, None, inputs)
             return resource_id, inputs
-        return resource_id, await self._begin(op, resource_id, inputs)
+        return resource_id, await self._begin(op, resource_id, inputs, None)
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`: that its nodes show it is for their pools to see; here, what pools do not own."""
@@ -83,7 +85,7 @@ class Fault(InCluster):
         except (ApiError, Unreachable) as error:
             op.report.warn(f"fault {record.name} was not looked at: {error}")
             return Found(resource_id, outputs, inputs)
-        if holding is None or holding.ending:
+        if holding is None or holding.ending or not holding.is_of(self.owner(op, outputs)):
             return None
         if _wanted(holding) != _wanted(record):
             drift = "its record in the cluster was changed"
@@ -94,7 +96,7 @@ class Fault(InCluster):
         if op.preview:
             await self._preview(op, old_outputs, inputs)
             return inputs
-        return await self._begin(op, resource_id, inputs)
+        return await self._begin(op, resource_id, inputs, str(old_outputs.get("stackId") or ""))
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; a fault of a cluster that is gone is over."""
@@ -102,20 +104,24 @@ class Fault(InCluster):
         try:
             client = await self.client(outputs, WORK_PATIENCE)
             with self.cleared_way(outputs, _recorded_size(outputs)):
-                _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op))
+                owner = self.owner(op, outputs)
+                _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
         except (KubeconfigError, WrongCluster):
+            return
+        except NotOurs as error:
+            op.report.warn(f"{error}; it is left alone")
             return
         except (ApiError, Unreachable) as error:
             raise ProviderError(_failed(outputs, error)) from None
         if turned.problems or turned.undone:
             raise ProviderError(f"fault {name}: {_undone(turned)}")
 
-    async def _begin(self, op: Operation, resource_id: str, inputs: Properties) -> Properties:
-        record = _record(inputs)
+    async def _begin(self, op: Operation, resource_id: str, inputs: Properties, recorded: str | None) -> Properties:
+        record = replace(_record(inputs), owner=self.owner(op, inputs))
         try:
             client = await self.client(inputs, WORK_PATIENCE)
             with self.cleared_way(inputs, size(record.nodes)):
-                _, turned = await operations.begin(client, record, stop=op.stop, progress=_meter(op))
+                _, turned = await operations.begin(client, record, stop=op.stop, progress=_meter(op), recorded=recorded)
         except operations.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
         except stages.NoStages:
@@ -139,8 +145,13 @@ class Fault(InCluster):
         if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
-                pools = (await records.read(client, LOOK_PATIENCE)).pools
-                running = await pods.met(client, record.nodes, record.pods, pools)
+                there = await records.read(client, LOOK_PATIENCE)
+                recorded = None if old is None else str(old.get("stackId") or "")
+                mine = replace(record, owner=self.owner(op, inputs))
+                await operations.refuse_anothers(client, mine, there, recorded)
+                running = await pods.met(client, record.nodes, record.pods, there.pools)
+            except operations.Refused as error:
+                raise ProviderError(f"fault {record.name}: {error}") from None
             except (ApiError, Unreachable, KubeconfigError, WrongCluster):
                 running = None
         op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
@@ -13,7 +14,7 @@ from kumulus.cluster.pools.converge import converge
 from kumulus.cluster.pools.faulted import forgotten, looked_at, played, recorded
 from kumulus.cluster.pools.live import of_pool, selected
 from kumulus.cluster.pools.observe import Observation, observe
-from kumulus.cluster.pools.others import PoolTaken, refuse_taken
+from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
 from kumulus.cluster.pools.removal import remove_nodes, remove_slices
 from kumulus.cluster.pools.result import Result, explain
 from kumulus.cluster.pools.slices import NotServed
@@ -23,6 +24,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.consequences import consequences
 from kumulus.model.errors import SpecError
+from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import count_problems
 from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
 from kumulus.provider.connections import Connections, WrongCluster
@@ -119,7 +121,7 @@ class NodePool(InCluster):
             if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
                 op.report.info(consequences(None, _pool(inputs)).describe())
             if not contains_unknown(inputs):
-                await self._preview_taken(inputs)
+                await self._preview_taken(inputs, None)
             await self._refuse_real(inputs, LOOK_PATIENCE)
             return resource_id, inputs
         return resource_id, await self._converge(op, resource_id, inputs, {})
@@ -150,6 +152,7 @@ class NodePool(InCluster):
         """See :meth:`Resource.update`."""
         if op.preview:
             if not contains_unknown(inputs):
+                await self._preview_taken(inputs, _identity(old_outputs))
                 await self._preview(op, old_outputs, inputs)
             await self._refuse_real(inputs, LOOK_PATIENCE)
             return inputs
@@ -177,7 +180,7 @@ class NodePool(InCluster):
         if not result.complete:
             raise ProviderError(f"pool {outputs.get('name')}: {_outcome(result, op)}")
         try:
-            await forgotten(client, str(known(outputs, "name")))
+            await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
         except (ApiError, Unreachable) as error:
             raise ProviderError(_unreachable(outputs, error)) from None
 
@@ -186,7 +189,9 @@ class NodePool(InCluster):
     ) -> Properties:
         """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
         pool, left = _pool(inputs), _left_behind(old_outputs, inputs)
-        there = {**inputs, **left}
+        recorded_as = _identity(old_outputs) if old_outputs else None
+        # Until all of it is marked anew, what it was known by has to stay on record.
+        there = {**inputs, **left, **({} if recorded_as is None else {"stackId": recorded_as or None})}
         try:
             async with limited(op):
                 client = await self.client(inputs, WORK_PATIENCE)
@@ -197,12 +202,11 @@ class NodePool(InCluster):
             raise ProviderError(_unreachable(inputs, error)) from None
         try:
             async with limited(op) as stop:
-                if not old_outputs:
-                    await refuse_taken(client, pool, WORK_PATIENCE)
-                pool = await recorded(client, pool)
+                await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
+                pool = await recorded(client, pool, self.owner(op, inputs))
                 # A new pool's look is a matter of milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
-                    seen = await observe(client, pool, formerly=_formerly(op, old_outputs))
+                    seen = await observe(client, pool, formerly=_formerly(op, old_outputs), recorded=recorded_as)
                 storage = await find_storage(
                     self._storage_of, str(inputs["kubeconfig"]), client, len(seen.missing), op.report
                 )
@@ -225,13 +229,14 @@ class NodePool(InCluster):
             raise _partial(pool, resource_id, there, _outcome(result, op), result.left, result.problems[1:])
         return _outputs(inputs, pool.replicas, {})
 
-    async def _preview_taken(self, inputs: Properties) -> None:
+    async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
         pool = _pool(inputs)
         # What does not answer now is told by what needs it.
         with suppress(ApiError, Unreachable, KubeconfigError, WrongCluster):
             try:
-                await refuse_taken(await self.client(inputs, LOOK_PATIENCE), pool, LOOK_PATIENCE)
+                client = await self.client(inputs, LOOK_PATIENCE)
+                await refuse_taken(client, pool, LOOK_PATIENCE, recorded_as)
             except PoolTaken as error:
                 raise ProviderError(f"pool {pool.name}: {error}") from None
 
@@ -252,7 +257,7 @@ class NodePool(InCluster):
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
         new = _pool(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
-        old = None if pool_problems(wire) else pool_from_properties(wire)
+        old = None if pool_problems(wire) else _pool(old_outputs)
         going = set(old.node_names()) - set(new.node_names()) if old else set()
         bound = 0
         if going:
@@ -269,16 +274,24 @@ class NodePool(InCluster):
 
 
 def _pool(properties: Properties) -> Pool:
+    """The pool, whose nodes carry the stack's identity."""
     try:
-        return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+        pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
     except SpecError as error:
         raise ProviderError(str(error)) from None
+    return replace(pool, labels={**pool.labels, **Owner(_identity(properties)).labels})
+
+
+def _identity(properties: Properties) -> str:
+    found = properties.get("stackId")
+    return found if isinstance(found, str) else ""
 
 
 async def _labelled(client: Client, outputs: Properties) -> list[str]:
-    """Names of the nodes that carry the pool's label; a real node may carry it, but is never ours to remove."""
-    pool = of_pool(str(known(outputs, "name")))
-    return [node.name async for node in selected(client, pool) if not node.real]
+    """Names of the pool's nodes; a real one, or another stack's, may carry its label, but is never ours to remove."""
+    pool = _pool(outputs)
+    nodes = selected(client, of_pool(str(known(outputs, "name"))))
+    return [node.name async for node in nodes if not node.real and not is_anothers(pool, node)]
 
 
 async def _orphaned(client: Client, outputs: Properties, formerly: int) -> list[str]:
