@@ -114,14 +114,15 @@ def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
     """The metadata of an object of another provider's, with whose it is.
 
     The server refuses, as a conflict, that two own the same label with different values: another stack's object of the
-    same name is not taken over.
+    same name is not taken over. The identity is on what is in a cluster that outlives the stack. Of one that goes with
+    it, the folder says whose all is; and where it is down, that provider leaves out a change without a word.
 
     Args:
         metadata: the object's.
         cluster: the cluster it is declared in.
     """
-    labels = {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, STACK_ID: cluster.stack_id}
-    return {**metadata, "labels": labels}
+    mine = {STACK_ID: cluster.stack_id} if cluster.end is None else {}
+    return {**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, **mine}}
 
 
 class InCluster(pulumi.CustomResource):
