@@ -73,6 +73,20 @@ def test_a_program_has_one_identity_however_many_clusters_it_declares() -> None:
     assert {each.inputs["stackId"] for each in carrying} == {STACK_ID}
 
 
+@pytest.mark.parametrize(("runtime", "marked"), [("existing", {STACK_ID}), ("kwok", {None})])
+def test_objects_of_other_providers_carry_it_where_others_can_be(
+    runtime: str, marked: set[str | None], tmp_path: Path
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("clusters: []\nusers: []\n")
+    where = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
+    tenants = [{"name": "research", "quota": {"pods": 5}}]
+    program = run(emulated(spec(runtime=runtime, tenants=tenants, **where)))
+    made = [each for each in program.resources if each.type.startswith("kubernetes:") and "helm" not in each.type]
+    assert len(made) > 5
+    assert {each.inputs["metadata"]["labels"].get("kumulus.io/stack-id") for each in made} == marked
+
+
 # --- EmulatedCluster -------------------------------------------------------------------------------------------------
 
 
