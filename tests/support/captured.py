@@ -28,7 +28,7 @@ def objects() -> Iterator[Made]:
     yield "/apis/policy/v1/namespaces/shop/poddisruptionbudgets", {"metadata": {"name": "web"}, "spec": budget}
     yield (
         "/api/v1/namespaces/batch/resourcequotas",
-        {"metadata": {"name": "compute"}, "spec": {"hard": {"requests.cpu": "100k", "pods": "100k"}}},
+        {"metadata": {"name": "compute"}, "spec": {"hard": {"requests.cpu": "100M", "pods": "100k"}}},
     )
 
 

@@ -68,6 +68,10 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
         (*_G, "placement", 0, "nodes"),
         [{"name": "a", "labels": {"kumulus.io/pool": "x"}}],
     ),
+    "a node in a place with a blank": (
+        (*_G, "placement", 0, "nodes"),
+        [{"name": "a", "labels": {"topology.kumulus.io/rack": "r 3"}}],
+    ),
     "a node with a key too many": ((*_G, "placement", 0, "nodes"), [{"name": "a", "taints": []}]),
     "a node that is cordoned in quotes": ((*_G, "placement", 0, "nodes"), [{"name": "a", "unschedulable": "yes"}]),
     "half a replica": ((*_G, "placement", 0, "replicas"), 2.5),

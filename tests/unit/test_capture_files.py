@@ -77,6 +77,16 @@ def test_nodes_that_are_alike_are_one_group_with_their_names(tmp_path: Path) -> 
     assert {key for key in pool.labels if not key.startswith("kumulus.io/")} == {"team", "kubernetes.io/os"}
 
 
+def test_of_an_emulated_cluster_the_places_are_kept_and_whose_nodes_they_are_is_not(tmp_path: Path) -> None:
+    labels = {"topology.kumulus.io/rack": "web-r0", "kumulus.io/pool": "web", "x.kumulus.io/y": "z"}
+    nodes = [node(f"n{index}", **labels) for index in range(3)]
+    written(tmp_path / "out", *nodes)
+    (pool,) = pools(cluster(tmp_path / "out"), "dev")
+    assert [each.labels for each in pool.nodes] == [{"topology.kumulus.io/rack": "web-r0"}] * 3
+    assert pool.labels["kumulus.io/pool"] == pool.name
+    assert "x.kumulus.io/y" not in pool.labels
+
+
 def test_nodes_that_differ_are_groups_of_their_own(tmp_path: Path) -> None:
     large = node("large")
     large["status"]["capacity"]["cpu"] = "8"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from kumulus.model.named_nodes import TOPOLOGY_PREFIX
+
 
 class Leaf(Enum):
     """What a value is."""
@@ -155,6 +157,9 @@ def _resources(value: Any) -> dict[str, str] | None:
 def _ours(key: str) -> bool:
     """Whether it is Kumulus' own: of a cluster that is a clone already, the clone has its own again."""
     prefix, slash, _ = key.partition("/")
+    if key.startswith(TOPOLOGY_PREFIX):
+        # Pods may be drawn to racks by these.
+        return False
     return bool(slash) and (prefix == "kumulus.io" or prefix.endswith(".kumulus.io"))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kumulus.capture.fields import TAINTS
 from kumulus.capture.grammar import Form, Leaf, reduced
+from kumulus.model.named_nodes import TOPOLOGY_PREFIX
 from kumulus.model.names import NODE_NAME_LENGTH, SYSTEM_GROUP, dns_safe
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 from kumulus.model.quantity import QuantityError, canonical, parse
@@ -118,7 +119,8 @@ def _own_labels(nodes: Sequence[Mapping[str, Any]]) -> frozenset[str]:
             values[key].add(value)
     shared_by = max(2.0, min(float(_SHARED_BY), len(nodes) / 20))
     never = {ZONE_LABEL, REGION_LABEL, INSTANCE_TYPE_LABEL}
-    return frozenset(key for key in having if having[key] / len(values[key]) < shared_by and key not in never)
+    few = {key for key in having if having[key] / len(values[key]) < shared_by and key not in never}
+    return frozenset(few | {key for key in having if key.startswith(TOPOLOGY_PREFIX)})
 
 
 def _shape(node: Mapping[str, Any], own: frozenset[str]) -> str:
@@ -151,7 +153,11 @@ def _named(alike: Sequence[tuple[str, list[Mapping[str, Any]]]], own: frozenset[
 def _group(name: str, nodes: Sequence[Mapping[str, Any]], own: frozenset[str]) -> dict[str, Any]:
     labels = [node["metadata"].get("labels") or {} for node in nodes]
     # Of the labels that could be a node's own, those that these nodes have in common.
-    common = {key: value for key, value in labels[0].items() if all(each.get(key) == value for each in labels)}
+    common = {
+        key: value
+        for key, value in labels[0].items()
+        if all(each.get(key) == value for each in labels) and not key.startswith(TOPOLOGY_PREFIX)
+    }
     zone = dns_safe(labels[0].get(ZONE_LABEL, ""), _GROUP_NAME) or "nowhere"
     status, taints = nodes[0].get("status", {}), nodes[0].get("spec", {}).get("taints", [])
     capacity = {key: _canonical(value) for key, value in (status.get("capacity") or {}).items()}

@@ -56,6 +56,7 @@ _BY_PREFIX = {
     "kubernetes.azure.com": "agentpool mode scalesetpriority os-sku storagetier storageprofile role",
     "topology.disk.csi.azure.com": "zone",
     "karpenter.sh": "nodepool capacity-type provisioner-name initialized registered disrupted unregistered",
+    "topology.kumulus.io": "nvlink-domain rack leaf block spine",
     "run.ai": "simulated-gpu-node-pool",
     "kwok.x-k8s.io": "node",
 }

@@ -13,6 +13,9 @@ from kumulus.model.checks import label_problems, mapping_problems, problem, repl
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
 
+TOPOLOGY_PREFIX = "topology.kumulus.io/"
+"""Under it are the labels of a topology, which a node of a captured fleet brings along."""
+
 _KEYS = ("name", "labels", "unschedulable")
 
 
@@ -98,8 +101,16 @@ def _one_problems(where: Where, node: Mapping[str, object], ours_too: bool) -> l
     elif fault := dns_subdomain_fault(name, NODE_NAME_LENGTH):
         found.append(problem((*where, "name"), f"{shown(name)} {fault.message}", fault.remedy))
     if node.get("labels") is not None:
-        found += label_problems((*where, "labels"), node["labels"], ours_too)
+        found += _label_problems((*where, "labels"), node["labels"], ours_too)
     cordoned = node.get("unschedulable")
     if not (cordoned is None or isinstance(cordoned, bool)):
         found.append(problem((*where, "unschedulable"), f"is {shown(cordoned)}", "write true or false"))
     return found
+
+
+def _label_problems(where: Where, raw: object, ours_too: bool) -> list[Problem]:
+    if not isinstance(raw, Mapping):
+        return label_problems(where, raw, ours_too)
+    places = {key: value for key, value in raw.items() if str(key).startswith(TOPOLOGY_PREFIX)}
+    others = {key: value for key, value in raw.items() if key not in places}
+    return label_problems(where, places, ours_too=True) + label_problems(where, others, ours_too)

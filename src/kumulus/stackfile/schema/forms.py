@@ -135,7 +135,7 @@ def _lists() -> dict[str, Schema]:
                 {
                     "name": {**text(patterns.SUBDOMAIN, NODE_NAME_LENGTH), "description": "The node's name."},
                     "labels": {
-                        "anyOf": [{FORM: "labels"}, NULL],
+                        "anyOf": [mapping({FORM: "labelValue"}, patterns.NODE_LABEL_KEY), NULL],
                         "description": "Labels of this node alone; they win over the group's.",
                     },
                     "unschedulable": {

@@ -23,6 +23,7 @@ LABEL_VALUE = "^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 LABEL_KEY = f"^(?:{_PREFIX})?{_NAME}$"
 LABEL_KEY_OR_EMPTY = f"^(?:(?:{_PREFIX})?{_NAME})?$"
 FREE_LABEL_KEY = f"^{_NOT_OURS}(?:{_PREFIX})?{_NAME}$"
+NODE_LABEL_KEY = f"^(?:topology[.]{OWN_PREFIX.replace('.', '[.]')}/{_NAME}|{FREE_LABEL_KEY[1:-1]})$"
 FREE_ANNOTATION_KEY = f"^{_NOT_OURS}(?:{_ANY_CASE})?{_NAME}$"
 PREFIXED_KEY = f"^{_PREFIX}{_NAME}$"
 
