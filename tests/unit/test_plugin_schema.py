@@ -34,6 +34,7 @@ OPEN = {
     "KindCluster.kindConfig",
     "KwokNodeGroup.capacity",
     "KwokNodeGroup.allocatable",
+    "KwokNodeGroup.namedNodes",
     "HelmAddon.status",
     "HelmAddon.values",
     "Tenant.quota",
