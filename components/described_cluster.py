@@ -17,8 +17,9 @@ from kumulus.runtimes import registry
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.load import Loaded
 
-_CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
-_COMPONENTS = {each.runtime: each for each in _CLASSES}
+CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
+"""The runtimes that programs declare by a class of their own."""
+_COMPONENTS = {each.runtime: each for each in CLASSES}
 
 
 def control_plane(

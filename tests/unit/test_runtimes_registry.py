@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from kumulus.components.described_cluster import _CLASSES
+import kumulus
+from kumulus.components.described_cluster import CLASSES
+from kumulus.plugin import references
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.page import PAGE, with_table
@@ -185,7 +187,10 @@ def test_a_descriptor_says_what_is_so(name: str) -> None:
 
 def test_every_runtime_of_ours_is_a_class_for_programs_too() -> None:
     """A runtime without one can be had by a stack file alone."""
-    assert [each.runtime for each in _CLASSES] == list(registry.NAMES), "components/described_cluster.py: _CLASSES"
+    assert [each.runtime for each in CLASSES] == list(registry.NAMES), "components/described_cluster.py: CLASSES"
+    names = {each.__name__ for each in CLASSES}
+    assert names <= set(kumulus.__all__), "kumulus/__init__.py"
+    assert {*names, "EmulatedCluster"} == set(references._CLUSTERS), "plugin/references.py: _CLUSTERS"
 
 
 def test_the_page_has_the_table_of_the_registry() -> None:

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 from kumulus.components.arguments import Argument
+from kumulus.components.described_cluster import CLASSES
 from kumulus.plugin.components import Kind, is_cluster, is_groups, kinds
 from kumulus.plugin.sections import SectionTypes, plainly
 from kumulus.provider.properties import ANY, BOOLEAN, INTEGER, NUMBER, STRING, Type, listing, mapping
 
 _PLAIN: dict[Any, Type] = {str: STRING, int: INTEGER, float: NUMBER, bool: BOOLEAN, Any: ANY}
-_CLUSTERS = ("KwokCluster", "KindCluster", "ExistingCluster", "EmulatedCluster")
+_CLUSTERS = (*(each.__name__ for each in CLASSES), "EmulatedCluster")
 _ROLE = re.compile(r":\w+:`([^`]+)`")
 _CODE = re.compile(r"``([^`]+)``")
 
