@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.capture import writing
 from kumulus.capture.fields import OBJECTS, WITH_TEXT
-from kumulus.capture.grammar import Form, Leaf
+from kumulus.capture.grammar import Form, Leaf, renamed
 from kumulus.capture.known_keys import is_known_key
 from kumulus.capture.reading import captured
 from kumulus.capture.spool import Spool
@@ -129,6 +129,12 @@ def _kind(path: str) -> str:
     from kumulus.capture.kinds import KINDS
 
     return next(kind.name for kind in KINDS if kind.plural == path.rpartition("/")[2])
+
+
+def test_keys_are_in_the_order_of_their_words_as_a_capture_of_the_clone_has_them() -> None:
+    words, labels = Words(), {f"acme.io/k{index}": "x" for index in range(20)}
+    for form in (Leaf.LABELS, Leaf.RESOURCES):
+        assert list(found := renamed(form, labels, words)) == sorted(found)
 
 
 def test_the_same_name_is_the_same_word_wherever_it_stands() -> None:

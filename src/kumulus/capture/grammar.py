@@ -118,9 +118,10 @@ def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
     if form is Leaf.VALUE:
         return names.value("", value)
     if form is Leaf.LABELS:
-        return {names.key_of(key): names.value(key, each) for key, each in value.items()}
+        # In the order in which a capture of the clone finds them.
+        return dict(sorted((names.key_of(key), names.value(key, each)) for key, each in value.items()))
     if form is Leaf.RESOURCES:
-        return {names.key_of(key): each for key, each in value.items()}
+        return dict(sorted((names.key_of(key), each) for key, each in value.items()))
     return None if form is Leaf.TEXT else value
 
 
