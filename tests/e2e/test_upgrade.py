@@ -11,7 +11,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.host import ports
-from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok import etcd, securing
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import releases
 from tests.support.pods import JOBS, PODS, is_ready, is_running
@@ -50,6 +50,7 @@ def test_a_stack_of_a_former_release_is_brought_up_without_replacing_anything(re
     # What is started anew is started as this version has it: etcd asks for certificates.
     layout = Layout(project.cluster(recording.stack))
     assert etcd.is_secured(layout.settings())
+    assert securing.outdated(layout.settings(), layout.directory / "pki") == []
     assert layout.foreign() == []
     project.preview("--refresh", "--expect-no-changes")
     project.preview("--expect-no-changes")
