@@ -106,10 +106,13 @@ def note(trial: Trial) -> None:
 
 @functools.cache
 def _code() -> str:
-    """The commit that is tried, with a + where files differ from it."""
-    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    said = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    return said.stdout.strip()
+    """The commit that is tried, with a + where its package differs from it."""
+
+    def git(*words: str) -> str:
+        root = Path(__file__).resolve().parents[2]
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "src", "components") else "")
 
 
 def recorded(path: Path) -> Iterator[tuple[str, Trial]]:
