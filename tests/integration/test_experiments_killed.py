@@ -19,7 +19,9 @@ import yaml
 
 from kumulus.journal import book
 from kumulus.journal.book import Journal
+from kumulus.schedulers import children
 from tests.integration.conftest import NODES, Plane, Pools
+from tests.support import processes
 from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
@@ -44,7 +46,7 @@ class Ground:
     def environment(self) -> dict[str, str]:
         return {**os.environ, "KUMULUS_HOME": self.plane.wanted.home}
 
-    def experiment(self, name: str = "struck") -> list[str]:
+    def experiment(self, name: str = "struck", **other: Any) -> list[str]:
         """A run that changes everything that one can: nodes, faults, the scheduler, objects in no namespace."""
         setup = self.directory / "setup.yaml"
         setup.write_text(
@@ -64,7 +66,14 @@ class Ground:
         work = {"name": "work", "jobs": 20, "arrival": {"rate": 20}, "priority": "made-by-the-run"}
         late = {"name": "late", "arrival": {"after": "5m"}}
         file = self.directory / f"{name}.yaml"
-        fields = {"name": name, "workloads": [work, late], "timeline": timeline, "setup": [setup.name], "settle": "5m"}
+        fields = {
+            "name": name,
+            "workloads": [work, late],
+            "timeline": timeline,
+            "setup": [setup.name],
+            "settle": "5m",
+            **other,
+        }
         file.write_text(yaml.safe_dump(fields))
         results = ["--results", str(self.directory / "results")]
         return self.command("experiment", "run", str(file), "--kubeconfig", self.plane.observed.kubeconfig, *results)
@@ -91,11 +100,11 @@ class Ground:
         return book.read(self.plane.identity)[0]
 
     @contextmanager
-    def run(self) -> Iterator[subprocess.Popen[str]]:
+    def run(self, **other: Any) -> Iterator[subprocess.Popen[str]]:
         """A run under way; whatever the test makes of it, it is gone afterwards."""
         log = (self.directory / "log").open("a")
         with subprocess.Popen(
-            self.experiment(), stdout=log, stderr=log, text=True, cwd=ROOT, env=self.environment()
+            self.experiment(**other), stdout=log, stderr=log, text=True, cwd=ROOT, env=self.environment()
         ) as process:
             try:
                 yield process
@@ -246,4 +255,36 @@ def test_a_run_beside_one_that_lives_is_refused_and_touches_nothing_of_it(ground
         assert ground.picture()["scheduler"] == 0
         process.send_signal(signal.SIGINT)
         assert process.wait() == 1
+    ground.is_as(before)
+
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+def of_schedulers(ground: Ground) -> list[str]:
+    paths = (DEFINITIONS, WEBHOOKS, NAMESPACES)
+    return [
+        each["name"] for path in paths for each in ground.plane.api.metadata(path, labelSelector="kumulus.io/scheduler")
+    ]
+
+
+@pytest.mark.parametrize("scheduler", ["kueue", "volcano"])
+def test_a_scheduler_of_a_killed_run_ends_with_it_and_what_it_has_in_the_cluster_is_removed(
+    ground: Ground, scheduler: str
+) -> None:
+    """Webhooks that nobody answers would refuse whatever comes after."""
+    before = ground.picture()
+    timeline: list[Any] = [{"resize": {"pool": ground.pools[0], "replicas": 9}}]
+    with ground.run(scheduler={"name": scheduler}, timeline=timeline) as process:
+        ground.until(lambda: MOMENTS["a pool has grown"](ground), process)
+        found = of_schedulers(ground)
+        assert found, f"{scheduler} has nothing in the cluster"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    (directory,) = (ground.directory / "results" / "struck").glob("*/scheduler")
+    processes.await_that(lambda: children.running(directory) == {}, 20, "the scheduler's programs end with the run")
+    assert set(found) <= set(of_schedulers(ground)), "what it has in the cluster is left"
+    assert f"{scheduler} removed" in ground.next("fault list")
+    assert of_schedulers(ground) == []
     ground.is_as(before)

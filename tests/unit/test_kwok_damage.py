@@ -13,7 +13,7 @@ import pytest
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok import kept
+from kumulus.runtimes.kwok import api, kept
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.support.said import Said
@@ -200,3 +200,24 @@ def test_what_kwokctl_has_written_is_synced_when_a_cluster_is_made(
     kept.sync(layout)
     names = ("kwok.yaml", "kubeconfig.yaml", "pki/ca.crt", "pki/admin.key", "pki")
     assert {str(layout.directory / name) for name in names} | {str(layout.directory)} <= set(synced)
+
+
+@pytest.mark.parametrize(
+    ("said", "lost"),
+    [
+        ('{"level":"fatal","msg":"failed to read WAL","error":"walpb: crc mismatch"}', True),
+        ("panic: freepages: failed to get all reachable pages (page 3: multiple references)", True),
+        ('{"level":"warn","msg":"rejected connection","error":"unexpected EOF"}', False),
+        ('{"level":"fatal","msg":"listen tcp 127.0.0.1:20002: bind: address already in use"}', False),
+    ],
+)
+def test_of_an_etcd_that_cannot_read_its_data_it_is_said_what_is_lost_and_what_to_do(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, said: str, lost: bool
+) -> None:
+    monkeypatch.setattr(processes, "running", lambda _: {})
+    (layout.directory / "logs").mkdir()
+    (layout.directory / "logs" / "etcd.log").write_text(f"{said}\n")
+    told = api.explain(layout, "etcd of cluster dev ended")
+    assert told.startswith("etcd of cluster dev ended\n  ")
+    assert ("what was in the cluster is lost" in told) is lost
+    assert (f"Remove {layout.directory}, and `pulumi up --refresh` makes" in told) is lost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _START_TIMEOUT = 90.0
+# How etcd (server/storage/wal, server/etcdserver, bbolt) says, with its last words, that it cannot read its data.
+_LAST_WORDS = re.compile(r'"level":"(fatal|panic)"|^\s*panic: |^\s*fatal error: ', re.MULTILINE)
+_UNREADABLE = re.compile(
+    r"crc mismatch|checksum|invalid database|file size too small|failed to recover|failed to open|unexpected EOF"
+    r"|failed to read WAL|wal: |out of range|slice bounds|corrupt|failed to find database snapshot"
+    r"|database file .* does not exist|invalid page|freepages|freelist"
+)
 SERVING = ("etcd", "kube-apiserver")
 """The components without which nothing answers."""
 
@@ -52,8 +60,20 @@ def explain(layout: Layout, message: str) -> str:
     alive = processes.running(layout.directory)
     for name in layout.components():
         if name not in alive and (tail := layout.log_tail(name)):
-            return f"{message}\n  last lines of the log of {name}:\n{tail}"
+            lost = _etcd_lost(layout) if name == "etcd" else ""
+            return f"{message}{lost}\n  last lines of the log of {name}:\n{tail}"
     return message
+
+
+def _etcd_lost(layout: Layout) -> str:
+    """What it means where etcd has ended since it cannot read what it has written; empty where it ended otherwise."""
+    lines = layout.log_tail("etcd", lines=60).splitlines()
+    if not any(_LAST_WORDS.search(line) and _UNREADABLE.search(line) for line in lines):
+        return ""
+    return (
+        f"\n  etcd cannot read its data in {layout.directory / 'etcd'}: what was in the cluster is lost"
+        f"\n  Remove {layout.directory}, and `pulumi up --refresh` makes the cluster and every declared node anew"
+    )
 
 
 def failing(layout: Layout, error: ApiError | Unreachable) -> ProviderError:
