@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus import toolchain
 from kumulus.journal import book
 from kumulus.journal.book import Journal
 from kumulus.schedulers import children
@@ -274,6 +275,10 @@ def test_a_scheduler_of_a_killed_run_ends_with_it_and_what_it_has_in_the_cluster
     ground: Ground, scheduler: str
 ) -> None:
     """Webhooks that nobody answers would refuse whatever comes after."""
+    try:
+        toolchain.find("kueue" if scheduler == "kueue" else "volcano-scheduler")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
     before = ground.picture()
     timeline: list[Any] = [{"resize": {"pool": ground.pools[0], "replicas": 9}}]
     with ground.run(scheduler={"name": scheduler}, timeline=timeline) as process:
