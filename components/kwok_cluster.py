@@ -32,7 +32,7 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """What a KwokCluster is given."""
 
     kubernetes_version: pulumi.Input[str]
-    """A whole version such as ``1.35.4``; the pinned one when left out. Another one replaces the cluster."""
+    """A whole version such as ``1.35.4``; the pinned one when left out. The next minor version is taken in place."""
     api_server_port: int
     """Where the API server listens on 127.0.0.1; a free port when left out."""
     feature_gates: Mapping[str, bool]

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import NODES, Project
+from tests.support.project import CLUSTER, NODES, Project
 
 pytestmark = pytest.mark.e2e
 POOL = "heavy-z"
 # More than fit into the quota, by more than can be under way when it is reached.
 COUNT = 600
+FEW = 20
+MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def heavy(quota: str, nodes: int) -> dict[str, Any]:
@@ -22,7 +24,8 @@ def heavy(quota: str, nodes: int) -> dict[str, Any]:
     return {"nodeGroups": [group], "kwok": {"etcdQuota": quota}}
 
 
-def test_a_full_etcd_is_named_with_its_remedy_and_the_remedy_works(project: Project) -> None:
+def fill(project: Project) -> set[str]:
+    """Bring up more than fits; returns the nodes that there are."""
     project.write_stack(heavy("16Mi", COUNT))
     failed = project.pulumi("up", "--yes", "--skip-preview")
     assert failed.code != 0
@@ -34,10 +37,45 @@ def test_a_full_etcd_is_named_with_its_remedy_and_the_remedy_works(project: Proj
     [recorded] = [r["outputs"] for r in project.state()["resources"] if r["type"].endswith(":NodePool")]
     assert recorded["replicas"] == len(there), "what was done is recorded"
     assert f"nodes: {len(there)} created; {COUNT - len(there)} left to do" in failed.text
+    return {str(node["name"]) for node in there}
 
+
+def takes_writes(project: Project) -> bool:
+    """Whether etcd takes more than deletions, and more than a little."""
+    made = project.api().create(MAPS, {"metadata": {"generateName": "room-"}, "data": {"x": "y" * 500_000}})
+    return bool(made["metadata"]["uid"])
+
+
+def test_a_full_etcd_is_named_with_its_remedy_and_a_larger_quota_is_taken_in_place(project: Project) -> None:
+    there = fill(project)
+    before, identity = project.node_uids(), project.identity()
     project.write_stack(heavy("1Gi", COUNT))
-    assert "etcdQuota" in project.preview("--diff").text
+    foreseen = project.foresee()
+    [cluster] = [step for step in foreseen.steps if step.type == CLUSTER]
+    assert cluster.op == "update"
+    assert "options.etcdQuota" in cluster.changed
+    assert "etcd is full and will be compacted and defragmented" in foreseen.messages["quickstart-control-plane"]
     project.up()
     assert {node["name"] for node in project.api().metadata(NODES)} == {f"{POOL}-{n}" for n in range(COUNT)}
+    assert project.identity() == identity
+    assert {name: uid for name, uid in project.node_uids().items() if name in there} == before
+    assert takes_writes(project)
+    project.preview("--refresh", "--expect-no-changes")
     project.destroy()
     assert project.processes() == {}
+
+
+def test_a_full_etcd_is_helped_by_a_smaller_fleet(project: Project) -> None:
+    there = fill(project)
+    assert len(there) > FEW
+    before = project.node_uids()
+    project.write_stack(heavy("16Mi", FEW))
+    brought_up = project.up()
+    assert "compacted and defragmented" in brought_up.text
+    after = project.node_uids()
+    assert after.keys() == {f"{POOL}-{n}" for n in range(FEW)}
+    assert {name: uid for name, uid in after.items() if name in there} == {
+        name: uid for name, uid in before.items() if name in after
+    }
+    assert takes_writes(project)
+    project.preview("--refresh", "--expect-no-changes")

@@ -406,7 +406,7 @@ async def test_an_option_that_needs_a_new_cluster_replaces_it(plugin: Plugin) ->
     answer = await plugin.diff(CLUSTER, outputs, news)
     assert {path: Kind.Kind.Name(entry.kind) for path, entry in answer.detailedDiff.items()} == {
         "options.apiServerPort": "UPDATE_REPLACE",
-        "options.etcdQuota": "ADD_REPLACE",
+        "options.etcdQuota": "ADD",
         "options.featureGates": "DELETE_REPLACE",
     }
 

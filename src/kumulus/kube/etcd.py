@@ -1,12 +1,13 @@
-"""etcd as an API server asks it: one key is created in one transaction, if it is not there.
+"""etcd as an API server asks it: one key is created in one transaction, if it is not there. And room is made in it.
 
 Sources: etcd's api/etcdserverpb/rpc.proto (v3.6) for the messages; k8s.io/apiserver pkg/storage/etcd3/store.go, whose
-transaction this is.
+transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what makes room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 _TXN = "/etcdserverpb.KV/Txn"
 # A write of a busy disk: whoever waits longer asks the API server, which knows what has become of it.
 _TIMEOUT_S = 10.0
+# Looking is a matter of milliseconds; what writes all of its file anew takes longer.
+_LOOK_S, _REWRITE_S = 2.0, 60.0
+# AlarmRequest.AlarmAction and AlarmType.
+_GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
 # Compare.CompareResult and Compare.CompareTarget.
 _EQUAL, _MODIFIED = 0, 2
 _MESSAGES: Tables = {
@@ -31,6 +36,12 @@ _MESSAGES: Tables = {
     "RequestOp": {"request_put": (2, "PutRequest")},
     "TxnRequest": {"compare": (1, "*Compare"), "success": (2, "*RequestOp")},
     "TxnResponse": {"succeeded": (2, "bool")},
+    "AlarmRequest": {"action": (1, "int32"), "memberID": (2, "int64"), "alarm": (3, "int32")},
+    "AlarmMember": {"memberID": (1, "int64"), "alarm": (2, "int32")},
+    "AlarmResponse": {"alarms": (2, "*AlarmMember")},
+    "CompactionRequest": {"revision": (1, "int64"), "physical": (2, "bool")},
+    "ResponseHeader": {"revision": (3, "int64")},
+    "StatusResponse": {"header": (1, "ResponseHeader"), "dbSize": (3, "int64")},
 }
 
 
@@ -72,6 +83,52 @@ class Etcd:
         except self._failed as error:
             raise EtcdError(str(error)) from None
         return bool(_classes()["TxnResponse"].FromString(answer).succeeded)
+
+    async def full(self) -> list[int]:
+        """The members that have raised the alarm that their data have reached the quota.
+
+        Raises:
+            EtcdError: it does not say.
+        """
+        asked = {"action": _GET, "alarm": _NO_SPACE}
+        answer = await self._ask("Maintenance/Alarm", "AlarmRequest", asked, "AlarmResponse")
+        return [member.memberID for member in answer.alarms]
+
+    async def make_room(self) -> tuple[int, int]:
+        """Give up what was deleted or overwritten, write the file anew, and take the alarm back.
+
+        Returns:
+            the bytes that it took before, and takes now.
+
+        Raises:
+            EtcdError: it could not all be done.
+        """
+        members, before = await self.full(), await self._status()
+        # Somebody else may just have done it: then it is refused, and there is nothing left to do.
+        with suppress(EtcdError):
+            asked = {"revision": before.header.revision, "physical": True}
+            await self._ask("KV/Compact", "CompactionRequest", asked, None, _REWRITE_S)
+        await self._ask("Maintenance/Defragment", None, {}, None, _REWRITE_S)
+        after = await self._status()
+        for member in members:
+            asked = {"action": _DEACTIVATE, "memberID": member, "alarm": _NO_SPACE}
+            await self._ask("Maintenance/Alarm", "AlarmRequest", asked, "AlarmResponse")
+        return before.dbSize, after.dbSize
+
+    async def _status(self) -> Any:
+        return await self._ask("Maintenance/Status", None, {}, "StatusResponse")
+
+    async def _ask(
+        self, method: str, message: str | None, fields: Mapping[str, Any], answer: str | None, timeout: float = _LOOK_S
+    ) -> Any:
+        """Call a method with a message; one without a name has no fields, or none that are read."""
+        request = bytes(_classes()[message](**fields).SerializeToString()) if message else b""
+        call: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(f"/etcdserverpb.{method}")
+        try:
+            found = await call(request, timeout=timeout)
+        except self._failed as error:
+            raise EtcdError(str(error)) from None
+        return _classes()[answer].FromString(found) if answer else None
 
     async def close(self) -> None:
         """Close the connection."""

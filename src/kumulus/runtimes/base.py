@@ -137,6 +137,10 @@ class Runtime(ABC):
     def version_problem(self, version: str) -> str | None:
         """Return why this runtime cannot run that Kubernetes version, with the remedy, or None."""
 
+    def takes_version(self, old: str, new: str) -> bool:
+        """Whether a cluster of one Kubernetes version becomes one of another in place, with all that is in it."""
+        return False
+
     @abstractmethod
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """Where the kubeconfig will be: known before the cluster exists, so that previews know it."""

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kumulus.host.machine import Machine
+from kumulus.runtimes import owner
 from kumulus.runtimes.place import Place
 from kumulus.surroundings import pulumi_project
 
 _MOVE = "`pulumi config set kumulus:moveHere true`"
-_LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
+LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
+"""What a cluster that is made anew does not have, in words."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Away:
         if self.can_be_taken_up:
             return f"starts it here with all that is in it, from {self.directory}; nobody must be running it there then"
         end = "ends the old one" if self.kind == "moved" else "leaves that one as it is"
-        return f"makes a new one here, {_LOST}, and {end}"
+        return f"makes a new one here, {LOST}, and {end}"
 
     def moving(self) -> str:
         """What is said when it is moved here."""
@@ -96,7 +98,7 @@ class Away:
             "moved": f"that of {self.where} is ended",
             "copied": f"the one at {self.where} is left to the project there",
         }
-        return f"cluster {self.name} is made anew here, {_LOST}; {left[self.kind]}"
+        return f"cluster {self.name} is made anew here, {LOST}; {left[self.kind]}"
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
@@ -151,7 +153,7 @@ def _with_project(directory: Path, program: Path, now: Path, outputs: Mapping[st
 
 def has_files(directory: Path, outputs: Mapping[str, Any]) -> bool:
     """Whether the files of a recorded cluster are in a directory."""
-    return Place(directory).note().get("owner") == str(outputs.get("owner"))
+    return owner.same(Place(directory).note().get("owner", ""), str(outputs.get("owner") or "nobody"))
 
 
 def _has_state(program: Path, here: Here) -> bool:

@@ -28,6 +28,7 @@ from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
 
+_REMEDIES = {"lost": "restored", "damaged": "restored", "full": "compacted and defragmented"}
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 
 
@@ -60,8 +61,8 @@ class Cluster(Resource):
         Property(
             "kubernetesVersion",
             STRING,
-            "Such as `v1.35.4`; the runtime's default when not given, kept once the cluster exists.",
-            replaces=True,
+            "Such as `v1.35.4`; the runtime's default when not given, kept once the cluster exists. `kwok` clusters "
+            "change it in place, by one minor version at a time.",
         ),
         Property("options", OBJECT, "The runtime's own options, as in the stack file's section of its name."),
         Property(
@@ -160,6 +161,13 @@ class Cluster(Resource):
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
         runtime = self._runtimes.get(str(inputs.get("runtime")))
+        before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
+        found += differences(
+            "kubernetesVersion",
+            old_outputs.get("kubernetesVersion"),
+            inputs.get("kubernetesVersion"),
+            replace=runtime is None or not runtime.takes_version(before, after),
+        )
         if runtime is None or contains_unknown(inputs):
             return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
         old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
@@ -179,9 +187,10 @@ class Cluster(Resource):
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.compare`: where it is, and whether it runs and answers."""
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
-        if any(each.replaces or each.path == "status" for each in found) or not old_outputs.get("directory"):
-            return found
-        return found + await self._health(old_outputs, inputs)
+        if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
+            found += await self._health(old_outputs, inputs)
+        self._places.require_word(old_outputs, found)
+        return found
 
     async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """Whether a cluster that was running does not run or answer any more: an update has to leave one that does."""
@@ -248,11 +257,15 @@ class Cluster(Resource):
             components = dict(seen.components) if seen else _mapping(old_outputs, "components")
             for name, state in components.items():
                 if state != "running":
-                    op.report.info(
-                        f"{name} is {state} and will be {'restored' if state in ('lost', 'damaged') else 'started'}"
-                    )
+                    op.report.info(f"{name} is {state} and will be {_REMEDIES.get(state, 'started')}")
             if left := left_by_runs(old_outputs):
                 op.report.info(f"the cluster is {left}, which is gone: all of it is put back")
+            before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
+            if before != after:
+                op.report.info(
+                    f"Kubernetes {before} becomes {after}: the API server, the controller manager and the scheduler "
+                    "are restarted, what is in the cluster stays"
+                )
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
             configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")

@@ -17,7 +17,7 @@ _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 def sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
     """The recorded version, or the default where there is none or this release cannot run it any longer.
 
-    The latter shows as a replacement, from the one version to the other; the stack file can name a third.
+    The latter shows as a change from the one version to the other; the stack file can name a third.
     """
     recorded = old_inputs.get("kubernetesVersion")
     if not isinstance(recorded, str) or runtime.version_problem(recorded):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
+from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Difference, Properties
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime
-from kumulus.runtimes.whereabouts import Away, away, has_files
+from kumulus.runtimes.place import Place
+from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
+
+UNSHOWN = "KUMULUS_UNSHOWN"
+"""Set by who runs an update whose preview nobody has seen."""
 
 
 class Places:
@@ -37,6 +43,11 @@ class Places:
         found = self._away(outputs)
         if found is not None and not self._settings.move_here:
             raise ProviderError(found.refusal())
+        if found is not None and found.kind == "copied" and self._would_take(found):
+            raise ProviderError(
+                f"{found.refusal()}. A new one would have the same folder, {found.directory}: set KUMULUS_HOME to "
+                "another directory first"
+            )
         if found is not None:
             report.warn(found.moving())
         elif self._settings.move_here and self._is_bound(outputs):
@@ -66,6 +77,27 @@ class Places:
             return [Difference("machine", "add")]
         return []
 
+    def require_word(self, outputs: Properties, found: Sequence[Difference]) -> None:
+        """Refuse to replace a cluster that is there, where nobody has seen a preview, without the user's word.
+
+        Args:
+            outputs: of the cluster, as recorded.
+            found: in what it differs from what is wanted.
+
+        Raises:
+            ProviderError: it would be replaced.
+        """
+        why = [each.path for each in found if each.replaces]
+        unasked = os.environ.get(UNSHOWN) and not self._settings.allow_replace and self._is_bound(outputs)
+        # What is gone has nothing to lose, and for a move the user has given his word.
+        if not why or not unasked or "status" in why or str(outputs.get("directory")) in self._moving:
+            return
+        name = outputs.get("name")
+        raise ProviderError(
+            f"cluster {name} would be replaced ({', '.join(why)}), {LOST}; nothing was changed. `pulumi up` shows it "
+            "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a question"
+        )
+
     async def left(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
         """Whether a recorded cluster was elsewhere, and is left or cleared away as moving it here means.
 
@@ -88,6 +120,11 @@ class Places:
         """The machine that a cluster is on which is here; None where it is not bound to one."""
         here = self._settings.place.here.machine
         return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
+
+    def _would_take(self, found: Away) -> bool:
+        """Whether a cluster made anew here would have the folder of the one that is elsewhere."""
+        home = self._settings.place.here.program / adoption.default_home()
+        return Place.of(str(home), found.name).directory.resolve() == found.directory.resolve()
 
     def _is_bound(self, outputs: Mapping[str, Any]) -> bool:
         runtime = self._runtimes.get(str(outputs.get("runtime")))

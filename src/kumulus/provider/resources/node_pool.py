@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.pools import drift, pods, real
+from kumulus.cluster.pools import drift, pods, real, room
 from kumulus.cluster.pools.converge import converge
 from kumulus.cluster.pools.faulted import forgotten, looked_at, played, recorded
 from kumulus.cluster.pools.live import of_pool, selected
@@ -89,6 +90,7 @@ class NodePool(InCluster):
         connections: Connections,
         clear_way: ClearWay = nullcontext,
         storage_of: StorageOf | None = None,
+        relieve: room.Relieve = room.no_relief,
     ) -> None:
         """Serve it.
 
@@ -96,9 +98,11 @@ class NodePool(InCluster):
             connections: as for every resource in a cluster.
             clear_way: likewise.
             storage_of: the storage of the cluster that has a kubeconfig, where new nodes can be written to it.
+            relieve: makes room in the cluster's etcd where that is full.
         """
         super().__init__(connections, clear_way)
         self._storage_of = storage_of
+        self._relieve = relieve
         self._turns = Turns()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -203,10 +207,13 @@ class NodePool(InCluster):
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
-                pool = await recorded(client, pool, self.owner(op, inputs))
+                look = partial(observe, client, formerly=_formerly(op, old_outputs), recorded=recorded_as)
+                record = partial(recorded, client, pool, self.owner(op, inputs))
+                relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
+                pool = await room.found(record, relieve, partial(look, pool), client, stop, op.report)
                 # A new pool's look is a matter of milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
-                    seen = await observe(client, pool, formerly=_formerly(op, old_outputs), recorded=recorded_as)
+                    seen = await look(pool)
                 storage = await find_storage(
                     self._storage_of, str(inputs["kubeconfig"]), client, len(seen.missing), op.report
                 )

@@ -23,6 +23,7 @@ from kumulus.provider.settings import Settings
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
+from kumulus.runtimes.kwok.etcd_space import relieve_cluster
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
 
@@ -65,7 +66,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
     served: list[Resource] = [
         StackIdentity(),
         Cluster(runtimes, connections, settings),
-        NodePool(connections, way.cleared, Storages().of),
+        NodePool(connections, way.cleared, Storages().of, relieve_cluster),
         HyperNodes(connections),
         Lifetime(),
         Fault(connections, way.cleared),

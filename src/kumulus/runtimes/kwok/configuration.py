@@ -115,10 +115,10 @@ _NEW_CLUSTER: Mapping[str, Callable[[Any], str | None]] = {
     "featureGates": _switches_problem,
     "runtimeConfig": _switches_problem,
     "etcdFsync": _switch_problem,
-    "etcdQuota": _quota_problem,
     "heartbeatFactor": _factor_problem,
 }
 _IN_PLACE: Mapping[str, Callable[[Any], str | None]] = {
+    "etcdQuota": _quota_problem,
     "stageObjects": _switch_problem,
     "podUsage": _usage_problem,
     "observability": lambda _: None,

@@ -21,6 +21,7 @@ from kumulus.runtimes.kwok import (
     additions,
     api,
     configuration,
+    etcd_space,
     hung,
     kept,
     logs,
@@ -28,6 +29,7 @@ from kumulus.runtimes.kwok import (
     pidfiles,
     priority,
     starting,
+    upgrade,
 )
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.owner import same
@@ -58,6 +60,10 @@ class KwokRuntime(Runtime):
         if version in versions:
             return None
         return f"Kubernetes {version} is not among the pinned versions; write one of {', '.join(versions)}"
+
+    def takes_version(self, old: str, new: str) -> bool:
+        """See :meth:`Runtime.takes_version`."""
+        return upgrade.in_place(old, new)
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """See :meth:`Runtime.kubeconfig_path`."""
@@ -158,7 +164,9 @@ class KwokRuntime(Runtime):
         if found.components.get("kube-apiserver") != "running":
             return found
         try:
-            actual = await apiserver.identity(layout.kubeconfig, patience=2.0)
+            actual, full = await asyncio.gather(
+                apiserver.identity(layout.kubeconfig, patience=2.0), etcd_space.is_full(layout)
+            )
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
             if components.get("etcd") == "running":
@@ -166,7 +174,7 @@ class KwokRuntime(Runtime):
             return dataclasses.replace(found, components=components)
         if identity and actual != identity:
             return None
-        return found
+        return dataclasses.replace(found, components={**found.components, "etcd": "full"}) if full else found
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`."""
@@ -180,10 +188,12 @@ class KwokRuntime(Runtime):
             hung.end_useless(layout, report)
             logs.rotate(layout)
             processes.end(pidfiles.setting_up(layout.home, layout.name))
-            await hung.end_hung(layout, report)
+            if not upgrade.exchange(layout, wanted.kubernetes_version, report):
+                await hung.end_hung(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:
                 changed = layout.note().get("configuration") != self.configuration(wanted)
                 starting.secure(layout, report, changed=changed)
+                starting.give_room(layout, wanted)
                 if changed:
                     await starting.reconfigure(layout, wanted, report, claims)
                 dead = starting.dead(layout)
@@ -191,6 +201,7 @@ class KwokRuntime(Runtime):
                     report.status(f"starting {', '.join(dead)}")
                 await starting.start(layout, wanted, report, changed=changed, dead=dead)
             actual = await starting.all_running(layout, report)
+            await etcd_space.relieve(layout, report)
             if changed:
                 # Last, so that a run that is killed before has it all done again.
                 layout.write_note({**layout.note(), **additions.note(wanted)})

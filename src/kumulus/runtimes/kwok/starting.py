@@ -16,6 +16,7 @@ from kumulus.runtimes.kwok import (
     additions,
     api,
     configuration,
+    etcd_space,
     handover,
     kwokctl,
     monitoring,
@@ -180,6 +181,18 @@ def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
     report.status("having components ask for certificates")
     try:
         securing.secure(layout)
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, layout)) from None
+
+
+def give_room(layout: Layout, wanted: Wanted) -> None:
+    """Give etcd the quota that is wanted; the start that follows makes it known.
+
+    Raises:
+        ProviderError: it cannot be written.
+    """
+    try:
+        etcd_space.change(layout, wanted.options)
     except OSError as error:
         raise ProviderError(directories.os_error(error, layout)) from None
 

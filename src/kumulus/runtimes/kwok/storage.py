@@ -91,7 +91,7 @@ class Storages:
         if reason := await _unfit(layout, client):
             return reason
         try:
-            found = OwnEtcd(_connected(layout))
+            found = OwnEtcd(connected(layout))
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
         self._open[layout.directory] = stamps, found
@@ -134,7 +134,12 @@ def _declared(layout: Layout) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _connected(layout: Layout) -> Etcd:
+def connected(layout: Layout) -> Etcd:
+    """A connection to the etcd of a cluster, which asks for certificates.
+
+    Raises:
+        OSError: they cannot be read.
+    """
     pki = layout.directory / "pki"
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
     return Etcd(f"127.0.0.1:{layout.ports()[etcd.ETCD]}", authority, certificate, key)

@@ -1,0 +1,65 @@
+"""A pool's record in a cluster whose etcd is full: it takes nothing but deletions, so what is to go, goes first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.pools.observe import Observation
+from kumulus.cluster.pools.removal import remove_nodes
+from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError
+from kumulus.model.pools import Pool
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Relieve = Callable[[str, Reporter], Awaitable[bool]]
+"""Makes room in the etcd of the cluster of a kubeconfig; whether there is some now."""
+
+
+async def no_relief(kubeconfig: str, report: Reporter) -> bool:
+    """Make no room: the cluster's etcd is out of reach."""
+    return False
+
+
+async def found(
+    record: Callable[[], Awaitable[Pool]],
+    relieve: Callable[[], Awaitable[bool]],
+    look: Callable[[], Awaitable[Observation]],
+    client: Client,
+    stop: asyncio.Event,
+    report: Reporter,
+) -> Pool:
+    """Put a pool on record, and make room for that where none is.
+
+    Args:
+        record: puts it on record, and returns it as it is recorded.
+        relieve: makes room in etcd; whether there is some now.
+        look: compares its nodes with what it is to be.
+        client: of the cluster.
+        stop: set when the user cancelled.
+        report: is told.
+
+    Raises:
+        ApiError, Unreachable: there is no room, or the server could not be asked.
+    """
+    try:
+        return await record()
+    except ApiError as error:
+        if not error.quota_exceeded:
+            raise
+        full = error
+    if await relieve():
+        try:
+            return await record()
+        except ApiError as error:
+            if not error.quota_exceeded:
+                raise
+    doomed = (await look()).extra
+    if not doomed:
+        raise full
+    await remove_nodes(client, doomed, stop, report)
+    await relieve()
+    return await record()

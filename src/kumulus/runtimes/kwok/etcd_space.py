@@ -1,0 +1,105 @@
+"""Room in etcd: how much it may take, and what helps one that has taken all of it.
+
+When etcd's data reach its quota it raises an alarm and takes no more writes, but deletions. What was deleted or
+overwritten still takes up room until it is compacted and the file is written anew; and the alarm stays until somebody
+takes it back (https://etcd.io/docs/v3.6/op-guide/maintenance/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import processes
+from kumulus.kube.etcd import Etcd, EtcdError
+from kumulus.model.quantity import parse
+from kumulus.runtimes.kwok import etcd, storage
+from kumulus.runtimes.kwok.layout import Layout
+
+_FLAG = "--quota-backend-bytes="
+# kwokctl's own (v0.8.0, pkg/config/vars.go), and etcd's most (https://etcd.io/docs/v3.6/dev-guide/limit/).
+_DEFAULT = "8Gi"
+_MI = 2**20
+
+
+def quota(options: Mapping[str, Any]) -> int:
+    """The bytes that etcd's data may take by a stack's options."""
+    return int(parse(options.get("etcdQuota") or _DEFAULT).nanos // 10**9)
+
+
+def change(layout: Layout, options: Mapping[str, Any]) -> bool:
+    """Give an etcd another quota; it has to be started anew, and is ended.
+
+    Returns:
+        whether it had another one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
+    listed = settings.get("components") or []
+    args = [str(arg) for each in listed if each.get("name") == etcd.ETCD for arg in each.get("args") or []]
+    if not args or wanted in args:
+        return False
+    kept = [arg for arg in args if not arg.startswith(_FLAG)]
+    changed = [{**each, "args": [*kept, wanted]} if each.get("name") == etcd.ETCD else each for each in listed]
+    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+    processes.end(processes.running(layout.directory).get(etcd.ETCD, []))
+    layout.write_documents([{**settings, "components": changed}, *others])
+    return True
+
+
+async def is_full(layout: Layout) -> bool:
+    """Whether etcd has raised the alarm; not, where it does not say."""
+    try:
+        async with _asked(layout) as etcd_:
+            return bool(await etcd_.full())
+    except (EtcdError, OSError):
+        return False
+
+
+async def relieve(layout: Layout, report: Reporter) -> bool:
+    """Make room in an etcd that has raised the alarm, and take the alarm back.
+
+    Args:
+        layout: the cluster.
+        report: is told how much there was to gain.
+
+    Returns:
+        whether there is room now: False where there was no alarm, or etcd could not be asked.
+    """
+    if not await is_full(layout):
+        return False
+    report.status("etcd is full: it is compacted and defragmented")
+    try:
+        async with _asked(layout) as etcd_:
+            before, after = await etcd_.make_room()
+    except (EtcdError, OSError) as error:
+        report.warn(f"etcd of cluster {layout.name} is full, and could not be compacted and defragmented: {error}")
+        return False
+    report.warn(
+        f"etcd of cluster {layout.name} was full: compacted and defragmented, its data take "
+        f"{after // _MI:,} MiB instead of {before // _MI:,} MiB"
+    )
+    return True
+
+
+@asynccontextmanager
+async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
+    """A connection for a question or two."""
+    if not etcd.is_secured(layout.settings()):
+        raise EtcdError("it was made by an earlier version")  # and is given certificates when it is next started
+    found = storage.connected(layout)
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+async def relieve_cluster(kubeconfig: str, report: Reporter) -> bool:
+    """As :func:`relieve`, of the cluster that a kubeconfig is of; False where that is none of ours."""
+    layout = Layout(Path(kubeconfig).parent)
+    return layout.kwok_file.exists() and await relieve(layout, report)

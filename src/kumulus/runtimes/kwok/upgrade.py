@@ -1,0 +1,90 @@
+"""Another Kubernetes version for a control plane that is there: its programs are exchanged, its data stay.
+
+Kubernetes is upgraded by one minor version at a time, the API server first, and is not downgraded to an earlier one
+(https://kubernetes.io/releases/version-skew-policy/); between the patches of a minor version it goes both ways.
+"""
+
+from __future__ import annotations
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import processes
+from kumulus.runtimes import directories
+from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok.layout import Layout
+
+# In the order in which they end: the API server is the last that nobody asks any more.
+_PROGRAMS = {
+    "kube-scheduler": "kubeSchedulerBinary",
+    "kube-controller-manager": "kubeControllerManagerBinary",
+    "kube-apiserver": "kubeApiserverBinary",
+}
+
+
+def in_place(old: str, new: str) -> bool:
+    """Whether a cluster can go from the one version to the other and keep what is in it.
+
+    Args:
+        old: such as ``v1.34.1``.
+        new: likewise.
+    """
+    try:
+        was, is_ = (tuple(int(part) for part in version.removeprefix("v").split(".")) for version in (old, new))
+    except ValueError:
+        return False
+    return was[0] == is_[0] and is_[1] - was[1] in (0, 1)
+
+
+def exchange(layout: Layout, version: str, report: Reporter) -> bool:
+    """End the programs of another version than is wanted, and put those of that version in their place.
+
+    They are ended first, and the version is written last: whoever is killed meanwhile has it all done again.
+
+    Args:
+        layout: the cluster.
+        version: the one wanted, such as ``v1.35.4``.
+        report: is told.
+
+    Returns:
+        whether it was another version.
+
+    Raises:
+        ProviderError: the programs of that version are not there, or it cannot be written.
+    """
+    settings = layout.settings()
+    options = settings.get("options") or {}
+    before = str(options.get("kubeVersion") or "")
+    if not version or not settings or _same(before, version):
+        return False
+    if not in_place(before, version):
+        raise ProviderError(
+            f"cluster {layout.name} has Kubernetes {before}, which cannot become {version} in place; Kubernetes goes "
+            "by one minor version at a time, and not back"
+        )
+    try:
+        found = {name: toolchain.find(name, version) for name in _PROGRAMS}
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
+    report.status(f"Kubernetes {before} becomes {version}")
+    alive = processes.running(layout.directory)
+    for name in _PROGRAMS:
+        processes.end(alive.get(name, []))
+    try:
+        for name, executable in found.items():
+            components.link(layout, name, executable)
+        listed = [
+            {**each, "version": version.removeprefix("v")} if each.get("name") in _PROGRAMS else each
+            for each in settings.get("components") or []
+        ]
+        binaries = {option: str(found[name]) for name, option in _PROGRAMS.items()}
+        changed = {**settings, "options": {**options, **binaries, "kubeVersion": version}, "components": listed}
+        others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+        layout.write_documents([changed, *others])
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, layout)) from None
+    return True
+
+
+def _same(one: str, other: str) -> bool:
+    return one.removeprefix("v") == other.removeprefix("v")
