@@ -10,6 +10,7 @@ import fcntl
 import os
 import random
 import socket
+import stat
 import tempfile
 from pathlib import Path
 from types import TracebackType
@@ -43,10 +44,10 @@ class Claims:
     def __init__(self, avoid: set[int] | None = None) -> None:
         self._avoid = avoid or set()
         self._locks: dict[int, int] = {}
-        self._folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
+        self._folder = _folder()
 
     def __enter__(self) -> Claims:
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self
 
     def __exit__(
@@ -74,7 +75,7 @@ class Claims:
 
     def claim(self, port: int) -> bool:
         """Claim one particular port against other Kumulus runs; False when one of them has it."""
-        lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Its last holder may have removed the file meanwhile: then somebody else can lock another of that name.
@@ -86,3 +87,20 @@ class Claims:
             return False
         self._locks[port] = lock
         return True
+
+
+def _folder() -> Path:
+    """Where this user's claims are: one place, whatever HOME a run has.
+
+    Others can make that place first, where everybody may write. Theirs is not used, as it would let them keep all ports
+    from this user: claims are below HOME then.
+    """
+    folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        found = None
+    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+        return folder
+    return Path.home() / ".cache" / "kumulus" / "ports"
