@@ -1,7 +1,7 @@
 """What a fleet of a size costs its control plane: a model made of a few measured figures, and what follows from them.
 
 The figures are those of ``benchmarks/results/sizes.json`` (``python -m benchmarks sizes``), on two CPUs;
-tests/unit/test_scale.py keeps them in step, and docs/scale.md shows them with the curves.
+tests/unit/model/test_scale.py keeps them in step, and docs/scale.md shows them with the curves.
 """
 
 from __future__ import annotations

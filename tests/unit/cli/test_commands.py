@@ -1,0 +1,403 @@
+"""The `kumulus` command as a user calls it, in a checkout of its own, on a machine that has nothing yet."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kumulus.cli.registry import COMMANDS
+from kumulus.surroundings.version import VERSION
+from kumulus.toolchain import plugins, releases
+from tests.unit.toolchain.sample import ROOT
+
+# The interpreter and its library may be the tester's own: they are read before another user is become.
+_AS_NOBODY = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from kumulus.cli.main import main
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.exit(main(sys.argv[2:]))
+"""
+PULUMI_YAML = """\
+name: sample
+runtime: python
+stackConfigDir: stacks
+backend:
+  # where the state is
+  url: file://./.pulumi-state
+"""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    root: Path
+    home: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Where the user's own files are; Pulumi goes by the user's name, not by HOME."""
+        return {"HOME": str(self.home), "PULUMI_HOME": str(self.home / ".pulumi"), "KUMULUS_TOOLS": "build"}
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run ./kumulus with a bare PATH, an empty cache and an empty home."""
+        return subprocess.run(
+            [sys.executable, self.root / "kumulus", *arguments],
+            env={**self.variables, "PATH": "/nonexistent", "LC_ALL": "C.UTF-8", **environment},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def shell(self, script: str, **environment: str) -> str:
+        """Run a script in bash, where `$kumulus` is the command; returns what it prints."""
+        env = {**self.variables, "PATH": "/usr/bin:/bin", "kumulus": f"{sys.executable} {self.root}/kumulus"}
+        command = ["bash", "-euc", script]
+        return subprocess.run(
+            command, cwd=self.root, env={**env, **environment}, capture_output=True, text=True, check=True
+        ).stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root, home = tmp_path / "checkout", tmp_path / "home"
+    home.mkdir()
+    (root / "stacks").mkdir(parents=True)
+    for folder in ("cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
+        path = Path("src", "kumulus", folder)
+        shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
+    for file in ("kumulus", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+        shutil.copy(ROOT / file, root / file)
+    (root / "Pulumi.yaml").write_text(PULUMI_YAML)
+    for stack in ("quickstart", "gcp-small", "gcp-large"):
+        (root / "stacks" / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
+    return Checkout(root, home)
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> None:
+    result = checkout.run(*arguments)
+    assert result.returncode == 0
+    assert all(f"\n  {name} " in result.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.venv])
+def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name: str) -> None:
+    result = checkout.run(name, "-h")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"usage: kumulus {name}" in result.stdout
+
+
+def test_an_unknown_command_gives_near_matches(checkout: Checkout) -> None:
+    result = checkout.run("doctr")
+    assert (result.returncode, result.stderr) == (2, "error: there is no command 'doctr': did you mean doctor?\n")
+
+
+def test_the_versions_that_matter_are_said_and_what_is_not_there_yet(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "etcd").write_text("#!/bin/sh\necho etcd Version: 3.6.9\n")
+    (tmp_path / "etcd").chmod(0o755)
+    result = checkout.run("--version", PATH=str(tmp_path))
+    rows = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+    assert rows[0] == ["Kumulus", VERSION, str(checkout.root)]
+    assert rows[1][:2] == ["Python", platform.python_version()]
+    assert rows[2][0] == "Pulumi"
+    assert rows[2][2] == "not there yet"
+    assert rows[5] == ["etcd", "3.6.9", str(tmp_path / "etcd")]
+
+
+def test_an_unknown_option_is_refused(checkout: Checkout) -> None:
+    result = checkout.run("doctor", "--jsn")
+    assert result.returncode == 2
+    assert "unrecognized arguments: --jsn" in result.stderr
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(checkout: Checkout) -> None:
+    result = checkout.run("doctor")
+    assert (result.returncode, result.stderr) == (1, "")
+    table, summary = result.stdout.split("\n\n")
+    row = next(line for line in table.splitlines() if line.startswith("kube-apiserver "))
+    assert row.split() == ["kube-apiserver", "-", "missing"]
+    assert summary.startswith("Missing: .venv, etcd, kwok, kwokctl, kube-apiserver")
+    assert "To get it: ../checkout/kumulus venv" in summary
+    assert summary.endswith("/kumulus tools\n")
+
+
+def test_doctor_for_programs_says_the_same(checkout: Checkout) -> None:
+    result = checkout.run("doctor", "--json")
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["ok"]) == (1, False)
+    states = {finding["name"]: finding["state"] for finding in report["findings"]}
+    assert states["python"] == "ok"
+    assert states["etcd"] == "missing"
+    # Not needed by every stack, or by a user who has one elsewhere; Go can be fetched.
+    assert {states[name] for name in ("go", "kubectl", "plugin kubernetes", "plugin command")} == {"absent"}
+
+
+def test_doctor_says_which_version_on_path_is_used_and_which_is_not(checkout: Checkout, tmp_path: Path) -> None:
+    for name, script in {"etcd": "echo etcd Version: 3.6.9", "kubectl": "echo Client Version: v1.20.1"}.items():
+        file = tmp_path / "path" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+    report = json.loads(checkout.run("doctor", "--json", PATH=str(tmp_path / "path")).stdout)
+    findings = {finding["name"]: finding for finding in report["findings"]}
+    assert findings["etcd"]["state"] == "ok"
+    assert findings["etcd"]["version"] == "3.6.9"
+    assert findings["etcd"]["place"] == f"PATH: {tmp_path}/path/etcd"
+    assert findings["kubectl"]["state"] == "absent"
+    said = f"{tmp_path}/path/kubectl is 1.20.1, needed is >=1.34.0,<1.37.0; "
+    assert findings["kubectl"]["note"].startswith(said)
+    assert findings["kubectl"]["note"].endswith("/kumulus tools --with kubectl")
+
+
+def test_env_twice_is_the_same_as_once(checkout: Checkout) -> None:
+    once = 'eval "$($kumulus env 2>/dev/null)"; echo "$PATH"; export -p | grep -c PULUMI'
+    first, *rest = checkout.shell(f"{once}; {once}; {once}").split()
+    python, tools, *others = first.split(":")
+    assert python.endswith("/checkout/.venv/bin")
+    assert tools.startswith(f"{checkout.home}/.cache/kumulus/toolchain/")
+    assert others == ["/usr/bin", "/bin"]
+    assert rest == ["4", first, "4", first, "4"]
+
+
+def test_env_quotes_what_the_shell_would_read_otherwise(checkout: Checkout, tmp_path: Path) -> None:
+    cache = tmp_path / "it's $HOME; a cache"
+    script = 'eval "$($kumulus env 2>/dev/null)"; eval "$($kumulus env 2>/dev/null)"; echo "$PATH"'
+    path = checkout.shell(script, XDG_CACHE_HOME=str(cache)).strip()
+    assert path.split(":")[1].startswith(f"{cache}/kumulus/toolchain/")
+    assert path.endswith("/bin:/usr/bin:/bin")
+    assert path.count(str(cache)) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, ""),
+        ({"PULUMI_CONFIG_PASSPHRASE": "mine"}, "mine"),
+        ({"PULUMI_CONFIG_PASSPHRASE": ""}, ""),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "/x"}, "unset"),
+    ],
+)
+def test_env_leaves_a_passphrase_of_the_user_alone(
+    checkout: Checkout, variables: dict[str, str], expected: str
+) -> None:
+    script = 'eval "$($kumulus env 2>/dev/null)"; echo "${PULUMI_CONFIG_PASSPHRASE-unset}"'
+    assert checkout.shell(script, **variables).rstrip("\n") == expected
+
+
+def test_env_lets_the_engine_fetch_plugins_only_where_it_costs_nothing(checkout: Checkout) -> None:
+    name = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
+    script = f'eval "$($kumulus env 2>/dev/null)"; echo "${{{name}-unset}}"'
+    assert checkout.shell(script).strip() == "true"
+    assert checkout.shell(script, **{name: "false"}).strip() == "false"
+    plugins = checkout.home / ".pulumi" / "plugins"
+    (plugins / "resource-command-v1.2.1").mkdir(parents=True)
+    assert checkout.shell(script).strip() == "true"
+    provider = plugins / "resource-kubernetes-v4.25.0" / "pulumi-resource-kubernetes"
+    provider.parent.mkdir()
+    provider.touch(mode=0o755)
+    assert checkout.shell(script).strip() == "unset"
+
+
+def test_env_of_a_stack_makes_it_the_current_one_of_every_program(checkout: Checkout, tmp_path: Path) -> None:
+    script = 'eval "$($kumulus env quickstart 2>/dev/null)"; echo "$PULUMI_STACK ${KUBECONFIG-unset}"'
+    for folder, variables in (
+        (checkout.root / ".kumulus", {}),
+        (tmp_path / "other home", {"KUMULUS_HOME": f"{tmp_path}/other home"}),
+    ):
+        file = folder / "clusters" / "quickstart" / "kubeconfig.yaml"
+        # Also while it is down: what was there before is another stack's.
+        assert checkout.shell(script, KUBECONFIG="/another/stacks", **variables).strip() == f"quickstart {file}"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        assert checkout.shell(script, **variables).strip() == f"quickstart {file}"
+
+
+def test_env_says_that_a_stack_is_not_up(checkout: Checkout) -> None:
+    said = checkout.run("env", "quickstart").stderr
+    note, remedy, *_ = said.splitlines()
+    assert note == "note: quickstart has no local cluster that is up"
+    assert remedy == "  To start it: ../checkout/kumulus up quickstart"
+
+
+@pytest.mark.parametrize("command", ["env", "up", "preview", "down"])
+def test_a_stack_without_a_file_is_refused_and_the_others_are_named(checkout: Checkout, command: str) -> None:
+    result = checkout.run(command, "gcp-larg")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "error: there is no stacks/Pulumi.gcp-larg.yaml (did you mean gcp-large?);"
+        " the stacks are: gcp-large, gcp-small, quickstart\n"
+    )
+
+
+def test_down_of_a_stack_that_was_never_up_is_calm_and_needs_no_tools(checkout: Checkout) -> None:
+    result = checkout.run("down")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "quickstart is not up: nothing to destroy\n", "")
+
+
+def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
+    (checkout.root / ".venv").mkdir()
+    cluster = checkout.root / ".kumulus" / "clusters" / "team-a"
+    cluster.mkdir(parents=True)
+    result = checkout.run("clean")
+    assert result.returncode == 1
+    assert result.stderr == "error: clusters are up: team-a\n  First: ../checkout/kumulus down team-a\n"
+    assert (checkout.root / ".venv").exists()
+    cluster.rmdir()
+    assert checkout.run("clean").returncode == 0
+    assert not (checkout.root / ".venv").exists()
+
+
+def test_the_list_of_tools_says_where_each_comes_from_how_large_it_is_and_who_needs_it(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    file = tmp_path / "path" / "etcd"
+    file.parent.mkdir()
+    file.write_text("#!/bin/sh\necho etcd Version: 3.6.9\n" + "#" * 2_000_000)
+    file.chmod(0o755)
+    result = checkout.run("tools", "--list", PATH=str(file.parent), KUMULUS_TOOLS="auto")
+    assert result.returncode == 0, result.stderr
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in result.stdout.splitlines()[:-3]}
+    assert rows["TOOL"] == "VERSION FROM SIZE NEEDED BY"
+    assert rows["etcd"] == "3.6.9 PATH 2 MB runtime: kwok"
+    assert rows["pulumi"].endswith("- every stack")
+    assert rows["kubectl"].endswith("- you, hostCommands")
+    assert rows["pause"] == "1.0.0 not there (build) - --with kind-node"
+    assert rows["kueue"].startswith("0.19.2 not there (build, about ")
+    assert result.stdout.splitlines()[-1].endswith("kubernetesVersion: v1.34.1")
+
+
+@pytest.mark.skipif(releases.platform() != "linux-amd64", reason="the files are another platform's")
+def test_the_files_of_a_mirror_are_listed(checkout: Checkout) -> None:
+    listed = checkout.run("tools", "--urls").stdout.splitlines()
+    assert "https://dl.k8s.io/release/v1.35.4/bin/linux/amd64/kube-apiserver" in listed
+    assert len(listed) == len(set(listed)) > 15
+    mirrored = checkout.run("tools", "--urls", KUMULUS_MIRROR="http://here.example/x/").stdout
+    assert "http://here.example/x/dl.k8s.io/release/v1.35.4/bin/linux/amd64/kube-apiserver\n" in mirrored
+
+
+def test_what_a_stack_needs_cannot_be_said_before_there_is_an_environment(checkout: Checkout) -> None:
+    result = checkout.run("doctor", "-s", "gcp-small")
+    assert result.returncode == 1
+    assert ".venv is missing" in result.stderr
+    assert result.stderr.endswith("/kumulus venv\n")
+
+
+def test_an_unsupported_kubernetes_version_is_refused_with_those_that_are(checkout: Checkout) -> None:
+    result = checkout.run("tools", "--kubernetes", "v1.2.3")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: Kubernetes v1.2.3 is not among the supported versions: v1.35.4")
+    assert checkout.run("tools", "--kubernetes", "latest").stderr == "error: 'latest' is not a version\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if command.venv])
+def test_another_user_without_the_right_to_is_told_in_a_line(checkout: Checkout, command: str) -> None:
+    # A place that others may look into: pytest's own is its user's alone.
+    with tempfile.TemporaryDirectory() as folder:
+        public = Path(folder)
+        public.chmod(0o755)
+        root = Path(shutil.copytree(checkout.root, public / "checkout"))
+        binaries = root / ".venv" / "bin"
+        binaries.mkdir(parents=True)
+        (public / "private").mkdir(mode=0o700)
+        (public / "private" / "python").touch()
+        (binaries / "python").symlink_to(public / "private" / "python")
+        result = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, root / "src", command],
+            env={"HOME": "/nonexistent", "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"},
+            cwd=public,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert result.stderr == (
+        f"error: {binaries / 'python'}: permission denied\n"
+        "  Run it as the user it belongs to, or in a copy of your own\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"), [("convert", "usage: kumulus convert"), ("fault", "usage: kumulus fault")]
+)
+def test_a_missing_argument_is_told_in_two_lines(command: str, hint: str) -> None:
+    result = subprocess.run([sys.executable, ROOT / "kumulus", command], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    said, usage = result.stderr.splitlines()
+    assert said.startswith("error: the following arguments are required: ")
+    assert usage.startswith(f"  {hint}")
+
+
+def test_where_the_usage_is_long_a_missing_argument_is_told_without_it() -> None:
+    command = [sys.executable, ROOT / "kumulus", "fault", "inject"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: the following arguments are required: name\n  `kumulus fault inject -h` lists the arguments\n"
+    )
+
+
+def test_a_reader_that_stops_early_is_no_error(checkout: Checkout) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, checkout.root / "kumulus", "doctor"]
+        env = {"HOME": str(checkout.home), "PATH": "/nonexistent"}
+        result = subprocess.run(command, env=env, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_make_without_a_target_prints_help() -> None:
+    result = subprocess.run(
+        ["make", "-C", ROOT], capture_output=True, text=True, check=True, env={**os.environ, "MAKEFLAGS": ""}
+    )
+    assert "make TARGET [STACK=quickstart]" in result.stdout
+    assert all(
+        f"\n  {target} " in result.stdout for target in ("up", "preview", "down", "test", "lint", "bench", "clean")
+    )
+
+
+def test_the_plugin_for_commands_has_its_sdks_version() -> None:
+    assert f"pulumi-command=={plugins.COMMAND_VERSION} \\\n" in (ROOT / "requirements.txt").read_text()
+
+
+def test_a_kemu_file_is_converted_and_a_file_that_is_none_refused(tmp_path: Path) -> None:
+    file = tmp_path / "kemu.yaml"
+    file.write_text("kind: ClusterConfig\nspec: {colour: red}\n")
+    command = [sys.executable, ROOT / "kumulus", "convert", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-3:] == ["config:", "  kumulus:cluster:", "    runtime: kwok"]
+    assert "#   spec.colour: is not a key of KEMU's format" in done.stdout
+    assert done.stderr == ""
+    file.write_text("kind: Cluster\n")
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f'error: 1 problem in {file}\n  kind: is "Cluster", not KEMU\'s ClusterConfig')
+
+
+def test_a_kemu_file_that_says_how_kind_runs_stays_with_kind(tmp_path: Path) -> None:
+    file = tmp_path / "kemu.yaml"
+    file.write_text(
+        "kind: ClusterConfig\nspec:\n  kindConfig: |\n    kind: Cluster\n    apiVersion: kind.x-k8s.io/v1alpha4\n"
+    )
+    command = [sys.executable, ROOT / "kumulus", "convert", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "    runtime: kind\n    kindConfig:" in done.stdout
+    assert done.stderr.startswith("note: the runtime is kind, as the file has a kindConfig; --runtime kwok leaves")
+    chosen = subprocess.run([*command, "--runtime", "kwok"], capture_output=True, text=True, check=True)
+    assert "    runtime: kwok\n" in chosen.stdout
+    assert "#   spec.kindConfig: is for the runtime kind, so it is not used with kwok" in chosen.stdout
+    assert chosen.stderr == ""

@@ -1,0 +1,183 @@
+"""What a stack needs: by the table, by what its program registers, and as `kumulus doctor -s` says it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus import EmulatedCluster
+from kumulus.cli import doctor_stack, needs, stack_file
+from kumulus.cli.doctor import Finding
+from kumulus.cli.errors import UserError
+from kumulus.stackfile.load import load
+from kumulus.toolchain import pins
+from kumulus.toolchain.plugins import COMMAND, PROVIDER
+from tests.support.program import run
+
+ROOT = Path(__file__).resolve().parents[3]
+CONTROL_PLANE = {"etcd", "kwok", "kwokctl", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+GROUP: dict[str, Any] = {
+    "name": "a",
+    "gpuProduct": "NVIDIA-L40S",
+    "placement": [{"availabilityZone": "z", "replicas": 1}],
+    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
+}
+ADDON = {"name": "p", "chart": "c", "repoURL": "https://x.example", "repoName": "x", "namespace": "n", "version": "1"}
+OBSERVED = {"metrics-server", "prometheus", "kube-state-metrics", "promtool"}
+SELECTED = {"name": "t", "selector": {"labels": {"app": "t"}}}
+KIND = {"runtime": "kind", "kindConfig": {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}}
+
+CASES: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, CONTROL_PLANE),
+    ({"nodeGroups": [GROUP]}, CONTROL_PLANE),
+    ({"clusterAddons": [ADDON]}, {*CONTROL_PLANE, "helm", PROVIDER}),
+    ({"clusterAddons": []}, CONTROL_PLANE),
+    ({"observability": {}}, CONTROL_PLANE | OBSERVED),
+    ({"podUsage": [{**SELECTED, "cpu": "80%"}]}, {*CONTROL_PLANE, "metrics-server", PROVIDER}),
+    ({"podLifecycles": [{**SELECTED, "run": "10m"}]}, {*CONTROL_PLANE, PROVIDER}),
+    ({"tenants": [{"name": "research"}]}, {*CONTROL_PLANE, PROVIDER}),
+    ({"nodeGroups": [{**GROUP, "resourceSlices": {}}]}, {*CONTROL_PLANE, PROVIDER}),
+    ({"hostCommands": [{"name": "b", "create": "true"}]}, {*CONTROL_PLANE, COMMAND, "kubectl"}),
+    (KIND, {"kind", "helm", PROVIDER}),
+    ({**KIND, "observability": {}}, {"kind", "helm", PROVIDER}),
+    ({**KIND, "loadImages": ["my-app:dev"]}, {"kind", "helm", PROVIDER, COMMAND}),
+    ({"runtime": "existing", "existing": {"context": "x"}}, {"helm", PROVIDER}),
+]
+
+
+@pytest.mark.parametrize(("cluster", "expected"), CASES, ids=[" ".join(cluster) or "empty" for cluster, _ in CASES])
+def test_each_section_brings_its_tools_and_no_others(cluster: dict[str, Any], expected: set[str]) -> None:
+    wanted = needs.of_loaded(load({"cluster": cluster}, "dev", ROOT))
+    assert set(wanted.tools) == expected | set(needs.ENGINE)
+    assert wanted.kubernetes is None
+
+
+# Those of another cluster, and of images, are declared only where there is one and where Docker has them.
+REGISTERING = [cluster for cluster, _ in CASES if cluster.get("runtime") != "existing" and "loadImages" not in cluster]
+
+
+@pytest.mark.parametrize("cluster", REGISTERING, ids=lambda value: " ".join(value) or "empty")
+def test_providers_are_needed_by_those_stacks_that_register_them(cluster: dict[str, Any]) -> None:
+    loaded = load({"cluster": cluster}, "dev", ROOT)
+    wanted = needs.of_loaded(loaded)
+    types = {each.type for each in run(lambda: EmulatedCluster("dev", loaded=loaded)).resources}
+    assert wanted.provider() == ("pulumi:providers:kubernetes" in types)
+    assert wanted.command() == ("command:local:Command" in types)
+
+
+def test_every_stack_of_the_project_can_be_asked() -> None:
+    for file in sorted((ROOT / "stacks").glob("Pulumi.*.yaml")):
+        loaded = stack_file.described_by(file)
+        assert loaded is not None, file
+        assert set(needs.ENGINE) <= set(needs.of_loaded(loaded).tools), file
+
+
+def test_built_from_nothing_the_quickstarts_tools_take_three_fifths_of_what_all_took_at_most() -> None:
+    known = pins.load()
+    loaded = stack_file.described_by(ROOT / "stacks" / "Pulumi.quickstart.yaml")
+    assert loaded is not None
+    seconds = {tool.name: tool.cpu for tool in known.shared}
+    assert all(each is not None for each in seconds.values())
+    needed = sum(seconds[name] or 0 for name in needs.of_loaded(loaded).tools)
+    assert 0 < needed <= 0.6 * sum(each or 0 for each in seconds.values())
+
+
+def test_another_kubernetes_version_brings_its_own_control_plane_only() -> None:
+    asked = needs.of_loaded(load({"cluster": {"kubernetesVersion": "v1.34.1"}}, "dev", ROOT))
+    assert asked.kubernetes == "v1.34.1"
+    default = f"v{pins.load().default_kubernetes}"
+    assert needs.of_loaded(load({"cluster": {"kubernetesVersion": default}}, "dev", ROOT)).kubernetes is None
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a stack x, in a project of its own."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\nstackConfigDir: stacks\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return tmp_path / "stacks" / "Pulumi.x.yaml"
+
+
+def write(file: Path, **config: Any) -> None:
+    file.write_text(yaml.safe_dump({"config": config}))
+
+
+def test_a_file_that_does_not_say_brings_all_that_is_usual(stack: Path) -> None:
+    for config in ({}, {"mine:size": 3}, {"kumulus:cluster": {"secure": "v1:abc"}}):
+        write(stack, **config)
+        assert set(needs.of_stack("x").tools) == {*CONTROL_PLANE, *needs.ENGINE, PROVIDER}, config
+
+
+def test_mistakes_are_told_before_anything_is_fetched_and_do_not_keep_a_stack_from_going(stack: Path) -> None:
+    write(stack, **{"kumulus:cluster": {"runtime": "kwak"}})
+    with pytest.raises(UserError, match="runtime"):
+        needs.of_stack("x")
+    assert PROVIDER in needs.to_remove("x").tools
+    stack.unlink()
+    assert PROVIDER in needs.to_remove("x").tools
+
+
+def test_a_secret_within_a_stack_file_does_not_hide_the_rest(stack: Path) -> None:
+    secret = {"secure": "v1:abc"}
+    for values in (secret, {"adminPassword": secret}):
+        write(stack, **{"kumulus:cluster": {"clusterAddons": [{**ADDON, "valuesObject": values}]}})
+        assert "helm" in needs.of_stack("x").tools
+    # What cannot be left out may be anything.
+    write(stack, **{"kumulus:cluster": {"clusterAddons": [{**ADDON, "name": {"a": secret}}]}})
+    assert needs.of_stack("x") == needs.everything()
+
+
+def found(which: str | Path) -> dict[str, Finding]:
+    return {finding.name: finding for finding in doctor_stack.examine(which)}
+
+
+def test_the_doctor_says_how_missing_tools_would_be_had(stack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(stack, **{"kumulus:cluster": {}})
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    built = found("x")
+    assert (built["kube-apiserver"].state, built["kube-apiserver"].place) == ("due", "build, about 3 min")
+    assert built["in all"].place == "build, about 8 min"
+    assert "kubectl" not in built
+    assert built["memory"].state == "ok"
+    monkeypatch.setenv("KUMULUS_TOOLS", "auto")
+    monkeypatch.setattr("kumulus.toolchain.releases.platform", lambda: "linux-amd64")
+    pins.load.cache_clear()
+    downloaded = found(stack)
+    pins.load.cache_clear()
+    assert downloaded["etcd"].place == "download, about 21 MB"
+    assert downloaded["pulumi-language-python"].place == "download, with pulumi"
+    assert downloaded["in all"].place == "download, about 508 MB"
+
+
+def test_the_doctor_sees_a_port_that_is_taken_and_a_fleet_that_is_too_large(stack: Path) -> None:
+    group = {**GROUP, "placement": [{"availabilityZone": zone, "replicas": 100_000} for zone in "abc"]}
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        write(stack, **{"kumulus:cluster": {"kwok": {"apiServerPort": port}, "nodeGroups": [group]}})
+        findings = found("x")
+        assert (findings[f"port {port}"].state, findings["memory"].state) == ("missing", "low")
+        assert "memory:" in findings["memory"].note
+    assert found("x")[f"port {port}"].state == "ok"
+
+
+def test_the_doctor_asks_for_docker_where_a_stack_is_of_kind(stack: Path, tmp_path: Path) -> None:
+    write(stack, **{"kumulus:cluster": KIND})
+    program = tmp_path / "docker"
+    answers = {"echo 28.1": ("ok", "28.1", ""), "echo no daemon >&2; exit 1": ("missing", "-", "no daemon")}
+    for script, expected in answers.items():
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("PATH", str(tmp_path))
+            docker = found("x")["docker"]
+        assert (docker.state, docker.version, docker.note) == expected

@@ -1,0 +1,172 @@
+"""What a run writes, and what is read from it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.report import compare, history, plots
+from kumulus.lab.report.files import RunDirectory, manifest
+from kumulus.lab.report.junit import junit
+from kumulus.lab.report.model import Cluster, Report
+from kumulus.lab.report.read import find, report_at
+from kumulus.lab.report.text import lines
+from tests.support import disk
+from tests.support.reports import report
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def written(results: Path, *reports: Report) -> None:
+    for each in reports:
+        directory = RunDirectory(results, each.metadata.experiment, each.metadata.run_id)
+        directory.prepare({"experiment.yaml": "name: fill\n"})
+        directory.write(each)
+
+
+def test_the_published_schema_is_that_of_the_models() -> None:
+    published = json.loads((ROOT / "docs" / "experiment-report.schema.json").read_text())
+    assert published == Report.model_json_schema()
+
+
+def test_a_report_is_read_as_it_was_written_and_indexed_once(tmp_path: Path) -> None:
+    one, other = report(), report("20261121-160000-def456", status="failure")
+    written(tmp_path, other, one)
+    RunDirectory(tmp_path, "fill", one.metadata.run_id).write(one)
+    runs = manifest(tmp_path)
+    assert [(run["run_id"], run["status"]) for run in runs] == [
+        (one.metadata.run_id, "success"),
+        (other.metadata.run_id, "failure"),
+    ]
+    assert report_at(tmp_path / runs[0]["path"]) == one
+    inputs = tmp_path / "fill" / one.metadata.run_id / "inputs" / "experiment.yaml"
+    assert inputs.read_text() == "name: fill\n"
+
+
+def test_a_run_is_found_by_its_id_its_beginning_its_place_or_as_the_latest(tmp_path: Path) -> None:
+    one, other = report(), report("20261121-160000-def456")
+    written(tmp_path, one, other)
+    place = tmp_path / "fill" / other.metadata.run_id
+    names = (other.metadata.run_id, "20261121-16", "latest", str(place), str(place / "report.json"))
+    assert {find(name, tmp_path) for name in names} == {place / "report.json"}
+    with pytest.raises(LabError, match="several runs begin with 20261121: 20261121-150000-abc123, 2026"):
+        find("20261121", tmp_path)
+    with pytest.raises(
+        LabError, match=r"there is no run 20261121-150000-abc124 .* did you mean 20261121-150000-abc123"
+    ):
+        find("20261121-150000-abc124", tmp_path)
+    with pytest.raises(LabError, match="`kumulus experiment list` shows the runs"):
+        find("x", tmp_path)
+
+
+def test_what_is_no_report_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text('{"metadata": {}, "results": {"status": "success", "tests": []}}')
+    with pytest.raises(LabError, match=r"report.json is no report of an experiment: metadata.run_id: Field required"):
+        report_at(tmp_path / "report.json")
+
+
+def test_a_full_disk_is_told_and_the_report_written_before_is_kept(tmp_path: Path) -> None:
+    first = report(status="partial")
+    directory = RunDirectory(tmp_path, "fill", first.metadata.run_id)
+    with disk.small(tmp_path, 1):
+        written(tmp_path, first)
+        disk.fill(tmp_path)
+        with pytest.raises(LabError) as raised:
+            directory.write(report())
+        assert report_at(directory.path / "report.json") == first
+        assert sorted(path.name for path in directory.path.iterdir()) == ["inputs", "report.json"]
+    said = f"{directory.path}/report.json cannot be written: No space left on device; make room, or write --results"
+    assert str(raised.value).startswith(said)
+
+
+def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    with pytest.raises(LabError, match=r"cannot be written: Not a directory; write --results DIRECTORY"):
+        RunDirectory(tmp_path / "results", "fill", "x").prepare({})
+
+
+def test_an_index_that_was_spoiled_is_told(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(LabError, match=r"manifest.json cannot be read: .*; remove it"):
+        manifest(tmp_path)
+
+
+def test_junit_has_a_case_for_each_threshold_and_for_the_end() -> None:
+    judged = [("makespan at most 10 s", True, "9 s"), ("allocation.gpu at least 99 %", False, "98 %\x01")]
+    root = ElementTree.fromstring(junit(report(judged=judged, status="partial", error="interrupted")))
+    suite = root[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [case.get("name") for case in suite] == ["comes to its end", *(what for what, _, _ in judged)]
+    failure = suite[2].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "found 98 %"
+    assert root[1][0].get("name") == "comes to its end"
+
+
+def test_a_report_in_lines_names_what_was_missed() -> None:
+    said = "\n".join(lines(report(judged=[("pods.pending exactly 0", False, "3")], status="failure")))
+    assert "fill: failure; all pods are scheduled" in said
+    assert "MISSED  pods.pending exactly 0: 3" in said
+
+
+def test_repetitions_are_compared_by_median_and_range() -> None:
+    one = report(measures=[{"timeToSchedule.p99": value} for value in (3.0, 1.0, 2.0)])
+    other = report("20261121-160000-def456", scheduler="volcano", measures=[{"timeToSchedule.p99": 4.0}])
+    rows = {row[0]: row[1:] for row in compare.table([one, other])}
+    assert rows["timeToSchedule.p99"] == ["2.00 s (1.00 s … 3.00 s)", "4.00 s"]
+    assert rows["scheduler"] == ["default", "volcano"]
+    assert "makespan" not in rows
+
+
+def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
+    one = report()
+    second = report("20261121-160000-def456", scheduler="volcano", settings={"clientQPS": "5000.0", "version": "1"})
+    assert list(compare.unfair([one, second])) == []
+    slow = report("20261121-160000-def456", settings={"kube-api-qps": "50"}, seed=2)
+    assert list(compare.unfair([one, slow])) == [
+        "seeds differ: 1 in 20261121-150000-abc123, 2 in 20261121-160000-def456",
+        "limits of the scheduler's requests differ: qps 5000 in 20261121-150000-abc123, "
+        "qps 50 in 20261121-160000-def456",
+    ]
+    ended = report("20261121-160000-def456", status="partial", error="interrupted")
+    assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
+
+
+def test_the_history_page_holds_every_run_and_needs_nothing_else(tmp_path: Path) -> None:
+    odd = report("20261121-160000-def456", status="partial", error="</script><b>\u2028")
+    written(tmp_path, report(), odd)
+    (tmp_path / "fill" / "gone").mkdir()
+    path, unread = history.write(tmp_path)
+    text = path.read_text()
+    assert unread == []
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert text.count("</script>") == 1
+    assert report().metadata.run_id in text
+
+
+def test_a_run_whose_report_is_gone_is_left_out_of_the_page_and_told(tmp_path: Path) -> None:
+    written(tmp_path, report(), report("20261121-160000-def456"))
+    (tmp_path / "fill" / "20261121-160000-def456" / "report.json").unlink()
+    _, unread = history.write(tmp_path)
+    assert len(unread) == 1
+    assert "report.json cannot be read: No such file" in unread[0]
+    with pytest.raises(LabError, match="there are no runs in"):
+        history.write(tmp_path / "elsewhere")
+
+
+def test_runs_of_the_same_settings_are_one_series() -> None:
+    small = Cluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
+    made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
+    found = history._runs([("p", each) for each in made])
+    assert [run["series"] for run in found] == [0, 0, 1]
+
+
+def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
+    found = plots.write(report(measures=[{"timeToSchedule.p50": 1.0}, {}]), tmp_path)
+    assert [path.name for path in found] == [f"repetition-{n}.{kind}" for n in (1, 2) for kind in ("svg", "png")]
+    assert "a100 z1" in found[0].read_text()
+    assert found[1].read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,108 @@
+"""The model behind `kumulus plan`: in step with what was measured, and its answers follow from each other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.model import scale
+
+ROOT = Path(__file__).resolve().parents[3]
+MEASURED = json.loads((ROOT / "benchmarks" / "results" / "sizes.json").read_text())
+LAPTOP = scale.Machine(cores=8, memory_mb=16_000)
+
+
+def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "kumulus", "plan", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("size", MEASURED, ids=lambda size: f"{size['nodes']}")
+def test_the_model_is_in_step_with_what_was_measured(size: dict[str, Any]) -> None:
+    found = scale.cost(size["nodes"], cores=2)
+    assert found.total_memory_mb == pytest.approx(sum(size["memory_mb"].values()), rel=0.25)
+    assert found.etcd_mb == pytest.approx(size["etcd_mb"], rel=0.5)
+    assert found.creation_s == pytest.approx(size["ready_s"], rel=0.5)
+    if size["steady"]:
+        # Renewals come in bursts, so that a window may hold one more or one less; those of a large fleet come late,
+        # after half of the lease at most instead of a quarter.
+        assert 0.45 * found.leases_per_s < size["leases_per_s"] < 1.25 * found.leases_per_s
+        assert found.standing_cores == pytest.approx(sum(size["standing_cores"].values()), rel=0.55)
+
+
+def test_a_lease_is_renewed_each_quarter_of_its_time() -> None:
+    assert scale.cost(2550, cores=2).leases_per_s == pytest.approx(51)
+    assert scale.cost(2550, cores=2, heartbeat_factor=1).leases_per_s == pytest.approx(255)
+
+
+def test_the_largest_fleet_fits_and_the_next_does_not() -> None:
+    most = scale.most_nodes(LAPTOP)
+    assert most >= 10_000
+    assert scale.limits(scale.cost(most, LAPTOP.cores), LAPTOP) == []
+    assert scale.limits(scale.cost(most + 1000, LAPTOP.cores), LAPTOP) != []
+
+
+def test_each_limit_names_its_remedy() -> None:
+    said = scale.limits(scale.cost(800_000, LAPTOP.cores), LAPTOP)
+    assert [line.partition(":")[0] for line in said] == ["memory", "CPU", "etcd", "kwok-controller"]
+    assert [word for word in ("existing", "heartbeatFactor", "etcdQuota", "label") if word in " ".join(said)] == [
+        "existing",
+        "heartbeatFactor",
+        "etcdQuota",
+        "label",
+    ]
+
+
+def test_the_heartbeat_factor_that_is_advised_is_enough() -> None:
+    nodes, machine = 200_000, scale.Machine(cores=2, memory_mb=1e6)
+    (said,) = [line for line in scale.limits(scale.cost(nodes, 2), machine) if line.startswith("CPU")]
+    factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
+    assert not [line for line in scale.limits(scale.cost(nodes, 2, factor), machine) if line.startswith("CPU")]
+
+
+def test_plan_prints_the_models_answer() -> None:
+    done = plan("--nodes", "10000", "--cores", "8", "--memory", "16")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "10,000 nodes on 8 cores, 16.0 GB:"
+    assert [line.split()[0] for line in lines[1:-1]] == ["memory", "creation", "leases", "CPU", "etcd", "controllers"]
+    assert "200 renewals/s (leases of 200 s)" in done.stdout
+    assert lines[-1] == f"it fits: this machine holds {scale.most_nodes(LAPTOP):,} nodes with half of its CPUs to spare"
+
+
+def test_plan_counts_a_stacks_nodes_and_takes_its_settings() -> None:
+    answer = json.loads(plan("-s", "gcp-large", "--cores", "8", "--memory", "16", "--json").stdout)
+    assert answer["nodes"] == 2550
+    assert answer["leases_per_s"] == pytest.approx(51)
+    assert answer["most_nodes"] == scale.most_nodes(LAPTOP)
+
+
+def test_plan_names_the_stack_whose_nodes_it_counts() -> None:
+    assert plan("-s", "quickstart").stdout.startswith("quickstart: 30 nodes on ")
+
+
+def test_plan_says_what_is_too_small_and_ends_with_1() -> None:
+    done = plan("--nodes", "500000", "--cores", "2", "--memory", "8")
+    assert done.returncode == 1
+    assert "too much for this machine:\n  memory: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nodes", "0"], "--nodes is 0; write a number above 0"),
+        (["--nodes", "2000000"], "not asked beyond 1,000,000"),
+        (["--nodes", "10", "--heartbeat-factor", "-1"], "--heartbeat-factor is -1"),
+        (["-s", "gcp-larg"], "did you mean gcp-large?"),
+        (["--nodes", "ten"], "invalid int value: 'ten'"),
+    ],
+)
+def test_plan_refuses_what_cannot_be(arguments: list[str], words: str) -> None:
+    done = plan(*arguments)
+    assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (done.returncode or 1, True, False)
+    assert done.returncode != 0

@@ -1,0 +1,64 @@
+"""The manifests of docs/rbac grant what a stack is asked for, and nothing that nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.model import needs
+from kumulus.runtimes.existing.permissions import Access, needed
+
+RBAC = Path(__file__).resolve().parents[4] / "docs" / "rbac"
+ON_NODES = [needs.NODES, needs.FAULTS, needs.STAGES, needs.USAGE, needs.DEVICES, needs.HYPERNODES]
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((RBAC / name).read_text()))
+
+
+def granted(name: str) -> Iterator[Access]:
+    for role in documents(name):
+        for rule in role.get("rules", []):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        for only in rule.get("resourceNames", [""]):
+                            yield Access(role["metadata"].get("namespace", ""), group, resource, verb, only)
+
+
+def covers(rules: set[Access], wanted: Access) -> bool:
+    everywhere = Access("", wanted.group, wanted.resource, wanted.verb, wanted.name)
+    return wanted in rules or everywhere in rules
+
+
+@pytest.mark.parametrize(
+    ("manifests", "wanted"),
+    [
+        (["nodes.yaml"], ON_NODES),
+        (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK]),
+        (["nodes.yaml", "tenants.yaml"], [*ON_NODES, needs.TENANTS]),
+    ],
+)
+def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[str]) -> None:
+    rules = {access for name in manifests for access in granted(name)}
+    assert [access for access in needed(wanted) if not covers(rules, access)] == []
+
+
+def test_what_nodes_need_is_all_that_their_manifest_grants() -> None:
+    assert set(granted("nodes.yaml")) <= set(needed(ON_NODES))
+
+
+def test_what_tenants_need_is_all_that_their_manifest_grants() -> None:
+    assert set(granted("tenants.yaml")) <= set(needed([needs.TENANTS]))
+
+
+def test_all_manifests_bind_the_same_account() -> None:
+    names = ("nodes.yaml", "kwok.yaml", "tenants.yaml")
+    subjects = [doc["subjects"] for name in names for doc in documents(name) if "subjects" in doc]
+    assert {str(each) for each in subjects} == {
+        str([{"kind": "ServiceAccount", "name": "stack", "namespace": "kumulus"}])
+    }

@@ -1,0 +1,157 @@
+"""Whatever a stack file holds, the user is told in words; and the plugin's half of the package starts quickly."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kumulus.model.errors import SpecError
+from kumulus.model.nodes import node_manifest
+from kumulus.model.totals import totals
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.kemu import convert
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
+
+WHOLE: dict[str, Any] = {
+    "name": "dev",
+    "runtime": "kwok",
+    "kubernetesVersion": "1.35.4",
+    "clusterAddons": [{"name": "a", "chart": "./a", "valuesObject": "b: 1", "dependsOn": []}],
+    "nodeGroups": [
+        {
+            "name": "g",
+            "placement": [{"availabilityZone": "z", "replicas": 5, "region": "r"}],
+            "nodeTemplate": {
+                "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
+                "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}],
+                "capacity": {"cpu": 96, "memory": "1Gi", "pods": "110", "nvidia.com/gpu": 8},
+                "allocatable": {"cpu": "95"},
+                "nodeInfo": {"architecture": "arm64"},
+            },
+        }
+    ],
+    "tenants": [
+        {"name": "t", "quota": {"pods": 1}, "rules": [{"apiGroups": [""], "resources": ["a"], "verbs": ["b"]}]}
+    ],
+    "kwok": {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"b": True}, "etcdQuota": "8Gi"},
+}
+
+keys = st.sampled_from(
+    sorted({"name", "nodeGroups", "placement", "replicas", "capacity", "pods", "cpu", "chart"})
+) | st.text(max_size=4)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["1Gi", "\ud800", "a\nb", "oci://", "./", 10**400, -(10**400), 1e308])
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys | st.integers(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value: object, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [where] if where else []
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += places(inner, (*where, key))
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            found += places(inner, (*where, index))
+    return found
+
+
+PLACES = places(WHOLE)
+
+
+def replaced(where: tuple[Any, ...], value: object) -> dict[str, Any]:
+    raw = copy.deepcopy(WHOLE)
+    inside: Any = raw
+    for part in where[:-1]:
+        inside = inside[part]
+    inside[where[-1]] = value
+    return raw
+
+
+def told(error: SpecError) -> None:
+    assert error.problems
+    assert len(str(error).splitlines()) == 1 + len(error.problems)
+    str(error).encode()
+
+
+def check(raw: object) -> None:
+    try:
+        found = pools(ClusterSpec.checked(raw, "x"), "dev")
+    except SpecError as error:
+        told(error)
+    else:
+        json.dumps(totals(found).to_plain())
+        for pool in found:
+            json.dumps(node_manifest(pool, 0, "2026-01-31T12:00:00Z", "dev"), allow_nan=False)
+
+
+def test_the_whole_file_is_right() -> None:
+    assert len(pools(ClusterSpec.checked(WHOLE), "dev")) == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(PLACES), values)
+def test_any_value_at_any_place_is_taken_or_told(where: tuple[Any, ...], value: object) -> None:
+    check(replaced(where, value))
+
+
+@settings(max_examples=100, deadline=None)
+@given(values)
+def test_anything_for_a_file_is_taken_or_told(raw: object) -> None:
+    check(raw)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.sampled_from(["cluster", "clusterConfig", "runtime", "skipAddons", "x"]), values, max_size=4))
+def test_any_configuration_is_taken_or_told(config: dict[str, object]) -> None:
+    try:
+        load(config, "dev", Path("/nonexistent"))
+    except SpecError as error:
+        told(error)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(PLACES), values)
+def test_any_kemu_file_is_taken_or_told(where: tuple[Any, ...], value: object) -> None:
+    text = json.dumps({"kind": "ClusterConfig", "spec": replaced(where, value)})
+    try:
+        convert(text, "x")
+    except SpecError as error:
+        told(error)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=30) | st.text(alphabet="ab:-[]{}&*!|>#?'\"\n\t ", max_size=30))
+def test_any_text_for_a_kemu_file_is_taken_or_told(text: str) -> None:
+    for each in (text, f"kind: ClusterConfig\nspec: {text}"):
+        try:
+            convert(each, "x")
+        except SpecError as error:
+            told(error)
+
+
+@pytest.mark.parametrize("module", ["pools", "nodes", "totals", "consequences", "names", "quantity", "errors"])
+def test_the_plugins_half_imports_neither_pydantic_nor_yaml(module: str) -> None:
+    heavy = "{'pydantic', 'pydantic_core', 'yaml', 'pulumi', 'difflib'}"
+    code = f"import sys, kumulus.model.{module}; print(*{heavy} & set(sys.modules))"
+    command, root = [sys.executable, "-c", code], Path(__file__).parents[3]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=root)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -1,0 +1,326 @@
+"""Building: what is made, what two processes do to each other, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kumulus.toolchain import build, cache, pins, supply
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.progress import Step
+from tests.support.mirror import serving
+from tests.unit.toolchain.releases import both
+from tests.unit.toolchain.sample import ROOT, Sample, wait_for
+
+pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Go's own library, compiled once for all tests: what an interrupted build leaves for the next one."""
+    sample = Sample(tmp_path_factory.mktemp("library"))
+    sample.write()
+    (sample.folder / "modules" / "alpha" / "main.go").write_text("package main\n\nfunc main() { broken }\n")
+    assert sample.ensure().returncode != 0
+    return sample.cache / "scratch" / "caches" / "std"
+
+
+@pytest.fixture
+def sample(tmp_path: Path, library: Path) -> Sample:
+    made = Sample(tmp_path, library)
+    made.write()
+    return made
+
+
+def says(executable: Path) -> str:
+    return subprocess.run([executable], capture_output=True, text=True, check=True).stderr.strip()
+
+
+def test_missing_tools_are_built_at_their_version(sample: Sample) -> None:
+    result = sample.ensure()
+    assert result.returncode == 0, result.stderr
+    assert {name: says(file) for name, file in sample.installed().items()} == {
+        "alpha": "tool v1.2.3",
+        "beta": "tool v2.0.0",
+    }
+    assert "[1/2] alpha v1.2.3 … built in" in result.stderr
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+
+
+def test_where_nobody_can_be_asked_it_is_said_once_and_everything_is_built(sample: Sample) -> None:
+    with serving() as mirror:
+        both(sample, mirror)
+    result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert result.returncode == 0, result.stderr
+    said = "nothing is downloaded: 127.0.0.1 cannot be reached (Connection refused); building instead"
+    assert result.stderr.count("nothing is downloaded") == result.stderr.count(said) == 1
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert says(sample.installed()["beta"]) == "tool v2.0.0"
+
+
+def test_what_a_server_has_not_is_built_and_the_rest_downloaded(sample: Sample) -> None:
+    with serving() as mirror:
+        alpha, _ = both(sample, mirror)
+        alpha.status = 404
+        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert result.returncode == 0, result.stderr
+    assert "[1/2] alpha v1.2.3 … not downloaded: HTTP 404 Not Found\n" in result.stderr
+    assert "[1/1] alpha v1.2.3 … built in" in result.stderr
+    assert sample.installed()["beta"].read_bytes().startswith(b"#!/bin/sh")
+
+
+def test_a_server_that_refuses_is_not_asked_again(sample: Sample) -> None:
+    with serving() as mirror:
+        alpha, _ = both(sample, mirror)
+        alpha.status = 403
+        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert "alpha v1.2.3 … not downloaded: HTTP 403 Forbidden" in result.stderr
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert len(mirror.asked) == 1
+
+
+def test_who_wants_tools_built_asks_nobody(sample: Sample) -> None:
+    with serving() as mirror:
+        both(sample, mirror)
+        result = sample.ensure(KUMULUS_TOOLS="build", KUMULUS_MIRROR=f"{mirror.url}/mine")
+    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert mirror.asked == []
+
+
+def test_what_goes_into_an_image_is_built_here_whatever_path_has(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(sample.path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
+    sample.program("alpha", "echo tool v1.2.3")
+    known = pins.load(sample.pins)
+    assert supply.missing(known, [known.tool("alpha")]) == []
+    wanted: list[pins.Tool] = []
+    monkeypatch.setattr(supply, "_provide", lambda _, tools: wanted.extend(tools))
+    made = supply.built(["alpha"], known)
+    assert made == {"alpha": sample.cache / known.key / "bin" / "alpha"}
+    assert supply.missing(known, wanted) == wanted
+
+
+def test_nothing_of_the_compiler_is_left_when_all_is_built(sample: Sample) -> None:
+    sample.ensure()
+    assert not (sample.cache / "scratch").exists()
+
+
+def test_a_second_run_needs_no_compiler_and_says_nothing(sample: Sample) -> None:
+    sample.ensure()
+    again = sample.ensure(PATH="/nonexistent")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def test_a_second_process_waits_for_the_first_and_builds_nothing(sample: Sample) -> None:
+    sample.gate("alpha")
+    first = sample.start()
+    sample.waiting_pid()
+    second = sample.start()
+    assert second.stderr is not None
+    assert second.stderr.readline() == f"waiting for process {first.pid}, which is getting the tools\n"
+    sample.open_gate()
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    _, said = second.communicate(timeout=60)
+    assert (second.returncode, said) == (0, "")
+    assert (sample.builds("alpha"), sample.builds("beta")) == (1, 1)
+
+
+def test_after_kill_9_the_next_run_builds_what_is_missing_and_no_compiler_lives_on(sample: Sample) -> None:
+    sample.gate("beta")
+    killed = sample.start()
+    compiler = sample.waiting_pid()
+    killed.kill()
+    killed.communicate()
+    wait_for(lambda: not Path(f"/proc/{compiler}").exists() or _is_zombie(compiler))
+    alpha = sample.installed()["alpha"].stat().st_mtime_ns
+    sample.open_gate()
+    resumed = sample.ensure()
+    assert resumed.returncode == 0, resumed.stderr
+    assert "[1/1] beta v2.0.0 … built in" in resumed.stderr
+    assert sample.installed()["alpha"].stat().st_mtime_ns == alpha
+    assert not (sample.cache / "scratch").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_stops_the_compiler_and_says_what_is_left(sample: Sample, number: signal.Signals) -> None:
+    sample.gate("beta")
+    process = sample.start()
+    compiler = sample.waiting_pid()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "interrupted with 1 of 2 tools to go" in said
+    # It is told to stop, and gone once the system has come round to it.
+    until = time.monotonic() + 20
+    while Path(f"/proc/{compiler}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{compiler}").exists()
+    assert (sample.cache / "scratch" / "caches" / "std").exists()
+
+
+def test_a_failing_build_shows_the_compiler_s_last_words_and_its_log(sample: Sample) -> None:
+    (sample.folder / "modules" / "beta" / "main.go").write_text("package main\n\nfunc main() { broken }\n")
+    result = sample.ensure()
+    assert result.returncode != 0
+    assert "beta v2.0.0 could not be built: go ended with exit code 1" in result.stderr
+    assert "main.go:3:15: undefined: broken" in result.stderr
+    log = sample.cache / "logs" / "beta.log"
+    assert str(log) in result.stderr
+    assert "undefined: broken" in log.read_text()
+    assert list(sample.installed()) == ["alpha"]
+
+
+def test_a_source_without_a_checksum_is_refused(sample: Sample) -> None:
+    module = sample.folder / "modules" / "alpha"
+    module.joinpath("go.mod").write_text("module sample/alpha\n\ngo 1.21\n\nrequire example.com/other v1.0.0\n")
+    module.joinpath("main.go").write_text('package main\n\nimport _ "example.com/other"\n\nfunc main() {}\n')
+    result = sample.ensure(GOPROXY="off", GOFLAGS="-mod=mod")
+    assert result.returncode != 0
+    assert "missing go.sum entry" in result.stderr
+
+
+def test_what_the_user_has_set_for_go_does_not_change_the_tools(sample: Sample) -> None:
+    result = sample.ensure(GOOS="windows", GOFLAGS="-mod=vendor", GOWORK="/nonexistent/go.work")
+    assert result.returncode == 0, result.stderr
+    assert says(sample.installed()["alpha"]) == "tool v1.2.3"
+
+
+def test_other_pins_reuse_the_same_tool_by_a_hard_link(sample: Sample) -> None:
+    sample.ensure()
+    before = sample.installed()
+    sample.write(beta="2.1.0")
+    result = sample.ensure()
+    assert "alpha: unchanged, taken from an earlier run" in result.stderr
+    assert "[1/1] beta v2.1.0 … built in" in result.stderr
+    after = sample.installed()
+    assert after["alpha"] != before["alpha"]
+    assert after["alpha"].stat().st_ino == before["alpha"].stat().st_ino
+    assert says(before["beta"]) == "tool v2.0.0"
+    assert says(after["beta"]) == "tool v2.1.0"
+
+
+def test_a_tool_whose_file_is_gone_is_built_again(sample: Sample) -> None:
+    sample.ensure()
+    sample.installed()["beta"].unlink()
+    result = sample.ensure()
+    assert "[1/1] beta" in result.stderr
+    assert says(sample.installed()["beta"]) == "tool v2.0.0"
+
+
+def test_too_little_disk_space_is_said_before_anything_is_built(sample: Sample) -> None:
+    sample.write(gigabytes=10**9)
+    result = sample.ensure()
+    assert result.returncode != 0
+    assert "not enough disk space to build the tools" in result.stderr
+    assert sample.installed() == {}
+
+
+def test_an_unusable_cache_directory_is_named(sample: Sample) -> None:
+    blocked = sample.folder / "blocked"
+    blocked.write_text("a file where a directory should be")
+    result = sample.ensure(XDG_CACHE_HOME=str(blocked))
+    assert f"cannot write {blocked}/kumulus/toolchain/lock: Not a directory" in result.stderr
+
+
+def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
+    script = (
+        "import sys, pathlib; from kumulus.toolchain import golang, supply, pins;"
+        " golang._python_with_pip = lambda: None;"
+        " supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
+    )
+    environment = {**sample.environment, "PATH": "/nonexistent"}
+    command = [sys.executable, "-c", script, str(sample.pins)]
+    result = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Go is not on PATH, and this Python has no pip to fetch one with" in result.stderr
+    assert "install Go 1.21 or later from https://go.dev/dl/" in result.stderr
+
+
+def test_an_old_go_on_path_is_not_used(sample: Sample) -> None:
+    from kumulus.toolchain import golang
+
+    old = sample.program("go", 'echo "go1.19.5"')
+    path = os.environ["PATH"]
+    try:
+        os.environ["PATH"] = str(sample.path)
+        assert golang.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
+    finally:
+        os.environ["PATH"] = path
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    made.pins.write_text(made.pins.read_text() + 'optional = true\nkeep = [{module = "m", path = "crds/*.yaml"}]\n')
+    source, home, work = tmp_path / "m" / "crds", tmp_path / "home", tmp_path / "work"
+    for folder in (source, work):
+        folder.mkdir(parents=True)
+    for name in ("a.yaml", "b.yaml", "c.txt"):
+        (source / name).write_text(name)
+    (beta,) = (tool for tool in pins.load(made.pins).tools if tool.name == "beta")
+    builder = build.Builder(tmp_path / "go", tmp_path / "scratch", tmp_path / "logs")
+    monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
+    builder._keep(beta, work, home, Step("beta"))
+    assert {file.name for file in cache.kept(home, beta).iterdir()} == {"a.yaml", "b.yaml"}
+    build.install(made.program("made", "true"), beta, home, beta.stamp())
+    assert cache.is_current(home, beta)
+    shutil.rmtree(cache.kept(home, beta))
+    assert not cache.is_current(home, beta)
+    source.rename(tmp_path / "m" / "elsewhere")
+    with pytest.raises(ToolchainError, match=r"beta: module m has no file crds/\*\.yaml"):
+        builder._keep(beta, work, home, Step("beta"))
+
+
+def test_a_tool_of_files_only_is_the_directory_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    gamma = 'name = "gamma"\nversion = "1.0.0"\npurpose = "charts"\nmodule = "beta"\noptional = true\n'
+    places = (("charts/*.yaml", "a/b"), ("crds/*.yaml", "a"))
+    kept = "keep = [" + ", ".join(f'{{module = "m", path = "{path}", to = "{to}"}}' for path, to in places) + "]\n"
+    made.pins.write_text(f"{made.pins.read_text()}\n[[tool]]\n{gamma}{kept}")
+    for name in ("charts/one.yaml", "crds/two.yaml"):
+        file = tmp_path / "m" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(name)
+    (tool,) = (each for each in pins.load(made.pins).tools if each.name == "gamma")
+    builder = build.Builder(tmp_path / "go", tmp_path / "scratch", tmp_path / "logs")
+    monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
+    home = tmp_path / "home"
+    assert not cache.is_current(home, tool)
+    builder.build(tool, home, Step("gamma"))
+    assert cache.is_current(home, tool)
+    found = cache.executable(home, tool)
+    assert sorted(str(file.relative_to(found)) for file in found.rglob("*.yaml")) == ["a/b/one.yaml", "a/two.yaml"]
+
+
+def test_a_set_names_several_tools(tmp_path: Path) -> None:
+    made = Sample(tmp_path)
+    made.write()
+    made.pins.write_text(made.pins.read_text() + '[sets]\nboth = ["beta", "alpha"]\n')
+    known = pins.load(made.pins)
+    assert [tool.name for tool in known.named("both")] == ["beta", "alpha"]
+    assert [tool.name for tool in known.named("alpha")] == ["alpha"]
+    with pytest.raises(ToolchainError, match="there is no tool 'gamma'; there are both, alpha, beta"):
+        known.named("gamma")
+
+
+def test_every_set_of_the_project_names_optional_tools() -> None:
+    known = pins.load()
+    assert known.sets
+    assert all(tool.optional for name in known.sets for tool in known.named(name))

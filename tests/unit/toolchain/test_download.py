@@ -1,0 +1,370 @@
+"""Downloading tools: from a mirror on this machine that answers well, slowly, wrongly, elsewhere, or not at all."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kumulus.toolchain import cache, fetch, pins, releases, unpack
+from kumulus.toolchain import download as download_module
+from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.fetch import Limits, NotFetched, WrongSum
+from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar, zipped
+from tests.unit.toolchain.releases import ALPHA, BETA, HERE, both, offer
+from tests.unit.toolchain.sample import Sample, wait_for
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    made = Sample(tmp_path)
+    made.write()
+    return made
+
+
+def download(sample: Sample, mirror: Mirror, mode: str = "download") -> subprocess.CompletedProcess[str]:
+    """Get the tools, on a machine without a compiler."""
+    return sample.ensure(KUMULUS_TOOLS=mode, KUMULUS_MIRROR=f"{mirror.url}/mine", PATH="/usr/bin:/bin")
+
+
+def test_missing_tools_are_downloaded_at_their_version(sample: Sample, mirror: Mirror) -> None:
+    both(sample, mirror)
+    result = download(sample, mirror)
+    assert result.returncode == 0, result.stderr
+    assert "[1/2] alpha v1.2.3 … downloaded 0 MB in " in result.stderr
+    assert {name: file.read_bytes() for name, file in sample.installed().items()} == {"alpha": ALPHA, "beta": BETA}
+    again = sample.ensure(KUMULUS_TOOLS="download", KUMULUS_MIRROR="http://127.0.0.1:1", PATH="/nonexistent")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert not list(sample.cache.glob("downloads/*"))
+
+
+def test_a_downloaded_tool_is_told_from_a_built_one_until_its_pin_changes(
+    sample: Sample, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both(sample, mirror)
+    download(sample, mirror)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
+    known = pins.load(sample.pins)
+    home = cache.tools(known)
+    assert [cache.origin(home, tool) for tool in known.tools] == ["downloaded", "downloaded"]
+    cache.stamp_file(home, known.tool("beta")).write_text(known.tool("beta").stamp())
+    assert cache.origin(home, known.tool("beta")) == "built"
+    sample.pins.write_text(sample.pins.read_text().replace("release/alpha.tar.gz", "release/other.tar.gz"))
+    pins.load.cache_clear()
+    changed = pins.load(sample.pins)
+    assert [cache.origin(cache.tools(changed), tool) for tool in changed.tools] == [None, "built"]
+
+
+def test_other_pins_take_over_what_was_downloaded_by_itself(sample: Sample, mirror: Mirror) -> None:
+    both(sample, mirror)
+    sample.pins.write_text(sample.pins.read_text().replace('others = "alpha/alpha-*"\n', ""))
+    download(sample, mirror)
+    (sample.folder / "modules" / "alpha" / "main.go").write_text("package main\n\nfunc main() {}\n")
+    mirror.asked.clear()
+    result = download(sample, mirror)
+    assert result.stderr == "alpha, beta: unchanged, taken from an earlier run\n"
+    assert mirror.asked == []
+
+
+def test_one_archive_has_several_tools_and_what_belongs_beside_them(sample: Sample, mirror: Mirror) -> None:
+    files = {"alpha/alpha": program("1.2.3"), "alpha/beta": program("1.2.3"), "alpha/alpha-host": b"#!/bin/sh\n"}
+    sample.write(beta="1.2.3")
+    links = {"alpha/alpha-link": "/etc/passwd"}
+    members = {"alpha": "alpha/alpha", "beta": "alpha/beta"}
+    packed = tar({**files, "alpha/other": b"", "../../alpha-evil": b""}, links)
+    offer(sample, mirror, "all.tar.gz", packed, members, "1.2.3")
+    result = download(sample, mirror)
+    assert "[1/1] alpha, beta v1.2.3 … downloaded" in result.stderr
+    assert set(sample.installed()) == {"alpha", "beta", "alpha-host"}
+    assert len(mirror.asked) == 1
+
+
+def test_an_answer_that_breaks_off_is_gone_on_with(sample: Sample, mirror: Mirror) -> None:
+    _, beta = both(sample, mirror)
+    beta.truncate = [30_000, 20_000]
+    result = download(sample, mirror)
+    assert result.returncode == 0, result.stderr
+    asked = [part for path, part in mirror.asked if path.endswith("/beta")]
+    assert asked == ["", "bytes=30000-", "bytes=50000-"]
+    assert sample.installed()["beta"].read_bytes() == BETA
+
+
+def test_the_next_run_goes_on_with_what_a_failed_one_left(sample: Sample, mirror: Mirror) -> None:
+    _, beta = both(sample, mirror)
+    beta.truncate = [40_000, 0, 0, 0, 0]
+    failed = download(sample, mirror)
+    assert "the answer ended after 40,000 of" in failed.stderr
+    assert "beta cannot be downloaded" in failed.stderr
+    assert set(sample.installed()) == {"alpha"}
+    mirror.asked.clear()
+    assert download(sample, mirror).returncode == 0
+    assert mirror.asked == [("/mine/files.example/release/beta", "bytes=40000-")]
+
+
+def test_a_server_that_cannot_give_parts_gives_the_whole(sample: Sample, mirror: Mirror) -> None:
+    _, beta = both(sample, mirror)
+    beta.truncate, beta.ranges = [30_000], False
+    assert download(sample, mirror).returncode == 0
+    assert sample.installed()["beta"].read_bytes() == BETA
+
+
+@pytest.mark.parametrize("mode", ["auto", "download"])
+def test_a_wrong_sum_is_an_error_that_names_both_and_nothing_is_kept(sample: Sample, mirror: Mirror, mode: str) -> None:
+    _, beta = both(sample, mirror)
+    beta.body = program("2.0.0") + b"echo wrong"
+    result = download(sample, mirror, mode)
+    assert result.returncode != 0
+    for said in (
+        "beta is not the file that pins.toml asks for; nothing of it is kept",
+        f"{mirror.url}/mine/files.example/release/beta",
+        f"sha256 wanted: {sha256(BETA)}",
+        f"sha256 found:  {sha256(beta.body)}",
+    ):
+        assert said in result.stderr
+    assert set(sample.installed()) == {"alpha"}
+    assert not list(sample.cache.glob("downloads/*"))
+
+
+def test_a_rest_that_fits_nothing_is_fetched_anew(sample: Sample, mirror: Mirror) -> None:
+    both(sample, mirror)
+    folder = sample.cache / "downloads"
+    folder.mkdir(parents=True)
+    (folder / f"{sha256(BETA)[:12]}-beta.part").write_bytes(b"x" * 5_000)
+    result = download(sample, mirror)
+    assert result.returncode == 0, result.stderr
+    assert sample.installed()["beta"].read_bytes() == BETA
+
+
+def test_redirects_within_the_mirror_are_followed_and_others_are_not(sample: Sample, mirror: Mirror) -> None:
+    _, beta = both(sample, mirror)
+    mirror.files["/elsewhere"] = Answer(BETA)
+    beta.location = "/elsewhere"
+    assert download(sample, mirror).returncode == 0
+    with serving() as other:
+        other.files["/beta"] = Answer(BETA)
+        beta.location = f"{other.url}/beta"
+        sample.installed()["beta"].unlink()
+        result = download(sample, mirror)
+        assert f"it is redirected to {other.url}/beta, which is not https" in result.stderr
+        beta.location = f"file://{sample.pins}"
+        assert "not downloaded: HTTP 302 Found - Redirection to url 'file:" in download(sample, mirror).stderr
+        assert other.asked == []
+
+
+def test_what_is_not_there_is_an_error_when_downloads_are_asked_for(sample: Sample, mirror: Mirror) -> None:
+    _, beta = both(sample, mirror)
+    beta.status = 404
+    result = download(sample, mirror)
+    assert result.returncode != 0
+    assert "[2/2] beta v2.0.0 … not downloaded: HTTP 404 Not Found" in result.stderr
+    assert f"beta cannot be downloaded: HTTP 404 Not Found\n  from: {mirror.url}/mine/" in result.stderr
+    assert "KUMULUS_TOOLS=auto builds what cannot be downloaded" in result.stderr
+
+
+def test_a_tool_without_a_release_file_cannot_be_had_by_downloads_alone(sample: Sample, mirror: Mirror) -> None:
+    offer(sample, mirror, "beta", BETA, {"beta": ""}, "2.0.0")
+    result = download(sample, mirror)
+    assert f"no release file is known for {HERE} of: alpha v1.2.3" in result.stderr
+    assert mirror.asked == []
+
+
+def test_a_program_that_does_not_run_here_is_not_taken(sample: Sample, mirror: Mirror) -> None:
+    offer(sample, mirror, "alpha", b"\x7fELF of another machine", {"alpha": ""}, "1.2.3")
+    offer(sample, mirror, "beta", BETA, {"beta": ""}, "2.0.0")
+    result = download(sample, mirror)
+    assert "alpha of it does not run here as v1.2.3" in result.stderr
+    assert "alpha" not in sample.installed()
+
+
+def test_a_host_that_cannot_be_reached_does_not_keep_the_others_from_it(
+    sample: Sample, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both(sample, mirror)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
+    text = sample.pins.read_text().replace("https://files.example/release/beta", "http://127.0.0.1:1/beta")
+    sample.pins.write_text(text.replace("https://files.example", f"{mirror.url}/mine/files.example"))
+    known = pins.load(sample.pins)
+    got = download_module.Downloads(known, limits=QUICK).get(known.tools)
+    assert [tool.name for tool in got] == ["alpha"]
+    assert "beta v2.0.0 … not downloaded: 127.0.0.1 cannot be reached (Connection refused)" in capsys.readouterr().err
+
+
+def test_two_processes_at_once_download_once(sample: Sample, mirror: Mirror) -> None:
+    alpha, _ = both(sample, mirror)
+    alpha.silent = 30
+    environment = {"KUMULUS_TOOLS": "download", "KUMULUS_MIRROR": f"{mirror.url}/mine"}
+    first = sample.start(**environment)
+    wait_for(lambda: mirror.asked)
+    second = sample.start(**environment)
+    assert second.stderr is not None
+    assert second.stderr.readline() == f"waiting for process {first.pid}, which is getting the tools\n"
+    mirror.gate.set()
+    first.communicate(timeout=60)
+    _, said = second.communicate(timeout=60)
+    assert (first.returncode, second.returncode, said) == (0, 0, "")
+    assert len(mirror.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("KUMULUS_TOOLS", "yes", "KUMULUS_TOOLS is 'yes'\n  Write one of: auto, download, build"),
+        ("KUMULUS_MIRROR", "ftp://mirror", "KUMULUS_MIRROR is 'ftp://mirror'\n  Write a URL such as https://"),
+        ("KUMULUS_MIRROR", "mirror.example", "KUMULUS_MIRROR is 'mirror.example'"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(
+    sample: Sample, mirror: Mirror, name: str, value: str, said: str
+) -> None:
+    both(sample, mirror)
+    environment = {"KUMULUS_TOOLS": "auto", "KUMULUS_MIRROR": mirror.url, name: value, "PATH": "/nonexistent"}
+    assert said in sample.ensure(**environment).stderr
+
+
+def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> None:
+    both(sample, mirror)
+    mirror.files = {f"http://mirror.example{path}": answer for path, answer in mirror.files.items()}
+    result = sample.ensure(
+        KUMULUS_TOOLS="download", KUMULUS_MIRROR="http://mirror.example/mine", http_proxy=mirror.url, no_proxy=""
+    )
+    assert result.returncode == 0, result.stderr
+    assert len(mirror.asked) == 2
+
+
+# --- one file ------------------------------------------------------------------------------------------------------
+
+QUICK = Limits(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
+
+
+def test_a_server_that_only_drips_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
+    mirror.files["/slow"] = Answer(BETA, drip=0.05)
+    with pytest.raises(NotFetched, match=r"only [\d,]+ bytes came in 0.5 s") as raised:
+        fetch.fetch(f"{mirror.url}/slow", tmp_path / "slow", "sha256", sha256(BETA), lambda *_: None, QUICK)
+    assert raised.value.host_out
+    assert 0 < (tmp_path / "slow.part").stat().st_size < len(BETA)
+    assert len(mirror.asked) == 1
+
+
+def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
+    mirror.files["/silent"] = Answer(BETA, silent=60)
+    with pytest.raises(NotFetched, match="timed out"):
+        fetch.fetch(f"{mirror.url}/silent", tmp_path / "f", "sha256", sha256(BETA), lambda *_: None, QUICK)
+    assert len(mirror.asked) == 1
+
+
+def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror) -> None:
+    mirror.files["/slow"] = Answer(BETA, drip=0.01)
+    told: list[tuple[int, int | None]] = []
+    patient = Limits(stall=0.3, least=1)
+    fetch.fetch(f"{mirror.url}/slow", tmp_path / "f", "sha256", sha256(BETA), lambda *now: told.append(now), patient)
+    assert (tmp_path / "f").read_bytes() == BETA
+    assert told[-1] == (len(BETA), len(BETA))
+
+
+def test_a_file_that_never_ends_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
+    mirror.files["/large"] = Answer(BETA)
+    with pytest.raises(NotFetched, match="more than 1,000 bytes"):
+        fetch.fetch(f"{mirror.url}/large", tmp_path / "f", "sha256", "", lambda *_: None, Limits(most=1000))
+
+
+def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
+    import hashlib
+
+    mirror.files["/file"] = Answer(BETA)
+    wanted = hashlib.sha512(BETA).hexdigest()
+    fetch.fetch(f"{mirror.url}/file", tmp_path / "f", "sha512", wanted, lambda *_: None, QUICK)
+    with pytest.raises(WrongSum, match="sha512 wanted: abc"):
+        fetch.fetch(f"{mirror.url}/file", tmp_path / "g", "sha512", "abc", lambda *_: None, QUICK)
+    assert [file.name for file in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_dead_host_is_told_of_within_the_time_limit() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(NotFetched, match=r"127.0.0.1 cannot be reached \(Connection refused\)"):
+        fetch.reachable(f"http://127.0.0.1:{port}/x", QUICK)
+    with socket.socket() as deaf:
+        # Nobody accepts, and what waits to be accepted is full.
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        with socket.create_connection(deaf.getsockname()), pytest.raises(NotFetched, match="cannot be reached"):
+            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x", Limits(connect=0.3))
+
+
+# --- archives ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.tar.gz", tar), ("a.zip", zipped)])
+def test_only_the_named_member_is_taken(tmp_path: Path, name: str, pack: object) -> None:
+    assert callable(pack)
+    (tmp_path / name).write_bytes(pack({"x/etcd": b"program", "../outside": b"", "x/etcdctl": b"", "/abs": b""}))
+    taken = unpack.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
+    assert taken == {"etcd": tmp_path / "into" / "etcd"}
+    assert taken["etcd"].read_bytes() == b"program"
+    assert sorted(file.name for file in tmp_path.rglob("*")) == sorted([name, "into", "etcd"])
+
+
+def test_what_an_archive_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.gz").write_bytes(tar({"b": b""}, links={"x/etcd": "b"}))
+    with pytest.raises(ToolchainError, match=r"a.tar.gz has no x/etcd"):
+        unpack.take(tmp_path / "a.tar.gz", {"etcd": "x/etcd"}, "", tmp_path / "into")
+    for name in ("broken.tar.gz", "broken.zip"):
+        (tmp_path / name).write_bytes(b"no archive")
+        with pytest.raises(ToolchainError, match=f"{name} is no archive that can be read"):
+            unpack.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
+
+
+# --- the project's pins --------------------------------------------------------------------------------------------
+
+PLATFORMS = ("linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64")
+
+
+def test_every_release_file_of_the_project_has_a_sum_with_its_source_and_belongs_to_a_tool() -> None:
+    import tomllib
+
+    known = pins.load()
+    entries = tomllib.loads((pins.HERE / "pins.toml").read_text())["download"]
+    versions = {(tool.name, tool.version) for tool in known.tools}
+    versions |= {(tool.name, tool.version) for version in known.kubernetes for tool in known.control_plane(version)}
+    for platform in PLATFORMS:
+        for (tool, version), release in releases.read(entries, platform).items():
+            assert release.url.startswith("https://"), release
+            assert release.source, release
+            assert version in release.url, release
+            assert (tool, version) in versions or known.tool(tool).beside == "pulumi", release
+    sums = [entry[platform]["sha256"] for entry in entries for platform in PLATFORMS if platform in entry]
+    assert len(sums) == len(set(sums))
+
+
+def test_on_linux_everything_a_stack_of_the_kwok_runtime_needs_can_be_downloaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for platform in PLATFORMS[:2]:
+        monkeypatch.setattr(releases, "platform", lambda platform=platform: platform)
+        pins.load.cache_clear()
+        known = pins.load()
+        assert [tool.name for tool in known.shared if tool.release is None] == []
+        assert all(tool.release for version in known.kubernetes for tool in known.control_plane(version))
+    pins.load.cache_clear()
+
+
+def test_a_sum_that_is_none_is_refused(sample: Sample) -> None:
+    entry = {"url": "https://x.example/a", "sha256": "abc"}
+    with pytest.raises(TypeError, match="has no sum"):
+        releases.read([{"tools": {}, "version": "1", "megabytes": 1, "source": "", HERE: entry}], HERE)
+    text = json.dumps(entry).replace(":", " =")
+    table = f'[[download]]\ntools = {{}}\nversion = "1"\nmegabytes = 1\nsource = ""\n{HERE} = {text}\n'
+    sample.pins.write_text(sample.pins.read_text() + table)
+    with pytest.raises(ToolchainError, match="has no sum"):
+        pins.load(sample.pins)
