@@ -28,7 +28,8 @@ RESEARCH = "/api/v1/namespaces/research/pods"
 
 def is_built(version: str) -> bool:
     try:
-        toolchain.find("kube-apiserver", version)
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+            toolchain.find(name, version)
     except toolchain.ToolchainError:
         return False
     return True

@@ -18,7 +18,8 @@ def another_version() -> str | None:
     """A Kubernetes version besides the default one whose programs are built."""
     for version in toolchain.kubernetes_versions()[1:]:
         try:
-            toolchain.find("kube-apiserver", version)
+            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+                toolchain.find(name, version)
         except toolchain.ToolchainError:
             continue
         return version

@@ -66,6 +66,15 @@ class Away:
     files: Path | None
 
     @property
+    def can_be_moved(self) -> bool:
+        """Whether it can be had here by the user's word.
+
+        Not by a copy of its project: the engine deletes what is in a replaced cluster one by one, and the original's
+        answers from here.
+        """
+        return self.kind != "copied"
+
+    @property
     def can_be_taken_up(self) -> bool:
         """Whether it can be started here with all that is in it."""
         return self.kind == "machine" and self.files == self.directory
@@ -79,8 +88,11 @@ class Away:
             why = f"this project was at {self.where}, and cluster {self.name} with it, whose programs have that path"
             there = "Move it back"
         else:
-            why = f"this project is a copy of the one at {self.where}, whose cluster {self.name} is"
-            there = "Work on it there"
+            return (
+                f"this project is a copy of the one at {self.where}, whose cluster {self.name} is; nothing was "
+                "changed. Work on it there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi "
+                "up` then makes a cluster of the copy's own"
+            )
         return f"{why}; nothing was changed. {there}, or {_MOVE}: the next `pulumi up` {self._by_moving()}"
 
     def _by_moving(self) -> str:
@@ -96,7 +108,6 @@ class Away:
         left = {
             "machine": f"the one on {self.where} is left as it is, at {self.directory}, and is no stack's any more",
             "moved": f"that of {self.where} is ended",
-            "copied": f"the one at {self.where} is left to the project there",
         }
         return f"cluster {self.name} is made anew here, {LOST}; {left[self.kind]}"
 

@@ -105,7 +105,7 @@ def test_a_copy_leaves_the_cluster_to_the_original(tmp_path: Path, home: str) ->
     copy = shutil.copytree(root, tmp_path / "copy")
     found = seen(outputs, copy)
     assert found is not None
-    assert found.kind == "copied"
+    assert (found.kind, found.can_be_moved) == ("copied", False)
     assert f"copy of the one at {root}" in found.refusal()
     assert seen(outputs, root) is None
 

@@ -9,12 +9,10 @@ from typing import Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
-from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Difference, Properties
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime
-from kumulus.runtimes.place import Place
 from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
 
 UNSHOWN = "KUMULUS_UNSHOWN"
@@ -41,13 +39,8 @@ class Places:
             ProviderError: with where it is, and the ways out.
         """
         found = self._away(outputs)
-        if found is not None and not self._settings.move_here:
+        if found is not None and not (self._settings.move_here and found.can_be_moved):
             raise ProviderError(found.refusal())
-        if found is not None and found.kind == "copied" and self._would_take(found):
-            raise ProviderError(
-                f"{found.refusal()}. A new one would have the same folder, {found.directory}: set KUMULUS_HOME to "
-                "another directory first"
-            )
         if found is not None:
             report.warn(found.moving())
         elif self._settings.move_here and self._is_bound(outputs):
@@ -68,7 +61,7 @@ class Places:
     def differences(self, outputs: Properties) -> list[Difference]:
         """What a recorded cluster's place makes different; asked for after :meth:`require`."""
         found = self._away(outputs)
-        if found is not None and self._settings.move_here:
+        if found is not None and self._settings.move_here and found.can_be_moved:
             self._moving[str(found.directory)] = found
             return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
         # Made by an earlier version: what is provably here is recorded as being here.
@@ -112,19 +105,14 @@ class Places:
         if found.kind == "moved":
             # What runs still has the path by which it was started.
             await runtime.delete(recorded, report)
-        if found.kind != "machine" and found.files is not None:
-            directories.remove(runtime.place(str(found.files)))
+            if found.files is not None:
+                directories.remove(runtime.place(str(found.files)))
         return True
 
     def machine(self, runtime: str) -> dict[str, str] | None:
         """The machine that a cluster is on which is here; None where it is not bound to one."""
         here = self._settings.place.here.machine
         return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
-
-    def _would_take(self, found: Away) -> bool:
-        """Whether a cluster made anew here would have the folder of the one that is elsewhere."""
-        home = self._settings.place.here.program / adoption.default_home()
-        return Place.of(str(home), found.name).directory.resolve() == found.directory.resolve()
 
     def _is_bound(self, outputs: Mapping[str, Any]) -> bool:
         runtime = self._runtimes.get(str(outputs.get("runtime")))

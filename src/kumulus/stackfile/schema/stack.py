@@ -69,8 +69,8 @@ def _config() -> Schema:
             "examples": [True],
         },
         "moveHere": {
-            "description": "Make a cluster anew here that is on another machine, or belongs to the project that this "
-            "one is a copy of; what others have put into it is lost.",
+            "description": "Make a cluster anew here that is on another machine, or was where the project was before; "
+            "what others have put into it is lost.",
             "enum": [True, False, "true", "false", None],
             "default": False,
             "examples": [True],
