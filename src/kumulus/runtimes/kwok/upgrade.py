@@ -30,10 +30,10 @@ def in_place(old: str, new: str) -> bool:
         new: likewise.
     """
     try:
-        was, is_ = (tuple(int(part) for part in version.removeprefix("v").split(".")) for version in (old, new))
+        (was_major, was), (is_major, is_) = _minor(old), _minor(new)
     except ValueError:
         return False
-    return was[0] == is_[0] and is_[1] - was[1] in (0, 1)
+    return was_major == is_major and is_ - was in (0, 1)
 
 
 def exchange(layout: Layout, version: str, report: Reporter) -> bool:
@@ -88,3 +88,9 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
 
 def _same(one: str, other: str) -> bool:
     return one.removeprefix("v") == other.removeprefix("v")
+
+
+def _minor(version: str) -> tuple[int, int]:
+    """The major and the minor version of one such as ``v1.34.1``; ValueError for what is none."""
+    major, minor, _ = (int(part) for part in version.removeprefix("v").split("."))
+    return major, minor

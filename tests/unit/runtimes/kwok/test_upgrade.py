@@ -29,6 +29,8 @@ NAMES = ("etcd", *CHANGED, "kwok-controller")
         ("v1.35.4", "v2.36.0", False),
         ("", "v1.35.4", False),
         ("latest", "v1.35.4", False),
+        ("1", "2", False),
+        ("v1.35", "v1.35.4", False),
     ],
 )
 def test_kubernetes_goes_by_one_minor_version_at_a_time_and_not_back(old: str, new: str, possible: bool) -> None:
