@@ -107,13 +107,10 @@ def test_what_is_not_what_it_was_is_not_installed(project: Path) -> None:
     assert (project / "into" / "sample.py").read_text() == "a = 1"
 
 
-def test_what_a_requirement_needs_is_a_requirement_too() -> None:
-    names = {
-        canonicalize_name(match[1])
-        for file in ("requirements.txt", "requirements-dev.txt")
-        for line in (ROOT / file).read_text().splitlines()
-        if (match := re.match(r"([A-Za-z][\w.-]*)==", line))
-    }
+@pytest.mark.parametrize("files", [FILES[:1], FILES[:2]], ids=["product", "tests"])
+def test_what_a_requirement_needs_is_a_requirement_too(files: tuple[str, ...]) -> None:
+    """Of the product by itself too: pip refuses what has no hash, and users install no more."""
+    names = {canonicalize_name(requirement.partition("==")[0]) for file in files for requirement in requirements(file)}
     missing = {
         f"{name} needs {needed.name}"
         for name in names
