@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.runtimes.owner import same
+from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
 
 _NEEDED_BYTES = 1 << 30
@@ -113,7 +113,7 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         if made_by is not None and owner and not same(made_by, owner):
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
-                f"{made_by}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
+                f"{described(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
             )
         # In a preview a cluster of another runtime may be there, which is to be replaced; by then it is gone.
         foreign = place.foreign_to_all() if preview else place.foreign()

@@ -51,6 +51,12 @@ def same(one: str, other: str) -> bool:
     return bool(first) and {**first, _IDENTITY: ""} == {**second, _IDENTITY: ""}
 
 
+def described(written: str) -> str:
+    """The owner in a message: the stack and its program's directory; what was written, where it says neither."""
+    known = _read(written)
+    return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written
+
+
 def beside(kubeconfig: Path) -> Owner:
     """The stack whose cluster a kubeconfig is of, by the note in its folder; nobody where there is none."""
     written = Place(kubeconfig.parent).note().get("owner", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kumulus.runtimes.owner import identified, identity_of, owner, same
+from kumulus.runtimes.owner import described, identified, identity_of, owner, same
 
 URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"
 ONE, TWO = "1" * 32, "2" * 32
@@ -30,3 +30,8 @@ def test_the_identity_is_put_into_what_an_earlier_version_wrote() -> None:
     assert identity_of(identified(OLDER, ONE)) == ONE
     assert (identified(OLDER, ""), identity_of(OLDER)) == (OLDER, "")
     assert (identified("the tests", ONE), identity_of("the tests")) == ("the tests", "")
+
+
+def test_an_owner_is_told_as_people_know_it() -> None:
+    assert described(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
+    assert described("the tests") == "the tests"
