@@ -237,9 +237,10 @@ class Progress:
     def _watch(self) -> None:
         while not self._ended.is_set():
             try:
+                # A server ends a watch before its time as well; it goes on from where it was.
                 self._follow()
-                self.problem = self.problem or ("" if self._ended.is_set() else "the watch ended before the trial")
-                return
+                if self.problem:
+                    return
             except (OSError, ValueError, HTTPException, Refused) as error:
                 if not self._survives:
                     self.problem = f"the watch broke: {type(error).__name__}: {error}"

@@ -23,6 +23,7 @@ from tests.support import processes
 from tests.support.trials import Trial, chance, note, rounds
 
 pytestmark = pytest.mark.e2e
+SECTOR = 512
 # What is said of what cannot be brought back.
 LOST = "without the objects in it"
 
@@ -77,6 +78,8 @@ def log_cut(rig: Rig, numbers: random.Random, _: Path) -> str:
     file = sorted(rig.project.cluster().glob("etcd/member/wal/*.wal"))[-1]
     content = file.read_bytes().rstrip(b"\0")
     lost = numbers.choice([numbers.randrange(1, 64), numbers.randrange(64, 4096), numbers.randrange(len(content))])
+    # A disk writes whole sectors, by whose zeros etcd tells a record that was cut off from one that was spoiled.
+    lost = min(len(content), lost + (len(content) - lost) % SECTOR)
     # etcd has allocated the rest of the file, as zeros.
     with file.open("r+b") as opened:
         opened.seek(len(content) - lost)
@@ -143,7 +146,7 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
     words = damage(rig, numbers, copy)
     again = recovered(rig)
     told = LOST in again[0] or "what was in the cluster is lost" in again[0]
-    wrong = [] if again[1] == 0 or (told and not has_to_be_whole) else [f"the next up failed: {again[0][-700:]}"]
+    wrong = [] if again[1] == 0 or (told and not has_to_be_whole) else [f"the next up failed: {why(again[0])}"]
     if "Traceback" in again[0]:
         wrong.append("it shows a traceback")
     said = "in the next up --refresh"
@@ -153,7 +156,7 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
         processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
         again = recovered(rig)
         said = "told that it is lost; made anew as said"
-        wrong += [] if again[1] == 0 else [f"what was said does not help: {again[0][-700:]}"]
+        wrong += [] if again[1] == 0 else [f"what was said does not help: {why(again[0])}"]
     wrong += rig.faults() if not wrong else []
     if wrong and name == "etcd older" and "was not looked at" in again[0]:
         # What was acknowledged is undone, which no disk does that syncs; the first had not looked, and said so.
@@ -165,6 +168,13 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
         recovered(rig)
     outcome = "; ".join(wrong[:3]) if wrong else said
     return Trial("power lost", name, words, outcome, not wrong, round(again[2], 1), injected=1)
+
+
+def why(text: str) -> str:
+    """What a command says of its failure."""
+    lines = [line.strip() for line in text.partition("Diagnostics:")[2].splitlines()]
+    first = next((n for n, line in enumerate(lines) if line.startswith("error:")), 0)
+    return " / ".join(filter(None, lines[first : first + 12]))[:1500]
 
 
 def recovered(rig: Rig) -> tuple[str, int, float]:

@@ -98,6 +98,7 @@ class Running:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self._started = time.monotonic()
+        self._result: Result | None = None
 
     def await_plugin(self) -> int | None:
         """The pid of the plugin that works for the command, once it has started one; None when it ends before."""
@@ -110,9 +111,11 @@ class Running:
         return None
 
     def result(self, timeout: float = 300) -> Result:
-        """Wait for its end."""
-        out, err = self.process.communicate(timeout=timeout)
-        return Result(self.process.returncode, out, err, time.monotonic() - self._started)
+        """Wait for its end; asked again, it is the same."""
+        if self._result is None:
+            out, err = self.process.communicate(timeout=timeout)
+            self._result = Result(self.process.returncode, out, err, time.monotonic() - self._started)
+        return self._result
 
 
 class Project:

@@ -60,7 +60,7 @@ def explain(layout: Layout, message: str) -> str:
     alive = processes.running(layout.directory)
     for name in layout.components():
         if name not in alive and (tail := layout.log_tail(name)):
-            lost = _etcd_lost(layout) if name == "etcd" else ""
+            lost = _etcd_lost(layout) if name == "etcd" else _etcd_stuck(layout)
             return f"{message}{lost}\n  last lines of the log of {name}:\n{tail}"
     return message
 
@@ -73,6 +73,18 @@ def _etcd_lost(layout: Layout) -> str:
     return (
         f"\n  etcd cannot read its data in {layout.directory / 'etcd'}: what was in the cluster is lost"
         f"\n  Remove {layout.directory}, and `pulumi up --refresh` makes the cluster and every declared node anew"
+    )
+
+
+def _etcd_stuck(layout: Layout) -> str:
+    """What it means where etcd runs and takes nothing: its data is ahead of its log, of which the end is gone."""
+    last = layout.log_tail("etcd", lines=1)
+    if "failed to publish local member to cluster through raft" not in last:
+        return ""
+    return (
+        f"\n  etcd runs and takes nothing, as when the end of its log in {layout.directory / 'etcd'} is gone"
+        "\n  Should the next `pulumi up --refresh` say so again, what was in the cluster is lost: "
+        f"remove {layout.directory}, and it makes the cluster and every declared node anew"
     )
 
 

@@ -221,3 +221,18 @@ def test_of_an_etcd_that_cannot_read_its_data_it_is_said_what_is_lost_and_what_t
     assert told.startswith("etcd of cluster dev ended\n  ")
     assert ("what was in the cluster is lost" in told) is lost
     assert (f"Remove {layout.directory}, and `pulumi up --refresh` makes" in told) is lost
+
+
+def test_of_an_etcd_whose_log_has_lost_its_end_it_is_said_that_it_takes_nothing_and_what_to_do(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "running", lambda _: {"etcd": [1]})
+    (layout.directory / "logs").mkdir()
+    (layout.directory / "logs" / "kube-apiserver.log").write_text("F1122 instance.go:233] Error creating leases\n")
+    log = layout.directory / "logs" / "etcd.log"
+    log.write_text('{"msg":"failed to publish local member to cluster through raft"}\n')
+    told = api.explain(layout, "kube-apiserver of cluster dev ended")
+    assert f"etcd runs and takes nothing, as when the end of its log in {layout.directory}/etcd is gone" in told
+    assert f"what was in the cluster is lost: remove {layout.directory}" in told
+    log.write_text(log.read_text() + '{"msg":"published local member to cluster through raft"}\n')
+    assert "takes nothing" not in api.explain(layout, "kube-apiserver of cluster dev ended")
