@@ -252,6 +252,10 @@ class Progress:
         for event in self._api.events(NODES, self._version, 600, METADATA, labelSelector=self._selector):
             if self._ended.is_set():
                 return
+            if event["type"] == "ERROR" and event["object"].get("code") == 410 and self._survives:
+                # A server that was started anew knows nothing of before; the moment that was waited for is past.
+                self._version = self._api.version(NODES)
+                return
             if event["type"] == "ERROR":
                 self.problem = f"the watch broke: {event['object'].get('message')}"
                 return
