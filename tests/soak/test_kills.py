@@ -92,6 +92,9 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     before, wanted = rig.wanted, target(operation, mark, numbers)
     if whole and operation == "create":
         rig.project.destroy()
+    elif operation == "create" and rig.wanted.pools:
+        # A destroy that was killed in the round before has left what there was.
+        rig.become(NOTHING)
     if operation == "delete" and whole:
         wanted = before
     rig.want(wanted)
