@@ -37,7 +37,8 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     """The identity of the stack that a cluster component belongs to.
 
     A program has one, which no component owns: it stays whatever becomes of the clusters and their names. A component
-    of a program in another language knows of no other, and has one of its own.
+    of a program in another language knows of no other, and has one of its own; where the program was one in Python
+    before, it is the one from then.
 
     Args:
         cluster: the component.
@@ -45,7 +46,9 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     """
     root = get_root_resource()
     if root is None:
-        return StackIdentity(f"{resource_name}-{_NAME}", pulumi.ResourceOptions(parent=cluster)).stack_id
+        before = pulumi.Alias(name=_NAME, parent=pulumi.ROOT_STACK_RESOURCE)
+        opts = pulumi.ResourceOptions(parent=cluster, aliases=[before])
+        return StackIdentity(f"{resource_name}-{_NAME}", opts).stack_id
     if root not in _declared:
         _declared[root] = StackIdentity(_NAME)
     return _declared[root].stack_id
