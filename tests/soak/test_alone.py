@@ -106,7 +106,7 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
         f"{early.memory >> 20} → {late.memory >> 20} MiB"
     )
     well = late.disk < BOUND_DISK and late.memory < BOUND_MEMORY and late.database <= 2 * early.database
-    note(Trial("left alone", f"leases of {NODES} nodes", f"{wanted:.0f} s", told, well, wanted))
+    note(Trial("left alone", f"leases of {NODES} nodes", f"{wanted:.0f} s", told, well, wanted, injected=written))
     assert written > NODES * wanted, "leases were renewed, and far more often than is usual"
     assert well, told
     # What is logged for each lease would be the most of it in a fleet: 320 bytes, and 120 million leases a week.

@@ -39,7 +39,13 @@ def feed(kind: str, drawn: str, seconds: float, now: Path) -> None:
     outcome = f"{told['texts']} texts" if not told["broken"] else json.dumps(told["broken"][:3])
     note(
         Trial(
-            "hostile and damaged files", f"read, {kind}", drawn, outcome, not told["broken"], time.monotonic() - began
+            "hostile and damaged files",
+            f"read, {kind}",
+            drawn,
+            outcome,
+            not told["broken"],
+            time.monotonic() - began,
+            injected=told["texts"],
         )
     )
     assert done.returncode == 0, done.stderr[-2000:]
