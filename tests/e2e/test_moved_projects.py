@@ -31,6 +31,8 @@ def whole(tmp_path: Path) -> Iterator[Project]:
     project.write_stack({"nodeGroups": [GROUP]})
     try:
         project.up()
+        # kube-controller-manager reads its certificates by their paths until it has begun; then nothing needs them.
+        project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
         yield project
     finally:
         # What runs has the path that it was started by, or that of where the project went.

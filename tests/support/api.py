@@ -77,7 +77,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         try:
             answer, raw = self._send(verb, path, data, headers)
-        except (ConnectionError, http.client.RemoteDisconnected):
+        except (ConnectionError, ssl.SSLError, http.client.RemoteDisconnected):
             # A connection from before the server was started anew: the second attempt has one of its own.
             answer, raw = self._send(verb, path, data, headers)
         if answer.status >= 300:
