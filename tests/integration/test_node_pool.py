@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.pools import afterwards
+from kumulus.cluster.pools import converge as converging
 from kumulus.cluster.pools.live import listed_node, live_node
 from kumulus.cluster.pools.single import change_node
 from kumulus.kube import Client, Unreachable, load_kubeconfig
@@ -465,6 +467,47 @@ async def test_a_stop_ends_it_soon_and_records_what_was_done(pools: Pools) -> No
     outputs = await pools.update(inputs, failure.outputs)
     assert outputs == inputs
     assert set(pools.nodes(inputs)) == names(inputs, *range(1000))
+
+
+@pytest.mark.parametrize("slow", [1.4, None], ids=["slow", "never"])
+async def test_a_stop_records_nodes_whose_slices_are_under_way_though_looking_takes_long(
+    plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch, slow: float | None
+) -> None:
+    """A node is written in no time, and its slice is not: 100 were there once, and 4 on record."""
+    gpus = {"driver": "gpu.nvidia.com", "count": 2, "attributes": {"type": {"string": "gpu"}}}
+    inputs, stop, published, looks = pools.inputs(100, resourceSlices=gpus), asyncio.Event(), 0, 0
+    publish, observe = converging.publish, afterwards.observe
+
+    async def slowly(*given: Any) -> None:
+        nonlocal published
+        published += 1
+        if published > 4:
+            stop.set()
+            await asyncio.sleep(30)
+        await publish(*given)
+
+    async def look(*given: Any, **options: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        if slow is None:
+            raise Unreachable("the API server", "it is busy")
+        await asyncio.sleep(slow)
+        return await observe(*given, **options)
+
+    monkeypatch.setattr(converging, "publish", slowly)
+    monkeypatch.setattr(afterwards, "observe", look)
+    with pytest.raises(PartialFailure) as failed:
+        await pools.create(inputs, stop=stop)
+    assert published > 4
+    assert looks
+    outputs, there = failed.value.outputs, len(pools.nodes(inputs))
+    assert there > 4
+    # Of what nobody could look at, that is on record which is known to be there.
+    assert outputs["replicas"] == there if slow else 4 < outputs["replicas"] <= there
+    assert ("not known" in str(outputs["drift"])) is (slow is None)
+    monkeypatch.undo()
+    assert await pools.update(inputs, outputs) == inputs
+    assert not await pools.drift(inputs)
 
 
 async def test_a_users_timeout_records_what_was_done(pools: Pools) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 
 import pytest
 
@@ -69,13 +70,20 @@ def told(text: str) -> list[str]:
 
 def recorded_wrongly(rig: Rig, operation: str) -> list[str]:
     """Where the state does not say how many nodes each pool has; of a delete it says that pools are still there."""
-    there: dict[str, int] = {}
+    there: Counter[str] = Counter()
+    unlike: Counter[str] = Counter()
+    known = recorded_pools(rig.project)
     for node in rig.api.metadata("/api/v1/nodes"):
         pool = node["labels"]["kumulus.io/pool"]
-        there[pool] = there.get(pool, 0) + 1
-    known = recorded_pools(rig.project)
-    if operation == "update" and not any(pool.get("drift") for pool in known.values()):
-        return ["no pool is recorded with what is left to do"]
+        there[pool] += 1
+        unlike[pool] += node["labels"].get(ROUND) != known.get(pool, {}).get("labels", {}).get(ROUND)
+    if operation == "update":
+        # Of pools that were changed to the last node, or not begun, nothing is left to do.
+        return [
+            f"{pool}: {count} nodes are not as recorded, and it is not recorded that they are left to do"
+            for pool, count in unlike.items()
+            if count and not known.get(pool, {}).get("drift")
+        ]
     if operation == "delete":
         return [f"{pool} has nodes and is not in the state" for pool in there.keys() - known.keys()]
     return [

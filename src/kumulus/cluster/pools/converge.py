@@ -88,22 +88,23 @@ class _Work:
     storage: Storage | None
 
     async def create(self) -> set[int]:
-        """Make the missing nodes, each with its slice; returns the ordinals done."""
+        """Make the missing nodes, each with its slice; returns the ordinals of the nodes that are there now."""
         bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
+        made: set[int] = set()
         writes = await self._writer(bodies)
 
         async def one(ordinal: int) -> None:
             uid = await writes.create(ordinal) if writes else ""
             if not uid:
                 uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
+            # Its slice may take long, or fail: the node is there, and counts.
+            made.add(ordinal)
             if self.pool.devices is not None:
                 await publish(self.client, self.pool, self.pool.devices, ordinal, uid)
 
-        done = await self._each(
-            self.seen.missing, one, lambda done: self.meter.show("nodes", done + there, total, done)
-        )
-        self.result.created = len(done)
-        return done
+        await self._each(self.seen.missing, one, lambda done: self.meter.show("nodes", done + there, total, done))
+        self.result.created = len(made)
+        return made
 
     async def _writer(self, bodies: Bodies) -> Writer | None:
         """What writes the missing nodes; None where they are posted."""

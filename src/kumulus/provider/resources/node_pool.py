@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -10,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.pools import drift, pods, real, room
+from kumulus.cluster.pools import afterwards, drift, pods, real, room
 from kumulus.cluster.pools.converge import converge
 from kumulus.cluster.pools.faulted import forgotten, looked_at, played, recorded
 from kumulus.cluster.pools.live import of_pool, selected
@@ -49,11 +48,6 @@ from kumulus.runtimes.existing.copy import is_copy
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-# Seconds for a look after a failure: when the user waits for the answer to a Ctrl-C, and otherwise.
-_LAST_LOOK, _CALM_LOOK = 1.0, 8.0
-# Seconds in which nothing must have changed.
-_STILL = 0.25
 
 
 class NodePool(InCluster):
@@ -226,14 +220,17 @@ class NodePool(InCluster):
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            raise _partial(pool, resource_id, there, why(op), await _last_look(client, pool, _patience(op))) from None
+            after = await afterwards.look(client, pool, _patience(op))
+            raise _partial(pool, resource_id, there, why(op), after, known=_counted(old_outputs)) from None
         except (ApiError, Unreachable) as error:
-            found = await _last_look(client, pool, _patience(op, error))
-            raise _partial(pool, resource_id, there, explain(error), found) from None
+            after = await afterwards.look(client, pool, _patience(op, error))
+            raise _partial(pool, resource_id, there, explain(error), after, known=_counted(old_outputs)) from None
         if not result.complete:
-            if not result.certain and (after := await _last_look(client, pool, _patience(op))) is not None:
+            after = result.left if result.certain else await afterwards.look(client, pool, _patience(op))
+            if after is not None and not result.certain:
                 result = result.recounted(seen, after)
-            raise _partial(pool, resource_id, there, _outcome(result, op), result.left, result.problems[1:])
+            message, reasons = _outcome(result, op), result.problems[1:]
+            raise _partial(pool, resource_id, there, message, after, reasons, result.left.present)
         return _outputs(inputs, pool.replicas, {})
 
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
@@ -325,29 +322,21 @@ def _drift(outputs: Properties) -> Mapping[str, object]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _counted(outputs: Properties) -> int:
+    """How many nodes a pool is recorded to have."""
+    found = outputs.get("replicas")
+    return int(found) if isinstance(found, int | float) else 0
+
+
 def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
     outputs = {**inputs, "replicas": present}
     return {**outputs, "drift": found} if found else outputs
 
 
-def _patience(op: Operation, error: Exception | None = None) -> float:
-    """Seconds for a look at what is there after a failure: few for who pressed Ctrl-C, and when nobody answers."""
-    return _LAST_LOOK if op.stop.is_set() or isinstance(error, Unreachable) else _CALM_LOOK
-
-
-async def _last_look(client: Client, pool: Pool, patience: float) -> Observation | None:
-    """What is there after a failure; None when it cannot be seen in so many seconds.
-
-    It is looked until nothing changes: a server carries out what it was asked, also when nobody waits for its answer.
-    """
-    before = seen = None
-    with suppress(ApiError, Unreachable, NotServed, TimeoutError):
-        async with asyncio.timeout(patience):
-            seen = await observe(client, pool, patience=patience)
-            while before is None or not seen.same_nodes(before):
-                await asyncio.sleep(_STILL)
-                before, seen = seen, await observe(client, pool, patience=patience)
-    return seen
+def _patience(op: Operation, error: Exception | None = None) -> afterwards.Patience:
+    if isinstance(error, Unreachable):
+        return afterwards.SILENT
+    return afterwards.STOPPED if op.stop.is_set() else afterwards.CALM
 
 
 def _partial(
@@ -357,10 +346,21 @@ def _partial(
     message: str,
     seen: Observation | None,
     reasons: Sequence[str] = (),
+    known: int = 0,
 ) -> PartialFailure:
-    """A partial failure that records what is really there, as far as it is known."""
+    """A partial failure that records what is really there, and where that could not be seen, that it is not known.
+
+    Args:
+        pool: what was wanted.
+        resource_id: the resource's id.
+        inputs: what goes on record of it beside.
+        message: what happened.
+        seen: what is there; None when it is not known.
+        reasons: further problems.
+        known: how many nodes there are at least, where it could not be seen.
+    """
     if seen is None:
-        outputs = _outputs(inputs, 0, {"missing": "not known: the cluster does not answer"})
+        outputs = _outputs(inputs, known, {"missing": "not known: the cluster does not answer"})
     else:
         outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
     return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))

@@ -1,0 +1,68 @@
+"""What is there of a pool after a run that did not come to its end: that is what goes on record, so it is looked at.
+
+A request that nobody waits for any more may still be carried out, and one that was answered with an error may have been
+(etcd carries out the write that crosses its quota). So the answers do not tell what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.pools.observe import Observation, observe
+from kumulus.cluster.pools.slices import NotServed
+from kumulus.kube import ApiError, Unreachable
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+    from kumulus.model.pools import Pool
+
+# Seconds between two looks in which nothing must have changed.
+_STILL = 0.25
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds for looks after a failure.
+
+    Attributes:
+        whole: for one whole look, which is not given up because the machine is busy.
+        still: in which, from the first look on, it has to be seen that nothing changes any more.
+    """
+
+    whole: float
+    still: float
+
+
+# The user has pressed Ctrl-C and waits; the server gave no answer to what was asked before; neither.
+STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8.0)
+
+
+async def look(client: Client, pool: Pool, patience: Patience) -> Observation | None:
+    """What is there; None when it cannot be seen.
+
+    It is looked until nothing changes: a server carries out what it was asked, also when nobody waits for its answer.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        patience: how long.
+    """
+    seen = await _within(client, pool, patience.whole)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience.still):
+            while seen is not None:
+                await asyncio.sleep(_STILL)
+                before, seen = seen, await _within(client, pool, patience.whole) or seen
+                if seen.same_nodes(before):
+                    break
+    return seen
+
+
+async def _within(client: Client, pool: Pool, seconds: float) -> Observation | None:
+    with suppress(ApiError, Unreachable, NotServed, TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await observe(client, pool, patience=seconds)
+    return None
