@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
+from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok import api, kept
 from kumulus.runtimes.kwok.layout import Layout, dump
@@ -52,7 +55,13 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     kept.keep(found)
     monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
     monkeypatch.setattr(processes, "strayed", lambda *_: set())
+    monkeypatch.setattr(apiserver, "identity", partial(_asked_once, apiserver.identity))
     return found
+
+
+async def _asked_once(identity: Callable[..., Awaitable[str]], kubeconfig: Path, *, patience: float) -> str:
+    """No API server is there in these tests: nobody waits until it comes."""
+    return await identity(kubeconfig, patience=0.0)
 
 
 def wanted(layout: Layout) -> Wanted:
