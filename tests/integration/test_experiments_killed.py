@@ -157,6 +157,8 @@ async def ground(plane: Plane, pools: Pools, tmp_path: Path) -> Ground:
     if not any(each["name"] == "there-before" for each in plane.api.metadata(CLASSES)):
         plane.api.create(CLASSES, body)
     plane.api.until(NODES, lambda found: all(_stable(node)["ready"] == ["True"] for node in found.values()))
+    # What another test has left goes by itself.
+    plane.api.until(NAMESPACES, lambda found: all(each["status"]["phase"] == "Active" for each in found.values()))
     return Ground(plane, names, tmp_path)
 
 
@@ -208,7 +210,8 @@ def test_a_kill_at_any_moment_is_put_back(ground: Ground) -> None:
             assert process.wait() == -signal.SIGKILL
         struck += ground.picture() != before
         ground.next("fault list")
-        assert ground.picture() == before, f"killed {pause:.2f} s after its journal was begun"
+        print(f"killed {pause:.2f} s after its journal was begun")
+        ground.is_as(before)
     assert struck >= 2, "most of the kills were amid the run"
 
 
