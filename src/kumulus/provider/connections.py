@@ -34,6 +34,13 @@ class WrongCluster(Exception):
         self.actual = actual
 
 
+GONE = (KubeconfigError, WrongCluster)
+"""A cluster that is not there any more: its kubeconfig has gone with it, or another one answers in its place."""
+SILENT = (ApiError, Unreachable)
+"""A cluster that does not answer, or not as it should: it may be down, and what is recorded of it stands."""
+UNASKED = (*GONE, *SILENT)
+
+
 class Connections:
     """Clients by kubeconfig; a kubeconfig that was written anew (a replaced cluster) gets a new client."""
 
@@ -123,6 +130,3 @@ class Connections:
         for _, client in self._clients.values():
             await client.close()
         self._clients.clear()
-
-
-__all__ = ["ApiError", "Connections", "KubeconfigError", "Unreachable", "WrongCluster"]

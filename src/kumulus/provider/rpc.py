@@ -20,8 +20,8 @@ from kumulus.cluster.errors import InvalidInputs, PartialFailure, ProviderError
 from kumulus.provider import VERSION
 from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
-from kumulus.provider.resources.base import Difference, Operation, Resource
-from kumulus.provider.resources.diffing import covers
+from kumulus.provider.resources.base import Operation, Resource
+from kumulus.provider.resources.diffing import Difference, covers
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import from_struct, keep_secret, to_struct
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.model.unknown import UNKNOWN
-from kumulus.provider.resources.base import Difference
-from kumulus.provider.resources.diffing import differences, join
+from kumulus.provider.resources.diffing import Difference, differences, join
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
 
+from kumulus.cluster.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Difference
+from kumulus.provider.resources.base import Found, Operation
+from kumulus.provider.resources.chart_crds import ChartCrds
+from kumulus.provider.resources.definitions import Definitions
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.registry import CLASSES
+from kumulus.provider.resources.release_ground import ReleaseGround
+from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_ready import ReleaseReady
+from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 RESOURCES: list[tuple[type[InCluster], dict[str, Any]]] = [
@@ -46,3 +58,74 @@ def test_drift_is_a_difference_and_another_identity_another_resource(
     assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [Difference("drift.missing", "delete")]
     assert found.diff({**inputs, "drift": "gone"}, inputs) == [Difference("drift", "delete")]
     assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
+
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: u, user: {{}}}}]
+"""
+
+
+def operation(report: Said) -> Operation:
+    return Operation("urn:pulumi:dev::p::t::n", report, asyncio.Event())
+
+
+OF_A_CLUSTER: list[tuple[type[InCluster], dict[str, Any], str]] = [
+    (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
+    (HyperNodes, {"pools": {}}, "HyperNodes"),
+    (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
+    (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
+    (Definitions, {"group": "g.io"}, "kinds of g.io"),
+    (ReleaseGround, {"namespace": "n", "name": "r"}, "release n/r"),
+    (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),
+    (ReleaseReady, {"namespace": "n", "name": "r", "timeout": 1.0}, "release n/r"),
+    (ChartCrds, {"name": "c", "chart": "./c", "crds": {"x": "digest"}}, "CRDs of c"),
+]
+# What these are is in the release itself, or was noted once.
+NOT_LOOKED_AT = (Definitions, ReleaseGround, ReleaseMark, ReleaseReady)
+
+
+def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:
+    assert {each for each, _, _ in OF_A_CLUSTER} == {each for each in CLASSES if issubclass(each, InCluster)}
+
+
+@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+async def test_what_was_in_a_cluster_that_is_gone_is_gone(
+    resource: type[InCluster], own: dict[str, Any], title: str, tmp_path: Path
+) -> None:
+    kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
+    report = Said()
+    op, served = operation(report), resource(Connections())
+    assert served.title(kept) == title
+    if resource not in NOT_LOOKED_AT:
+        assert await served.read(op, "id", kept, kept) is None
+    await served.delete(op, "id", kept)
+    assert not report.messages
+    if resource is not ChartCrds:  # Without a look at the chart it makes nothing.
+        with pytest.raises(ProviderError, match=f"{title}: kubeconfig .* does not exist"):
+            await served.create(op, kept)
+
+
+async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    with socket() as nobody:
+        # Bound and not listening: whoever connects is refused.
+        nobody.bind(("127.0.0.1", 0))
+        kubeconfig.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
+        # One for all, so that not each waits for the same cluster anew.
+        connections = Connections()
+        for resource, own, title in OF_A_CLUSTER:
+            inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig)}
+            recorded = {**inputs, "drift": "as it was"}
+            report = Said()
+            found = await resource(connections).read(operation(report), "id", recorded, inputs)
+            assert found == Found("id", recorded, inputs), resource
+            if resource not in NOT_LOOKED_AT:
+                [warning] = report.messages
+                assert warning.startswith((f"{title} was not looked at: ", f"{title.split()[0]} were not looked at: "))
+                assert "is not reachable" in warning
+        await connections.close()

@@ -30,7 +30,8 @@ from kumulus.plugin.package import schema_json
 from kumulus.provider import VERSION
 from kumulus.provider.connections import Connections
 from kumulus.provider.engine import Engine
-from kumulus.provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import resources
 from kumulus.provider.rpc import Servicer

@@ -6,15 +6,15 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.properties import Property
+from kumulus.provider.resources.diffing import Difference, differences
 
 Properties = dict[str, Any]
-Kind = Literal["add", "delete", "update", "add-replace", "delete-replace", "update-replace"]
 
 
 def known(properties: Properties, key: str) -> Any:
@@ -35,24 +35,6 @@ class Failure:
 
     path: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One entry of a detailed diff.
-
-    Attributes:
-        path: property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``.
-        kind: what happens to it; the ``-replace`` kinds force a replacement of the resource.
-    """
-
-    path: str
-    kind: Kind
-
-    @property
-    def replaces(self) -> bool:
-        """Whether this entry forces a replacement."""
-        return self.kind.endswith("-replace")
 
 
 @dataclass(frozen=True)
@@ -145,13 +127,20 @@ class Resource(ABC):
         """
         return {}
 
-    @abstractmethod
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""
+        given = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
+        return Checked(given, self.input_failures(inputs))
 
-    @abstractmethod
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """Compare what is recorded with what is wanted."""
+        return [
+            found
+            for each in self.inputs
+            for found in differences(
+                each.name, old_outputs.get(each.name), inputs.get(each.name), replace=each.replaces
+            )
+        ]
 
     async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """:meth:`check`, and whatever else of the inputs something outside has to be asked about."""

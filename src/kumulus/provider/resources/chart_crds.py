@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, ChartError, Source
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.provider.connections import Connections, WrongCluster
+from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.diffing import differences
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.diffing import Difference, differences
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -54,8 +53,9 @@ class ChartCrds(InCluster):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        kept = [key for key in self.keys() if key in inputs and key not in self._passing]
-        return Checked({key: inputs[key] for key in kept}, self.input_failures(inputs))
+        checked = super().check(old_inputs, inputs, program)
+        kept = {key: value for key, value in checked.inputs.items() if key not in self._passing}
+        return Checked(kept, checked.failures)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`."""
@@ -78,56 +78,40 @@ class ChartCrds(InCluster):
         self._charts[_key(wanted)] = chart
         return Checked(wanted)
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
-        if op.preview:
-            await self._refuse_others(inputs)
-            if inputs.get("crds"):
-                op.report.info(f"CRDs to make or bring up to date: {_names(inputs['crds'])}")
-            return resource_id, inputs
-        return resource_id, await self._converge(op, resource_id, inputs, inputs.get("crds") or {})
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return f"CRDs of {properties.get('name')}"
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
+    def unlooked(self, properties: Properties) -> str:
+        """See :meth:`InCluster.unlooked`."""
+        return "CRDs were"
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`."""
+        _say_dropped(op, inputs, old or {})
+        await self._refuse_others(inputs)
+        if old is None and inputs.get("crds"):
+            op.report.info(f"CRDs to make or bring up to date: {_names(inputs['crds'])}")
+        return inputs
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`InCluster.look`."""
         wanted: dict[str, str] = inputs.get("crds") or {}
-        try:
-            client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await crds.look(client, sorted(wanted))
-        except (KubeconfigError, WrongCluster):
-            return None
-        except (ApiError, Unreachable) as error:
-            op.report.warn(f"CRDs were not looked at: {error}")
-            return Found(resource_id, outputs, inputs)
+        client = await self.client(inputs, LOOK_PATIENCE)
+        seen = await crds.look(client, sorted(wanted))
         missing = {name: wanted[name] for name in wanted if name not in seen}
         # One of others' was found to be the same, and is theirs to change.
         ours = {name: found for name, found in seen.items() if found.digest or found.made_by}
         altered = {name: wanted[name] for name, found in ours.items() if found.digest != wanted[name]}
-        drift = {key: _names(names) for key, names in (("missing", missing), ("altered", altered)) if names}
-        return Found(resource_id, {**inputs, **({"drift": drift} if drift else {})}, inputs)
+        return drifted(
+            inputs, {key: _names(names) for key, names in (("missing", missing), ("altered", altered)) if names}
+        )
 
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`: a CRD that the chart no longer has stays, as its objects would go with it."""
-        before: dict[str, str] = old_outputs.get("crds") or {}
-        wanted: dict[str, str] = inputs.get("crds") or {}
-        dropped = sorted(set(before) - set(wanted))
-        if dropped:
-            op.report.warn(f"CRDs that the chart no longer has are kept: {_names(dropped)}")
-        if op.preview:
-            await self._refuse_others(inputs)
-            return inputs
-        return await self._converge(op, resource_id, inputs, wanted)
-
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`: only what was made here, nobody else applies and has no objects is removed."""
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`: only what was made here, nobody else applies and has no objects is removed."""
         owner = crds.manager(str(known(outputs, "clusterName")), str(known(outputs, "name")))
-        try:
-            client = await self.client(outputs, WORK_PATIENCE)
-            kept = [await crds.take_away(client, name, owner) for name in sorted(outputs.get("crds") or {})]
-        except (KubeconfigError, WrongCluster):
-            return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(f"CRDs of {outputs.get('name')}: {error}") from None
+        client = await self.client(outputs, WORK_PATIENCE)
+        kept = [await crds.take_away(client, name, owner) for name in sorted(outputs.get("crds") or {})]
         for reason in filter(None, kept):
             op.report.warn(f"the CRD {reason}")
 
@@ -138,7 +122,7 @@ class ChartCrds(InCluster):
             return
         try:
             problems = await self._obstacles(await self.client(inputs, LOOK_PATIENCE), inputs, chart)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+        except UNASKED:
             return
         if problems:
             raise ProviderError("\n  ".join(f"the CRD {each}" for each in problems))
@@ -150,9 +134,10 @@ class ChartCrds(InCluster):
         asked = (crds.obstacle(client, name, chart.crds[name], wanted[name], owner, stack) for name in sorted(wanted))
         return [each for each in await asyncio.gather(*asked) if each]
 
-    async def _converge(
-        self, op: Operation, resource_id: str, inputs: Properties, wanted: dict[str, str]
-    ) -> Properties:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`: a CRD that the chart no longer has stays, as its objects would go with it."""
+        wanted: dict[str, str] = inputs.get("crds") or {}
+        _say_dropped(op, inputs, old or {})
         if not wanted:
             return inputs
         chart = self._charts.get(_key(inputs))
@@ -160,11 +145,9 @@ class ChartCrds(InCluster):
             raise ProviderError(f"the chart of {inputs['name']} was not looked at; run it again")
         cluster = str(known(inputs, "clusterName"))
         owner, stack = crds.manager(cluster, str(inputs["name"])), crds.managers(cluster)
-        try:
+        with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
             obstacles = await self._obstacles(client, inputs, chart)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"CRDs of {inputs['name']}: {error}") from None
         if obstacles:
             raise ProviderError("\n  ".join(f"the CRD {each}" for each in obstacles))
         results = await asyncio.gather(
@@ -178,6 +161,11 @@ class ChartCrds(InCluster):
         reasons = [f"the CRD {name}: {_said(error)}" for name, error in problems.items()]
         done = {**inputs, "crds": {name: digest for name, digest in wanted.items() if name not in problems}}
         raise PartialFailure(reasons[0], resource_id, done, reasons[1:])
+
+
+def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
+    if dropped := set(old.get("crds") or {}) - set(inputs.get("crds") or {}):
+        op.report.warn(f"CRDs that the chart no longer has are kept: {_names(dropped)}")
 
 
 def _key(properties: Properties) -> tuple[str, str, str]:

@@ -12,19 +12,15 @@ from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
-from kumulus.provider.object_types import CONTENTS
-from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption, cluster_inputs, removals
-from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
-from kumulus.provider.resources.diffing import differences, join
-from kumulus.provider.resources.in_cluster import STACK_ID
+from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.left_by_runs import left_by_runs, put_back
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
 
@@ -32,62 +28,12 @@ _REMEDIES = {"lost": "restored", "damaged": "restored", "full": "compacted and d
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 
 
-def _known() -> str:
-    """The runtimes, for people."""
-
-    def words(each: Descriptor) -> str:
-        told = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
-        return f"`{each.name}`" + (f" ({', '.join(told)})" if told else "")
-
-    *others, last = map(words, registry.every())
-    return f"{', '.join(others)} or {last}"
-
-
-_KNOWN = _known()
-
-
 class Cluster(Resource):
     """The control plane of an emulated cluster."""
 
     token: ClassVar[str] = "kumulus:index:Cluster"
-    inputs: ClassVar = (
-        Property("name", STRING, "The cluster's name: a DNS-1123 label.", required=True, replaces=True),
-        Property(
-            "runtime",
-            STRING,
-            f"How the control plane is had: {_KNOWN}.",
-            replaces=True,
-        ),
-        Property(
-            "kubernetesVersion",
-            STRING,
-            "Such as `v1.35.4`; the runtime's default when not given, kept once the cluster exists. `kwok` clusters "
-            "change it in place, by one minor version at a time.",
-        ),
-        Property("options", OBJECT, "The runtime's own options, as in the stack file's section of its name."),
-        Property(
-            "home",
-            STRING,
-            "Directory of all clusters' files; `$KUMULUS_HOME`, or `.kumulus` beside the program.",
-            replaces=True,
-        ),
-        STACK_ID,
-        Property("contents", CONTENTS, "What the stack has in it, so that a preview tells what goes.", fleeting=True),
-    )
-    outputs: ClassVar = (
-        Property(
-            "identity", STRING, "UID of the kube-system namespace: another one is another cluster.", required=True
-        ),
-        Property("kubeconfig", STRING, "Path of the kubeconfig file, known in previews.", required=True),
-        Property("server", STRING, "Address of the API server.", required=True),
-        Property("directory", STRING, "Directory of this cluster's files.", required=True),
-        Property("owner", STRING, "Who made it: its URN and the program's directory. Nobody else's is touched."),
-        Property("machine", STRINGS, "The machine it is on: `id` and `name`; absent where it is not this stack's."),
-        Property("status", STRING, "`running`, `degraded`, `stopped`, or `incomplete`: a part is lost.", required=True),
-        Property("components", STRINGS, "Each component's state.", required=True),
-        Property("endpoints", STRINGS, "Where further services answer: `prometheus`, of a stack with observability."),
-        Property("configuration", STRING, "Fingerprint of the settings that can be changed in place."),
-    )
+    inputs: ClassVar = cluster_inputs.INPUTS
+    outputs: ClassVar = cluster_inputs.OUTPUTS
 
     def __init__(
         self, runtimes: dict[str, Runtime], connections: Connections, settings: Settings | None = None

@@ -9,7 +9,8 @@ from typing import Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
-from kumulus.provider.resources.base import Difference, Properties
+from kumulus.provider.resources.base import Properties
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime

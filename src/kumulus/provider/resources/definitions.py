@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
+from kumulus.kube import ApiError, objects
 from kumulus.model.unknown import UNKNOWN
-from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import STRING, Property, listing
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, when_down
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, with_remedy
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -32,47 +31,51 @@ class Definitions(InCluster):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        failures = self.input_failures(inputs)
+        checked = super().check(old_inputs, inputs, program)
         group = inputs.get("group")
         if group is not None and group is not UNKNOWN and not isinstance(group, str):
-            failures.append(Failure("group", f"{group!r} is not a string"))
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
+            checked.failures.append(Failure("group", f"{group!r} is not a string"))
+        return checked
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        if op.preview:
-            return "", {**inputs, _BEFORE: UNKNOWN}
-        group = str(known(inputs, "group"))
-        try:
-            there = await _of(await self.client(inputs, WORK_PATIENCE), group)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"kinds of {group}: {error}; {when_down(inputs)}") from None
-        return group, {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return f"kinds of {properties.get('group')}"
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`: what was there before does not change."""
-        return Found(resource_id, outputs, inputs)
+    def id_of(self, inputs: Properties) -> str:
+        """See :meth:`InCluster.id_of`."""
+        return str(known(inputs, "group"))
 
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`: another way to the same cluster."""
-        return {**inputs, _BEFORE: old_outputs.get(_BEFORE)}
+    def failed(self, properties: Properties, error: Exception) -> ProviderError:
+        """See :meth:`InCluster.failed`."""
+        return with_remedy(super().failed(properties, error), properties)
 
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; a kind of which there are objects stays, with a warning."""
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`."""
+        return {**inputs, _BEFORE: UNKNOWN if old is None else old.get(_BEFORE)}
+
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`: an update is another way to the same cluster."""
+        if old is not None:
+            return await self.previewed(op, inputs, old)
+        with self.needing_cluster(inputs):
+            there = await _of(await self.client(inputs, WORK_PATIENCE), resource_id)
+        return {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`InCluster.look`."""
+        return outputs
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`; a kind of which there are objects stays, with a warning."""
         group, before = str(known(outputs, "group")), set(outputs.get(_BEFORE) or ())
-        try:
-            client = await self.client(outputs, WORK_PATIENCE)
-            for each in await _of(client, group):
-                if each["metadata"]["name"] in before:
-                    continue
-                if left := await _objects(client, each["spec"]):
-                    op.report.warn(f"{each['metadata']['name']} stays: there are objects of it, {left[0]} among them")
-                else:
-                    await objects.remove(client, f"{_DEFINITIONS}/{each['metadata']['name']}")
-        except (KubeconfigError, WrongCluster):
-            return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(f"kinds of {group}: {error}; {when_down(outputs)}") from None
+        client = await self.client(outputs, WORK_PATIENCE)
+        for each in await _of(client, group):
+            if each["metadata"]["name"] in before:
+                continue
+            if left := await _objects(client, each["spec"]):
+                op.report.warn(f"{each['metadata']['name']} stays: there are objects of it, {left[0]} among them")
+            else:
+                await objects.remove(client, f"{_DEFINITIONS}/{each['metadata']['name']}")
 
 
 async def _of(client: Client, group: str) -> list[dict[str, Any]]:

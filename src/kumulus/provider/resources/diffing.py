@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
-from kumulus.provider.resources.base import Difference, Kind
-
+Kind = Literal["add", "delete", "update", "add-replace", "delete-replace", "update-replace"]
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _STEP = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One entry of a detailed diff.
+
+    Attributes:
+        path: property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``.
+        kind: what happens to it; the ``-replace`` kinds force a replacement of the resource.
+    """
+
+    path: str
+    kind: Kind
+
+    @property
+    def replaces(self) -> bool:
+        """Whether this entry forces a replacement."""
+        return self.kind.endswith("-replace")
 
 
 def join(path: str, key: str) -> str:

@@ -10,15 +10,14 @@ from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.faults import leases, operations, pods, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
-from kumulus.cluster.ownership import NotOurs
-from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
+from kumulus.kube import objects
 from kumulus.model.fault_consequences import described
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
-from kumulus.provider.connections import WrongCluster
+from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import NODE_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
@@ -26,7 +25,9 @@ from kumulus.provider.resources.in_cluster import (
     PLACE_KEYS,
     WORK_PATIENCE,
     InCluster,
-    when_down,
+    drifted,
+    recorded_owner,
+    with_remedy,
 )
 from kumulus.provider.values import contains_unknown
 
@@ -53,92 +54,71 @@ class Fault(InCluster):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        failures = self.input_failures(inputs)
-        checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        if not failures and not contains_unknown({key: checked.get(key) for key in _FAULT_KEYS}):
+        checked = super().check(old_inputs, inputs, program)
+        if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
             try:
-                _record(checked)
+                _record(checked.inputs)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
-        return Checked(checked, failures)
+                checked.failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
+        return checked
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
-        if op.preview:
-            await self._preview(op, None, inputs)
-            return resource_id, inputs
-        return resource_id, await self._begin(op, resource_id, inputs, None)
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return f"fault {properties.get('name')}"
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`: that its nodes show it is for their pools to see; here, what pools do not own."""
+    def failed(self, properties: Properties, error: Exception) -> ProviderError:
+        """See :meth:`InCluster.failed`."""
+        return with_remedy(super().failed(properties, error), properties)
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
+        """See :meth:`InCluster.look`: that its nodes show it is for their pools to see; here, what pools do not own."""
         if not inputs.get("kubeconfig"):
             raise ProviderError("a Fault cannot be imported: declare it in the stack file")
         record = _record(inputs)
-        try:
-            client = await self.client(inputs, LOOK_PATIENCE)
-            there = await records.read(client, LOOK_PATIENCE)
-            holding = there.faults.get(record.name)
-            drift = await _drift(client, record, there.pools) if holding is not None else ""
-        except (KubeconfigError, WrongCluster):
-            return None
-        except (ApiError, Unreachable) as error:
-            op.report.warn(f"fault {record.name} was not looked at: {error}")
-            return Found(resource_id, outputs, inputs)
+        client = await self.client(inputs, LOOK_PATIENCE)
+        there = await records.read(client, LOOK_PATIENCE)
+        holding = there.faults.get(record.name)
         if holding is None or holding.ending or not holding.is_of(self.owner(op, outputs)):
             return None
         if _wanted(holding) != _wanted(record):
-            drift = "its record in the cluster was changed"
-        return Found(resource_id, {**inputs, **({"drift": drift} if drift else {})}, inputs)
+            return drifted(inputs, "its record in the cluster was changed")
+        return drifted(inputs, await _drift(client, record, there.pools))
 
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        if op.preview:
-            await self._preview(op, old_outputs, inputs)
-            return inputs
-        return await self._begin(op, resource_id, inputs, str(old_outputs.get("stackId") or ""))
-
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; a fault of a cluster that is gone is over."""
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`."""
         name = str(known(outputs, "name"))
-        try:
-            client = await self.client(outputs, WORK_PATIENCE)
-            with self.cleared_way(outputs, _recorded_size(outputs)):
-                owner = self.owner(op, outputs)
-                _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
-        except (KubeconfigError, WrongCluster):
-            return
-        except NotOurs as error:
-            op.report.warn(f"{error}; it is left alone")
-            return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(_failed(outputs, error)) from None
+        client = await self.client(outputs, WORK_PATIENCE)
+        with self.cleared_way(outputs, _recorded_size(outputs)):
+            owner = self.owner(op, outputs)
+            _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
         if turned.problems or turned.undone:
             raise ProviderError(f"fault {name}: {_undone(turned)}")
 
-    async def _begin(self, op: Operation, resource_id: str, inputs: Properties, recorded: str | None) -> Properties:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`."""
         record = replace(_record(inputs), owner=self.owner(op, inputs))
         try:
-            client = await self.client(inputs, WORK_PATIENCE)
-            with self.cleared_way(inputs, size(record.nodes)):
-                _, turned = await operations.begin(client, record, stop=op.stop, progress=_meter(op), recorded=recorded)
+            with self.needing_cluster(inputs):
+                client = await self.client(inputs, WORK_PATIENCE)
+                with self.cleared_way(inputs, size(record.nodes)):
+                    _, turned = await operations.begin(
+                        client, record, stop=op.stop, progress=_meter(op), recorded=recorded_owner(old)
+                    )
         except operations.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
         except stages.NoStages:
             raise ProviderError(
                 f"fault {record.name}: this cluster takes no faults of pods; its option stageObjects has to be true"
             ) from None
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(_failed(inputs, error)) from None
         if turned.problems or turned.undone:
             outputs = {**inputs, "drift": _undone(turned)}
             raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
         return inputs
 
-    async def _preview(self, op: Operation, old: Properties | None, inputs: Properties) -> None:
-        """Say which nodes and running pods a fault hits."""
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`: which nodes and running pods the fault hits."""
         if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
-            return
+            return inputs
         record = _record(inputs)
         before = from_plain((old or {}).get("nodes") or {})
         running: int | None = None
@@ -146,15 +126,15 @@ class Fault(InCluster):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
                 there = await records.read(client, LOOK_PATIENCE)
-                recorded = None if old is None else str(old.get("stackId") or "")
                 mine = replace(record, owner=self.owner(op, inputs))
-                await operations.refuse_anothers(client, mine, there, recorded)
+                await operations.refuse_anothers(client, mine, there, recorded_owner(old))
                 running = await pods.met(client, record.nodes, record.pods, there.pools)
             except operations.Refused as error:
                 raise ProviderError(f"fault {record.name}: {error}") from None
-            except (ApiError, Unreachable, KubeconfigError, WrongCluster):
+            except UNASKED:
                 running = None
         op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
+        return inputs
 
 
 async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> str:
@@ -196,7 +176,3 @@ def _meter(op: Operation) -> operations.Progress:
 def _undone(turned: Turned) -> str:
     reason = turned.problems[0] if turned.problems else "stopped on request"
     return f"{turned.undone:,} nodes left to do: {reason}"
-
-
-def _failed(properties: Properties, error: Exception) -> str:
-    return f"fault {properties.get('name')}: {error}; {when_down(properties)}"

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kumulus.cluster import hypernodes
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.hypernodes import CRD, Seen
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
-from kumulus.provider.connections import WrongCluster
+from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    WORK_PATIENCE,
+    InCluster,
+    drifted,
+    recorded_owner,
+)
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -46,56 +53,44 @@ class HyperNodes(InCluster):
                 inputs = {**inputs, "pools": fabrics_to_plain(fabrics_from(pools))}
         return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'clusterName')}/hypernodes"
-        if op.preview:
-            await self._refuse_others(op, inputs, None)
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return "HyperNodes"
+
+    def unlooked(self, properties: Properties) -> str:
+        """See :meth:`InCluster.unlooked`."""
+        return "HyperNodes were"
+
+    def id_of(self, inputs: Properties) -> str:
+        """See :meth:`InCluster.id_of`."""
+        return f"{known(inputs, 'clusterName')}/hypernodes"
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`."""
+        await self._refuse_others(op, inputs, recorded_owner(old))
+        if old is None:
             op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
-            return resource_id, inputs
-        return resource_id, await self._converge(op, resource_id, inputs, None)
-
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
-        try:
-            client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await self._look(op, client, inputs, _identity(outputs), LOOK_PATIENCE)
-        except (KubeconfigError, WrongCluster):
-            return None
-        except (ApiError, Unreachable) as error:
-            op.report.warn(f"HyperNodes were not looked at: {error}")
-            return Found(resource_id, outputs, inputs)
-        return Found(resource_id, _outputs(inputs, seen), inputs)
-
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        recorded = _identity(old_outputs)
-        if not op.preview:
-            return await self._converge(op, resource_id, inputs, recorded)
-        await self._refuse_others(op, inputs, recorded)
-        if not contains_unknown(inputs):
-            before = {} if fabrics_problems((), old_outputs.get("pools")) else _wanted(old_outputs)
+        elif not contains_unknown(inputs):
+            before = {} if fabrics_problems((), old.get("pools")) else _wanted(old)
             if meaning := describe(before, _wanted(inputs)):
                 op.report.info(meaning)
-            if drift := old_outputs.get("drift"):
+            if drift := old.get("drift"):
                 op.report.info("drift to repair: " + "; ".join(f"{key} {what}" for key, what in drift.items()))
         return inputs
 
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; those of a cluster that is gone are gone with it."""
-        try:
-            client = await self.client(outputs, WORK_PATIENCE)
-            nothing = {**outputs, "pools": {}}
-            seen = await self._look(op, client, nothing, _identity(outputs))
-            problems = await hypernodes.remove(client, seen.extra, op.stop)
-        except (KubeconfigError, WrongCluster):
-            return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(f"HyperNodes: {error}") from None
-        if problems:
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`InCluster.look`."""
+        client = await self.client(inputs, LOOK_PATIENCE)
+        return _outputs(inputs, await self._seen(op, client, inputs, recorded_owner(outputs), LOOK_PATIENCE))
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`."""
+        client = await self.client(outputs, WORK_PATIENCE)
+        seen = await self._seen(op, client, {**outputs, "pools": {}}, recorded_owner(outputs))
+        if problems := await hypernodes.remove(client, seen.extra, op.stop):
             raise ProviderError(f"HyperNodes: {'; '.join(problems)}")
 
-    async def _look(
+    async def _seen(
         self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
     ) -> Seen:
         """The cluster's HyperNodes; arguments as of :func:`kumulus.cluster.hypernodes.look`."""
@@ -108,19 +103,18 @@ class HyperNodes(InCluster):
             return
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await self._look(op, client, inputs, recorded, LOOK_PATIENCE)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+            seen = await self._seen(op, client, inputs, recorded, LOOK_PATIENCE)
+        except UNASKED:
             return
         if problem := hypernodes.taken(seen):
             raise ProviderError(f"HyperNodes: {problem}")
 
-    async def _converge(self, op: Operation, resource_id: str, inputs: Properties, recorded: str | None) -> Properties:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`."""
         wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
-        try:
+        with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
-            seen = await self._look(op, client, inputs, recorded)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"HyperNodes: {error}") from None
+            seen = await self._seen(op, client, inputs, recorded_owner(old))
         if not seen.installed:
             op.report.warn(
                 f"no HyperNode was made: the cluster has no {CRD}; nodes carry their topology labels all the same. "
@@ -139,14 +133,10 @@ class HyperNodes(InCluster):
     ) -> PartialFailure:
         """A partial failure with what is really there, as far as that can still be learnt."""
         try:
-            outputs = _outputs(inputs, await self._look(op, client, inputs, "", 2.0))
-        except (ApiError, Unreachable):
+            outputs = _outputs(inputs, await self._seen(op, client, inputs, "", 2.0))
+        except SILENT:
             outputs = {**inputs, "made": 0, "drift": {"missing": "not known: the cluster does not answer"}}
         return PartialFailure(f"HyperNodes: {problems[0]}", resource_id, outputs, problems[1:])
-
-
-def _identity(outputs: Properties) -> str:
-    return str(outputs.get("stackId") or "")
 
 
 def _wanted(properties: Properties) -> dict[str, HyperNode]:
@@ -161,7 +151,7 @@ def _outputs(inputs: Properties, seen: Seen) -> Properties:
         drift["extra"] = _names(sorted(seen.extra))
     if seen.altered:
         drift["altered"] = _names([f"{name} ({what})" for name, what in seen.altered.items()])
-    return {**inputs, "made": seen.present, **({"drift": drift} if drift else {})}
+    return drifted({**inputs, "made": seen.present}, drift)
 
 
 def _names(names: list[str]) -> str:

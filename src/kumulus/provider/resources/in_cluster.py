@@ -1,19 +1,25 @@
-"""What the resources have in common that live in a cluster: where it is, what is asked of their inputs, and drift."""
+"""What the resources have in common that live in a cluster.
+
+That is where it is, what is asked of their inputs, drift, and what becomes of each operation when the cluster is gone,
+does not answer, or the work is done in part only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, ClassVar
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.ownership import NotOurs
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
 from kumulus.model.unknown import UNKNOWN
-from kumulus.provider.connections import Connections, WrongCluster
+from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Difference, Failure, Operation, Properties, Resource, known
-from kumulus.provider.resources.diffing import differences
+from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.diffing import Difference
 from kumulus.runtimes.existing.copy import is_copy
 from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
 
@@ -46,7 +52,18 @@ ClearWay = Callable[[str], AbstractContextManager[object]]
 
 
 class InCluster(Resource):
-    """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which."""
+    """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which.
+
+    What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
+    silent, what is recorded stands, and what was to be done is refused. What was done in part is recorded as a
+    :class:`kumulus.cluster.errors.PartialFailure` by :meth:`make`. Each resource says what is its own: :meth:`title`,
+    :meth:`previewed`, :meth:`make`, :meth:`look` and :meth:`remove`.
+
+    Attributes:
+        silent: what :meth:`look` raises when what is there could not be seen.
+    """
+
+    silent: ClassVar[tuple[type[Exception], ...]] = SILENT
 
     def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
         """Serve it.
@@ -74,12 +91,94 @@ class InCluster(Resource):
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
-        found: list[Difference] = []
-        for each in self.inputs:
-            found += differences(each.name, old_outputs.get(each.name), inputs.get(each.name), replace=each.replaces)
         drift = old_outputs.get("drift")
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
-        return found + [Difference(path, "delete") for path in paths]
+        return super().diff(old_outputs, inputs) + [Difference(path, "delete") for path in paths]
+
+    @abstractmethod
+    def title(self, properties: Properties) -> str:
+        """What messages call it, such as ``pool a100``."""
+
+    def unlooked(self, properties: Properties) -> str:
+        """The beginning of the sentence that it was not looked at."""
+        return f"{self.title(properties)} was"
+
+    def id_of(self, inputs: Properties) -> str:
+        """Its id."""
+        return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
+
+    def failed(self, properties: Properties, error: Exception) -> ProviderError:
+        """The failure of what could not be done without the cluster; nothing was done."""
+        return ProviderError(f"{self.title(properties)}: {error}")
+
+    @contextmanager
+    def needing_cluster(self, properties: Properties) -> Iterator[None]:
+        """Do what cannot be done without the cluster.
+
+        Raises:
+            ProviderError: it is gone, or does not answer.
+        """
+        try:
+            yield
+        except UNASKED as error:
+            raise self.failed(properties, error) from None
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """The outputs as far as a preview knows them, once it has said what there is to say.
+
+        Args:
+            op: the circumstances.
+            inputs: what is wanted; some may be unknown.
+            old: the recorded outputs; None before there are any.
+        """
+        return inputs
+
+    @abstractmethod
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """Make what is there into what is wanted; returns the outputs. Arguments as of :meth:`previewed`."""
+
+    @abstractmethod
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
+        """The outputs as they are; None when it is not there."""
+
+    @abstractmethod
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """Remove it; not finding it is success."""
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        if op.preview:
+            return "", await self.previewed(op, inputs, None)
+        resource_id = self.id_of(inputs)
+        return resource_id, await self.make(op, resource_id, inputs, None)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        if op.preview:
+            return await self.previewed(op, inputs, old_outputs)
+        return await self.make(op, resource_id, inputs, old_outputs)
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`."""
+        try:
+            found = await self.look(op, outputs, inputs)
+        except GONE:
+            return None
+        except self.silent as error:
+            op.report.warn(f"{self.unlooked(inputs)} not looked at: {error}")
+            return Found(resource_id, outputs, inputs)
+        return None if found is None else Found(resource_id, found, inputs)
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`; what has become somebody else's is left alone."""
+        try:
+            await self.remove(op, outputs)
+        except GONE:
+            return
+        except NotOurs as error:
+            op.report.warn(f"{error}; it is left alone")
+        except SILENT as error:
+            raise self.failed(outputs, error) from None
 
     @staticmethod
     def owner(op: Operation, properties: Properties) -> Owner:
@@ -112,14 +211,24 @@ class InCluster(Resource):
             raise ProviderError(f"{error}; nothing was changed; {GONE_FOR_GOOD}") from None
 
 
+def recorded_owner(outputs: Properties | None) -> str | None:
+    """The identity that a resource is recorded with; empty of an earlier version, None before it is there."""
+    return None if outputs is None else str(outputs.get(STACK_ID.name) or "")
+
+
+def drifted(properties: Properties, drift: object) -> Properties:
+    """Outputs with what is not as wanted, where there is anything."""
+    return {**properties, "drift": drift} if drift else properties
+
+
 def stack_of(urn: str) -> str:
     """What people call the stack of a URN, ``urn:pulumi:<stack>::<project>::…``: ``<project>/<stack>``."""
     stack, project = [*urn.removeprefix("urn:pulumi:").split("::"), ""][:2]
     return f"{project}/{stack}"
 
 
-def when_down(properties: Properties) -> str:
-    """What can be done about a cluster that does not answer."""
+def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError:
+    """A failure with what can be done about a cluster that does not answer."""
     if is_copy(str(properties.get("kubeconfig"))):
-        return f"when it answers, run this again; {GONE_FOR_GOOD}"
-    return "`pulumi up --refresh` brings a cluster back that is down"
+        return ProviderError(f"{failure}; when it answers, run this again; {GONE_FOR_GOOD}")
+    return ProviderError(f"{failure}; `pulumi up --refresh` brings a cluster back that is down")

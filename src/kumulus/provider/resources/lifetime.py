@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.provider.resources.base import Checked, Difference, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.diffing import differences
+from kumulus.provider.resources.base import Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.in_cluster import PLACE
 
 
@@ -20,15 +19,6 @@ class Lifetime(Resource):
     token: ClassVar[str] = "kumulus:index:Lifetime"
     inputs: ClassVar = (PLACE[1],)
     delete_before_replace: ClassVar[bool] = False
-
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, self.input_failures(inputs))
-
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
-        key = "clusterIdentity"
-        return differences(key, old_outputs.get(key), inputs.get(key), replace=True)
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""

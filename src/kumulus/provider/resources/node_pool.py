@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,29 +19,25 @@ from kumulus.cluster.pools.result import Result, explain
 from kumulus.cluster.pools.slices import NotServed
 from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.model.checks import MOST_REPLICAS
+from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import consequences
-from kumulus.model.errors import SpecError
-from kumulus.model.identity import Owner
-from kumulus.model.named_nodes import count_problems
-from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
-from kumulus.provider.connections import Connections, WrongCluster
-from kumulus.provider.object_types import DEVICES, NAMED_NODE, NODE_INFO, TAINT, TOPOLOGY
-from kumulus.provider.properties import INTEGER, OBJECT, STRING, STRINGS, Property, listing
+from kumulus.model.pools import POOL_KEYS, Pool, pool_problems
+from kumulus.provider.connections import SILENT, UNASKED, Connections
+from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, known
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
-    PLACE,
-    PLACE_KEYS,
     WORK_PATIENCE,
     ClearWay,
     InCluster,
-    when_down,
+    drifted,
+    recorded_owner,
+    with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
+from kumulus.provider.resources.pool_inputs import INPUTS, checked, formerly, left_behind, pool_of
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.existing.copy import is_copy
 
@@ -54,30 +49,9 @@ class NodePool(InCluster):
     """The emulated nodes of one node group in one availability zone, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:NodePool"
-    # After those of its place, the keys of `POOL_KEYS`; as an output, `replicas` is what a read has counted.
-    inputs: ClassVar = (
-        *PLACE,
-        Property(
-            "name",
-            STRING,
-            "The pool's name; nodes are `<name>-<ordinal>`, from 0, unless they are named.",
-            required=True,
-            replaces=True,
-        ),
-        Property("replicas", INTEGER, "How many nodes; shrinking removes the highest ordinals.", required=True),
-        Property("labels", STRINGS, "Labels of every node."),
-        Property("gpu", STRINGS, "What the labels of GPU Feature Discovery follow from, in their place."),
-        Property("annotations", STRINGS, "Annotations of every node."),
-        Property("taints", listing(TAINT), "Taints of every node."),
-        Property("capacity", STRINGS, "Quantities by resource, such as `cpu`, `memory`, `nvidia.com/gpu`."),
-        Property("allocatable", STRINGS, "Quantities by resource; the capacity where it names none."),
-        Property("nodeInfo", NODE_INFO, "What a node says of its machine."),
-        Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
-        Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
-        Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
-        Property("nodes", listing(NAMED_NODE), "Its nodes by name, as many as there are replicas."),
-    )
+    inputs: ClassVar = INPUTS
     outputs: ClassVar = (Property("drift", OBJECT, DRIFT.description),)
+    silent: ClassVar = (*SILENT, NotServed)
 
     def __init__(
         self,
@@ -101,63 +75,48 @@ class NodePool(InCluster):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
-        failures = self.input_failures(inputs)
-        wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
-        if not contains_unknown(wire):
-            problems = pool_problems(wire)
-            problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
-            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
-            if not problems:
-                # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
-                wire = pool_to_properties(pool_from_properties(wire))
-        return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
+        return checked(inputs, self.input_failures(inputs))
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
-        if op.preview:
-            if not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
-                op.report.info(consequences(None, _pool(inputs)).describe())
-            if not contains_unknown(inputs):
-                await self._preview_taken(inputs, None)
-            await self._refuse_real(inputs, LOOK_PATIENCE)
-            return resource_id, inputs
-        return resource_id, await self._converge(op, resource_id, inputs, {})
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return f"pool {properties.get('name')}"
+
+    def failed(self, properties: Properties, error: Exception) -> ProviderError:
+        """See :meth:`InCluster.failed`."""
+        return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`."""
+        if old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
+            op.report.info(consequences(None, pool_of(inputs)).describe())
+        if not contains_unknown(inputs):
+            await self._preview_taken(inputs, recorded_owner(old))
+            if old is not None:
+                await self._preview(op, old, inputs)
+        await self._refuse_real(inputs, LOOK_PATIENCE)
+        return inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
+        """See :meth:`Resource.read`; an import knows an id and nothing else."""
         if not inputs.get("kubeconfig"):
             inputs = await adoption.pool_inputs(self._connections, resource_id, op.program)
-            resource_id = f"{inputs['clusterName']}/{inputs['name']}"
-        pool = _pool(inputs)
-        try:
-            client = await self.client(inputs, LOOK_PATIENCE)
-            faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
-            seen = await observe(client, faulted, patience=LOOK_PATIENCE)
-        except (KubeconfigError, WrongCluster):
-            return None
-        except (ApiError, Unreachable, NotServed) as error:
-            # The cluster is down, not gone: what was recorded stands until it can be asked again.
-            op.report.warn(f"pool {pool.name} was not looked at: {error}")
-            return Found(resource_id, outputs, inputs)
+            resource_id = self.id_of(inputs)
+        return await super().read(op, resource_id, outputs, inputs)
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
+        """See :meth:`InCluster.look`."""
+        pool = pool_of(inputs)
+        client = await self.client(inputs, LOOK_PATIENCE)
+        faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
+        seen = await observe(client, faulted, patience=LOOK_PATIENCE)
         if not seen.present and not seen.extra and pool.replicas:
             return None
-        there = {**inputs, **_left_behind(outputs, inputs)}
+        there = {**inputs, **left_behind(outputs, inputs)}
         found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
-        return Found(resource_id, _outputs(there, seen.present, found), inputs)
+        return _outputs(there, seen.present, found)
 
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        if op.preview:
-            if not contains_unknown(inputs):
-                await self._preview_taken(inputs, _identity(old_outputs))
-                await self._preview(op, old_outputs, inputs)
-            await self._refuse_real(inputs, LOOK_PATIENCE)
-            return inputs
-        return await self._converge(op, resource_id, inputs, old_outputs)
-
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; nodes of a cluster that is gone are gone with it."""
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`."""
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
@@ -165,43 +124,34 @@ class NodePool(InCluster):
                 with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
-                    orphaned = await _orphaned(client, outputs, _formerly(op, outputs))
+                    orphaned = await _orphaned(client, outputs, formerly(op, outputs))
                     result = await remove_nodes(client, orphaned, stop, op.report)
                 if result.complete and outputs.get("resourceSlices"):
                     await remove_slices(client, str(outputs["name"]), stop, result)
-        except (KubeconfigError, WrongCluster):
-            return
         except TimeoutError:
             raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(_unreachable(outputs, error)) from None
         if not result.complete:
             raise ProviderError(f"pool {outputs.get('name')}: {_outcome(result, op)}")
-        try:
-            await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(_unreachable(outputs, error)) from None
+        await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
 
-    async def _converge(
-        self, op: Operation, resource_id: str, inputs: Properties, old_outputs: Properties
-    ) -> Properties:
-        """Make the nodes what is wanted; what could be done is recorded when the rest could not."""
-        pool, left = _pool(inputs), _left_behind(old_outputs, inputs)
-        recorded_as = _identity(old_outputs) if old_outputs else None
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`; what could be done is recorded when the rest could not."""
+        old_outputs: Properties = old or {}
+        pool, left = pool_of(inputs), left_behind(old_outputs, inputs)
+        recorded_as = recorded_owner(old)
         # Until all of it is marked anew, what it was known by has to stay on record.
         there = {**inputs, **left, **({} if recorded_as is None else {"stackId": recorded_as or None})}
         try:
             async with limited(op):
-                client = await self.client(inputs, WORK_PATIENCE)
-                await self._refuse_real(inputs, WORK_PATIENCE)
+                with self.needing_cluster(inputs):
+                    client = await self.client(inputs, WORK_PATIENCE)
+                    await self._refuse_real(inputs, WORK_PATIENCE)
         except TimeoutError:
             raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(_unreachable(inputs, error)) from None
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
-                look = partial(observe, client, formerly=_formerly(op, old_outputs), recorded=recorded_as)
+                look = partial(observe, client, formerly=formerly(op, old_outputs), recorded=recorded_as)
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
                 pool = await room.found(record, relieve, partial(look, pool), client, stop, op.report)
@@ -235,9 +185,9 @@ class NodePool(InCluster):
 
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
-        pool = _pool(inputs)
+        pool = pool_of(inputs)
         # What does not answer now is told by what needs it.
-        with suppress(ApiError, Unreachable, KubeconfigError, WrongCluster):
+        with suppress(*UNASKED):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
                 await refuse_taken(client, pool, LOOK_PATIENCE, recorded_as)
@@ -254,21 +204,21 @@ class NodePool(InCluster):
         if contains_unknown(inputs) or not is_copy(str(inputs["kubeconfig"])):
             return
         client = await self.client(inputs, patience)
-        if taken := await real.in_the_way(client, pool := _pool(inputs), patience):
+        if taken := await real.in_the_way(client, pool := pool_of(inputs), patience):
             raise ProviderError(real.refusal(pool, taken))
 
     async def _preview(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
-        new = _pool(inputs)
+        new = pool_of(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
-        old = None if pool_problems(wire) else _pool(old_outputs)
+        old = None if pool_problems(wire) else pool_of(old_outputs)
         going = set(old.node_names()) - set(new.node_names()) if old else set()
         bound = 0
         if going:
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
                 bound = len(await pods.bound_to(client, going, running=True))
-            except (ApiError, Unreachable, KubeconfigError, WrongCluster) as error:
+            except UNASKED as error:
                 op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
         meaning = consequences(old, new, bound)
         if meaning:
@@ -277,44 +227,17 @@ class NodePool(InCluster):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
 
-def _pool(properties: Properties) -> Pool:
-    """The pool, whose nodes carry the stack's identity."""
-    try:
-        pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
-    except SpecError as error:
-        raise ProviderError(str(error)) from None
-    return replace(pool, labels={**pool.labels, **Owner(_identity(properties)).labels})
-
-
-def _identity(properties: Properties) -> str:
-    found = properties.get("stackId")
-    return found if isinstance(found, str) else ""
-
-
 async def _labelled(client: Client, outputs: Properties) -> list[str]:
     """Names of the pool's nodes; a real one, or another stack's, may carry its label, but is never ours to remove."""
-    pool = _pool(outputs)
+    pool = pool_of(outputs)
     nodes = selected(client, of_pool(str(known(outputs, "name"))))
     return [node.name async for node in nodes if not node.real and not is_anothers(pool, node)]
 
 
 async def _orphaned(client: Client, outputs: Properties, formerly: int) -> list[str]:
     """Names of the pool's nodes that lost its label: our record on them says that we made them."""
-    none = _pool({**outputs, "replicas": 0, "resourceSlices": None})
+    none = pool_of({**outputs, "replicas": 0, "resourceSlices": None})
     return (await observe(client, none, formerly=formerly)).extra
-
-
-def _formerly(op: Operation, outputs: Properties) -> int:
-    """How many nodes a pool had been given: what a read counted may be less."""
-    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
-    # A state that was edited by hand may hold anything.
-    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
-
-
-def _left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
-    """The recorded devices of a pool that is to publish none any more: recorded until their slices are gone."""
-    key = "resourceSlices"
-    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:
@@ -329,8 +252,7 @@ def _counted(outputs: Properties) -> int:
 
 
 def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
-    outputs = {**inputs, "replicas": present}
-    return {**outputs, "drift": found} if found else outputs
+    return drifted({**inputs, "replicas": present}, found)
 
 
 def _patience(op: Operation, error: Exception | None = None) -> afterwards.Patience:
@@ -371,10 +293,3 @@ def _outcome(result: Result, op: Operation) -> str:
     if result.problems:
         return f"{result.describe()}: {result.problems[0]}"
     return f"{result.describe()}: {why(op)}"
-
-
-def _unreachable(properties: Properties, error: Exception) -> str:
-    return f"pool {properties.get('name')}: {explain(error)}; {when_down(properties)}"
-
-
-__all__ = ["NodePool", "Observation"]

@@ -7,7 +7,7 @@ from typing import ClassVar
 from kumulus.helm import history
 from kumulus.helm.history import Revision
 from kumulus.provider.properties import STRING, Property
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
+from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.in_cluster import PLACE, InCluster
 
 
@@ -20,21 +20,23 @@ class OfRelease(InCluster):
         Property("name", STRING, "The Helm release's name.", required=True, replaces=True),
     )
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, self.input_failures(inputs))
+    def title(self, properties: Properties) -> str:
+        """See :meth:`InCluster.title`."""
+        return f"release {self.id_of(properties)}"
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`; there is nothing to see but what :meth:`compare` looks for anyway."""
-        return Found(resource_id, outputs, inputs)
+    def id_of(self, inputs: Properties) -> str:
+        """See :meth:`InCluster.id_of`: ``namespace/name`` of the release."""
+        return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`InCluster.look`; there is nothing to see but what :meth:`compare` looks for anyway."""
+        return outputs
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`: most of them have nothing that would not go with the release."""
 
     async def revisions(self, properties: Properties, patience: float) -> list[Revision]:
         """The release's revisions; arguments and errors as of :meth:`InCluster.client`."""
         client = await self.client(properties, patience)
         namespace, name = str(known(properties, "namespace")), str(known(properties, "name"))
         return await history.revisions(client, namespace, name, patience)
-
-    @staticmethod
-    def id_of(inputs: Properties) -> str:
-        """Its id: ``namespace/name`` of the release."""
-        return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"

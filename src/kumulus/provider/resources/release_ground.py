@@ -11,11 +11,11 @@ from typing import ClassVar
 from kumulus.cluster import ownership
 from kumulus.cluster.errors import ProviderError
 from kumulus.helm import command, history, namespaces
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.identity import STACK_ID, Owner
-from kumulus.provider.connections import WrongCluster
+from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
-from kumulus.provider.resources.base import Difference, Operation, Properties, known
+from kumulus.provider.resources.base import Operation, Properties, known
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
@@ -41,7 +41,7 @@ class ReleaseGround(OfRelease):
             return found
         try:
             revisions = await self.revisions(inputs, LOOK_PATIENCE)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+        except UNASKED:
             # Then nothing can be in the way, or the resources of the cluster itself tell.
             return []
         if history.others(revisions, _mine(inputs), proven=True):
@@ -50,57 +50,44 @@ class ReleaseGround(OfRelease):
         left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
         return [Difference("repairs", "update")] if left else []
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`: a release that is there already is somebody else's."""
-        resource_id = self.id_of(inputs)
-        outputs = {**inputs, "repairs": 0, "foreign": ""}
-        if contains_unknown(inputs):
-            return resource_id, outputs
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`."""
+        if old is None and contains_unknown(inputs):
+            return _outputs(inputs, {})
         try:
-            found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
-            # A stack without an identity has no other way to know its own.
-            proven = not _mine(inputs).identity and any(revision.recorded for revision in found)
-            if last := history.others(found, _mine(inputs), proven=proven):
-                raise ProviderError(await self._refusal(inputs, last))
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            if op.preview:
-                return resource_id, outputs
-            raise ProviderError(f"release {resource_id}: {error}") from None
-        await self._namespace(op, inputs)
-        return resource_id, outputs
+            return await self._looked_over(op, inputs, old)
+        except UNASKED:
+            return _outputs(inputs, old or {})
 
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        foreign, repairs = str(old_outputs.get("foreign") or ""), int(old_outputs.get("repairs") or 0)
-        try:
-            found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
-            if last := history.others(found, _mine(inputs), proven=True):
-                raise ProviderError(await self._refusal(inputs, last))
-            left = history.leftover(found, foreign)
-            if left:
-                ending = "is repaired" if op.preview else "was repaired"
-                op.report.info(f"release {resource_id}: {left} by an update that did not end; it {ending}")
-                # The release follows from this; anything else of it that changes is none of the release's concern.
-                repairs += 1
-            if left and not op.preview:
-                client = await self.client(inputs, WORK_PATIENCE)
-                await history.mark_failed(client, str(inputs["namespace"]), found[-1])
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            if not op.preview:
-                raise ProviderError(f"release {resource_id}: {error}") from None
-        outputs = {**inputs, "repairs": repairs, "foreign": foreign}
-        await self._namespace(op, inputs, recorded=True)
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`: a release that is there before this is somebody else's."""
+        with self.needing_cluster(inputs):
+            outputs = await self._looked_over(op, inputs, old)
+        await self._namespace(op, inputs, recorded=old is not None)
         return outputs
 
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`: what is left of the release once Pulumi has removed what it knew of."""
-        foreign = str(outputs.get("foreign") or "")
-        try:
-            found = await self.revisions(outputs, WORK_PATIENCE)
-        except (KubeconfigError, WrongCluster):
-            return
-        except (ApiError, Unreachable) as error:
-            raise ProviderError(f"release {resource_id}: {error}") from None
+    async def _looked_over(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """Refuse another's release, and repair what an update that did not end has left; in a preview, only say so."""
+        found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+        # A stack without an identity has no other way to know its own.
+        proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
+        if last := history.others(found, _mine(inputs), proven=proven):
+            raise ProviderError(await self._refusal(inputs, last))
+        outputs = _outputs(inputs, old or {})
+        if old is None or not (left := history.leftover(found, outputs["foreign"])):
+            return outputs
+        ending = "is repaired" if op.preview else "was repaired"
+        op.report.info(f"{self.title(inputs)}: {left} by an update that did not end; it {ending}")
+        if not op.preview:
+            client = await self.client(inputs, WORK_PATIENCE)
+            await history.mark_failed(client, str(inputs["namespace"]), found[-1])
+        # The release follows from this; anything else of it that changes is none of the release's concern.
+        return {**outputs, "repairs": outputs["repairs"] + 1}
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`: what is left of the release once Pulumi has removed what it knew of."""
+        foreign, resource_id = str(outputs.get("foreign") or ""), self.id_of(outputs)
+        found = await self.revisions(outputs, WORK_PATIENCE)
         if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
             op.report.warn(f"release {resource_id} {await self._whose(outputs, last)}; it is left alone")
         elif found:
@@ -112,7 +99,7 @@ class ReleaseGround(OfRelease):
             name, cluster = str(known(outputs, "namespace")), str(known(outputs, "clusterName"))
             if kept := await namespaces.take_away(client, name, cluster, _mine(outputs)):
                 op.report.info(kept)
-        except (ApiError, Unreachable) as error:
+        except SILENT as error:
             op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
 
     async def _refusal(self, inputs: Properties, last: history.Revision) -> str:
@@ -143,20 +130,24 @@ class ReleaseGround(OfRelease):
         op.report.info(f"release {resource_id}, left by an update that did not end, was uninstalled")
 
     async def _namespace(self, op: Operation, inputs: Properties, *, recorded: bool = False) -> None:
-        if op.preview or not inputs.get("createNamespace"):
+        if not inputs.get("createNamespace"):
             return
         try:
             client = await self.client(inputs, WORK_PATIENCE)
             owner = self.owner(op, inputs)
             name, cluster = str(inputs["namespace"]), str(inputs["clusterName"])
             await namespaces.ensure(client, name, cluster, owner, recorded=recorded)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
+        except UNASKED as error:
             raise ProviderError(f"the namespace {inputs['namespace']}: {error}") from None
         except TimeoutError:
             raise ProviderError(
                 f"the namespace {inputs['namespace']} is being removed and does not go; see what holds it with "
                 f"kubectl get namespace {inputs['namespace']} -o yaml"
             ) from None
+
+
+def _outputs(inputs: Properties, old: Properties) -> Properties:
+    return {**inputs, "repairs": int(old.get("repairs") or 0), "foreign": str(old.get("foreign") or "")}
 
 
 def _mine(properties: Properties) -> Owner:

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.helm import history
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.identity import Owner
-from kumulus.provider.connections import WrongCluster
-from kumulus.provider.resources.base import Difference, Operation, Properties
+from kumulus.provider.connections import UNASKED
+from kumulus.provider.resources.base import Operation, Properties
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
@@ -31,36 +31,20 @@ class ReleaseMark(OfRelease):
             return found
         try:
             revisions = await self.revisions(inputs, LOOK_PATIENCE)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable):
+        except UNASKED:
             return []
         mine = str(inputs.get("stackId") or "")
         marked = any(revision.recorded and (revision.owner or Owner()).identity == mine for revision in revisions)
         return [Difference("name", "update")] if revisions and not marked else []
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = self.id_of(inputs)
-        if not op.preview:
-            await self._mark(op, inputs)
-        return resource_id, inputs
-
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        if not op.preview:
-            await self._mark(op, inputs)
-        return inputs
-
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`: the note goes with the release."""
-
-    async def _mark(self, op: Operation, inputs: Properties) -> None:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`."""
         owner = self.owner(op, inputs)
-        try:
+        with self.needing_cluster(inputs):
             found = await self.revisions(inputs, WORK_PATIENCE)
             if history.others(found, owner, proven=True):
                 raise ProviderError(f"release {self.id_of(inputs)} is another stack's; it was not marked as this one's")
             if found:
                 client = await self.client(inputs, WORK_PATIENCE)
                 await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"release {inputs['namespace']}/{inputs['name']}: {error}") from None
+        return inputs

@@ -11,8 +11,6 @@ from typing import ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.helm.readiness import Readiness, look
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.provider.connections import WrongCluster
 from kumulus.provider.properties import INTEGER, NUMBER, Property
 from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.in_cluster import WORK_PATIENCE
@@ -38,31 +36,18 @@ class ReleaseReady(OfRelease):
         Property("timeout", NUMBER, "How many seconds to wait.", required=True),
     )
 
-    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
-        resource_id = self.id_of(inputs)
-        if not op.preview:
-            await self._await(op, inputs)
-        return resource_id, inputs
-
-    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
-        if not op.preview:
-            await self._await(op, inputs)
-        return inputs
-
-    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`: there is nothing."""
-
-    async def _await(self, op: Operation, inputs: Properties) -> None:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`: it is waited for."""
         begun, told, shown = time.monotonic(), False, ""
         patience = float(known(inputs, "timeout"))
-        where = f"release {self.id_of(inputs)}"
+        where = self.title(inputs)
         while True:
-            found = await self._look(inputs, where)
+            with self.needing_cluster(inputs):
+                client = await self.client(inputs, WORK_PATIENCE)
+                found = await look(client, str(known(inputs, "namespace")), str(known(inputs, "name")))
             if not found.waiting:
                 op.report.status(found.counted, last=True)
-                return
+                return inputs
             waited = time.monotonic() - begun
             if waited >= patience:
                 raise ProviderError(f"{where} is not ready after {patience:.0f} s: {_why(found)}; {_REMEDY}")
@@ -79,13 +64,6 @@ class ReleaseReady(OfRelease):
             except TimeoutError:
                 continue
             raise ProviderError(f"{where}: cancelled while waiting for {_why(found)}")
-
-    async def _look(self, inputs: Properties, where: str) -> Readiness:
-        try:
-            client = await self.client(inputs, WORK_PATIENCE)
-            return await look(client, str(known(inputs, "namespace")), str(known(inputs, "name")))
-        except (KubeconfigError, WrongCluster, ApiError, Unreachable) as error:
-            raise ProviderError(f"{where}: {error}") from None
 
 
 def _why(found: Readiness) -> str:

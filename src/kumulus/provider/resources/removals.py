@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.reporter import Reporter
-from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
-from kumulus.provider.connections import Connections, WrongCluster
+from kumulus.provider.connections import GONE, SILENT, Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE
 from kumulus.provider.values import contains_unknown
@@ -47,9 +46,9 @@ async def preview(
     try:
         client = await connections.client(str(kubeconfig), str(identity), LOOK_PATIENCE)
         told = await _meanings(client, faults, pools, come)
-    except (KubeconfigError, WrongCluster):
+    except GONE:
         return
-    except (ApiError, Unreachable) as error:
+    except SILENT as error:
         names = ", ".join([*faults, *pools][:5])
         reporters(urn).warn(f"what the removal of {names} means could not be looked up: {error}")
         return

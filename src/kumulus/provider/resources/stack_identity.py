@@ -13,8 +13,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.model import identity
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.properties import STRING, Property
-from kumulus.provider.resources.base import Checked, Difference, Failure, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.diffing import differences
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
 
 _KEY = "stackId"
 
@@ -39,10 +38,6 @@ class StackIdentity(Resource):
         if value is not UNKNOWN and not identity.is_identity(value):
             failures.append(Failure(_KEY, f"{value!r} is not an identity; leave it out to have one drawn"))
         return Checked({_KEY: value}, failures)
-
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
-        return differences(_KEY, old_outputs.get(_KEY), inputs.get(_KEY))
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""

@@ -1,0 +1,86 @@
+"""A node pool's properties, what is asked of them, and the pool that they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.model.checks import MOST_REPLICAS
+from kumulus.model.errors import SpecError
+from kumulus.model.identity import Owner
+from kumulus.model.named_nodes import count_problems
+from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.provider.object_types import DEVICES, NAMED_NODE, NODE_INFO, TAINT, TOPOLOGY
+from kumulus.provider.properties import INTEGER, STRING, STRINGS, Property, listing
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties
+from kumulus.provider.resources.in_cluster import PLACE, PLACE_KEYS
+from kumulus.provider.values import contains_unknown
+
+# After those of its place, the keys of `POOL_KEYS`; as an output, `replicas` is what a read has counted.
+INPUTS = (
+    *PLACE,
+    Property(
+        "name",
+        STRING,
+        "The pool's name; nodes are `<name>-<ordinal>`, from 0, unless they are named.",
+        required=True,
+        replaces=True,
+    ),
+    Property("replicas", INTEGER, "How many nodes; shrinking removes the highest ordinals.", required=True),
+    Property("labels", STRINGS, "Labels of every node."),
+    Property("gpu", STRINGS, "What the labels of GPU Feature Discovery follow from, in their place."),
+    Property("annotations", STRINGS, "Annotations of every node."),
+    Property("taints", listing(TAINT), "Taints of every node."),
+    Property("capacity", STRINGS, "Quantities by resource, such as `cpu`, `memory`, `nvidia.com/gpu`."),
+    Property("allocatable", STRINGS, "Quantities by resource; the capacity where it names none."),
+    Property("nodeInfo", NODE_INFO, "What a node says of its machine."),
+    Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
+    Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
+    Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
+    Property("nodes", listing(NAMED_NODE), "Its nodes by name, as many as there are replicas."),
+)
+
+
+def checked(inputs: Properties, failures: list[Failure]) -> Checked:
+    """The inputs as they are kept.
+
+    Args:
+        inputs: as they are written.
+        failures: what is wrong with them as those of any resource.
+    """
+    wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
+    if not contains_unknown(wire):
+        problems = pool_problems(wire)
+        problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
+        failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+        if not problems:
+            # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
+            wire = pool_to_properties(pool_from_properties(wire))
+    return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
+
+
+def pool_of(properties: Properties) -> Pool:
+    """The pool, whose nodes carry the stack's identity."""
+    try:
+        pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+    except SpecError as error:
+        raise ProviderError(str(error)) from None
+    return replace(pool, labels={**pool.labels, **Owner(_identity(properties)).labels})
+
+
+def _identity(properties: Properties) -> str:
+    found = properties.get("stackId")
+    return found if isinstance(found, str) else ""
+
+
+def formerly(op: Operation, outputs: Properties) -> int:
+    """How many nodes a pool had been given: what a read counted may be less."""
+    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
+    # A state that was edited by hand may hold anything.
+    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
+
+
+def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
+    """The recorded devices of a pool that is to publish none any more: recorded until their slices are gone."""
+    key = "resourceSlices"
+    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
