@@ -89,6 +89,7 @@ OBSERVED: Tables = {
         "nodeName": (10, "string"),
         "schedulerName": (19, "string"),
         "initContainers": (20, "*Container"),
+        "priority": (25, "int32"),
         "overhead": (32, "{}Quantity"),
         "resources": (40, "ResourceRequirements"),
     },

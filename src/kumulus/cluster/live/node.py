@@ -81,6 +81,10 @@ class Places:
         return cls(racks, blocks)
 
 
+NOWHERE = Places((), ())
+"""No label says where a node stands."""
+
+
 def node_from(message: Any, places: Places) -> Node:
     """Read a node.
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from kumulus.cluster.live.amounts import Amounts, of_requests
+from kumulus.cluster.live.job import job_of, queue_of
 from kumulus.model.pod_requests import lenient, pod_requests
 from kumulus.model.quantity import Quantity
 
@@ -40,6 +41,10 @@ class Pod:
         created: when, in seconds since 1970.
         bound: likewise when it was bound; 0 when it is not, or nothing says.
         ending: it is being deleted.
+        job: ``Kind/name`` of the uppermost thing that it is of; its own for a bare pod.
+        queue: the queue that it names; empty without.
+        priority: the greater goes first.
+        disrupted: the reason of its condition DisruptionTarget; empty without.
     """
 
     namespace: str
@@ -52,6 +57,10 @@ class Pod:
     created: int
     bound: int
     ending: bool
+    job: str = ""
+    queue: str = ""
+    priority: int = 0
+    disrupted: str = ""
 
     @property
     def holds(self) -> bool:
@@ -84,6 +93,12 @@ def pod_from(message: Any) -> Pod:
         created=metadata.creationTimestamp.seconds,
         bound=_bound(status.conditions) if spec.nodeName else 0,
         ending=metadata.HasField("deletionTimestamp"),
+        job=job_of(
+            metadata.name, metadata.labels, metadata.annotations, [(owner.kind, owner.name) for owner in owners]
+        ),
+        queue=queue_of(metadata.labels, metadata.annotations),
+        priority=spec.priority,
+        disrupted=_disrupted(status.conditions),
     )
 
 
@@ -128,6 +143,13 @@ def _bound(conditions: Any) -> int:
         if condition.type == "PodScheduled" and condition.status == "True":
             return int(condition.lastTransitionTime.seconds)
     return 0
+
+
+def _disrupted(conditions: Any) -> str:
+    for condition in conditions:
+        if condition.type == "DisruptionTarget" and condition.status == "True":
+            return str(condition.reason)
+    return ""
 
 
 def _reasons(conditions: Any) -> tuple[str, ...]:

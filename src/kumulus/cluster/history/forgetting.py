@@ -1,0 +1,72 @@
+"""Keep a live history within bounds: what is older than a span is forgotten, what was so then is where it begins."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+from kumulus.cluster.history.document import Event, History
+from kumulus.cluster.history.words import Kind, Status
+
+# Of each kind, which table an event's number is of, and which its first value.
+_TABLES = {
+    Kind.NODE: ("nodes", "conditions"),
+    Kind.POD: ("pods", ""),
+    Kind.JOB: ("jobs", "facts"),
+    Kind.QUEUE: ("queues", "figures"),
+    Kind.HAPPENED: ("texts", ""),
+}
+
+
+def since(history: History, begin: int) -> History:
+    """A history that begins later: with what was so then, and only those rows of its tables that are named still.
+
+    Args:
+        history: the longer one; it stays as it is.
+        begin: milliseconds.
+    """
+    made = _Shorter(history, begin)
+    standing: dict[tuple[int, int], Event] = {}
+    later = []
+    for event in history:
+        if event.at > begin:
+            later.append(event)
+        elif event.kind != Kind.HAPPENED:
+            standing[event.kind, event.what] = event
+    made.take(each._replace(at=begin) for each in standing.values() if _stands(each))
+    made.take(later)
+    return made.found
+
+
+def _stands(event: Event) -> bool:
+    return event.one < Status.SUCCEEDED if event.kind == Kind.POD else event.one >= 0
+
+
+class _Shorter:
+    """Copies events, and of the tables the rows that they name."""
+
+    def __init__(self, history: History, begin: int) -> None:
+        self.old = history
+        self.found = History(dict(history.about), begin, history.end, events=array("q"))
+        self._numbers: dict[str, dict[int, int]] = {}
+
+    def take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            what, one = _TABLES[Kind(event.kind)]
+            number, first, other = self._row(what, event.what), event.one, event.other
+            if one and first >= 0:
+                first = self._row(one, first)
+            if event.kind == Kind.POD and other >= 0:
+                other = self._row("texts" if first == Status.WAITING else "nodes", other)
+            self.found.events.extend((event.at, event.kind, number, first, other))
+
+    def _row(self, table: str, number: int) -> int:
+        known = self._numbers.setdefault(table, {})
+        if number not in known:
+            rows = getattr(self.found, table)
+            row = getattr(self.old, table)[number]
+            if table == "pods":
+                row = [row[0], self._row("jobs", row[1]), self._row("requests", row[2])]
+            known[number] = len(rows)
+            rows.append(row)
+        return known[number]

@@ -1,0 +1,181 @@
+"""Write down what happens: values of the live views go in, events come out, one for each change that can be seen."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from kumulus.cluster.history.document import History
+from kumulus.cluster.history.words import Kind, Sort, Status
+from kumulus.cluster.live.node import Node
+from kumulus.cluster.live.pod import Pod
+
+PREEMPTED = "PreemptionByScheduler"
+_FINAL = {"Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}
+_LONGEST = 1000
+
+
+class JobKey(NamedTuple):
+    """Which job a pod is of.
+
+    Attributes:
+        name, kind: such as ``train-1`` and ``Job``.
+        of: its namespace; of an experiment's job its workload.
+    """
+
+    name: str
+    kind: str
+    of: str
+
+
+class Facts(NamedTuple):
+    """What is said of a job, beside its pods.
+
+    Attributes:
+        size: how many pods it wants; 0 where that is not known.
+        queue: where it waits; empty without.
+        priority: a number; the greater goes first.
+        says: what its own objects say, such as ``Suspended``.
+    """
+
+    size: int = 0
+    queue: str = ""
+    priority: int = 0
+    says: str = ""
+
+
+class Figures(NamedTuple):
+    """What a queue has.
+
+    Attributes:
+        quota, used: amounts as Kubernetes writes them, by resource.
+        waiting, admitted: jobs, as the queue itself says.
+    """
+
+    quota: dict[str, str]
+    used: dict[str, str]
+    waiting: int
+    admitted: int
+
+
+class _Table:
+    """Rows, each once."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+        self.numbers: dict[Hashable, int] = {}
+
+    def number(self, key: Hashable, row: Any = None) -> int:
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.rows)
+            self.rows.append((list(key) if isinstance(key, tuple) else key) if row is None else row)
+        return found
+
+
+class Recorder:
+    """Records a history; all times are milliseconds from its beginning, and never go back.
+
+    Args:
+        about: what it is of, see :class:`History`.
+    """
+
+    def __init__(self, about: dict[str, Any] | None = None) -> None:
+        self.history = found = History(dict(about or {}), events=array("q"))
+        self._nodes, self._conditions = _Table(found.nodes), _Table(found.conditions)
+        self._jobs, self._facts = _Table(found.jobs), _Table(found.facts)
+        self._queues, self._figures = _Table(found.queues), _Table(found.figures)
+        self._requests, self._texts = _Table(found.requests), _Table(found.texts)
+        self._pods = _Table(found.pods)
+        self._last: dict[tuple[int, int], tuple[int, int]] = {}
+        # By their names, which are given again: a node may come back in another rack, a pod under another job.
+        self._node_numbers: dict[str, int] = {}
+        self._pod_numbers: dict[str, int] = {}
+
+    def node(self, name: str, node: Node | None, at: int) -> None:
+        """A node is now so; None: it is gone."""
+        before = self._node_numbers.get(name)
+        if node is None:
+            if before is not None:
+                self._note(at, Kind.NODE, before, -1, 0)
+            return
+        place = (node.name, node.zone, node.group, node.product, node.block, node.rack)
+        number = self._node_numbers[name] = self._nodes.number(place)
+        if before not in (None, number):
+            self._note(at, Kind.NODE, before, -1, 0)
+        has = node.allocatable
+        why = ", ".join((*node.faults, *node.conditions))[:_LONGEST]
+        condition = (node.state, why, has.gpus, has.cpu, has.memory, has.pods)
+        self._note(at, Kind.NODE, number, self._conditions.number(condition), 0)
+
+    def pod(self, key: str, pod: Pod | None, job: JobKey, at: int) -> None:
+        """A pod of a job is now so; None: it is gone."""
+        before = self._pod_numbers.get(key)
+        if pod is None:
+            if before is not None:
+                self._pod_gone(key, before, at)
+            return
+        asked = (pod.requests.gpus, pod.requests.cpu, pod.requests.memory)
+        number = self._pods.number((key, self._jobs.number(job), self._requests.number(asked)))
+        if before not in (None, number):
+            self._pod_gone(key, before, at)
+        self._pod_numbers[key] = number
+        self._note(at, Kind.POD, number, *self._status(pod))
+
+    def _pod_gone(self, key: str, number: int, at: int) -> None:
+        del self._pod_numbers[key]
+        status, _ = self._last.pop((Kind.POD, number))
+        # What became of one that has ended is told already, and is more than that it is gone.
+        if status < Status.SUCCEEDED:
+            self._append(at, Kind.POD, number, Status.GONE, -1)
+
+    def _status(self, pod: Pod) -> tuple[int, int]:
+        node = self._node_number(pod.node) if pod.node else -1
+        if pod.phase in _FINAL:
+            return _FINAL[pod.phase], node
+        if not pod.node:
+            return Status.WAITING, self._texts.number("\n".join(pod.reasons)[:_LONGEST])
+        if pod.disrupted:
+            return Status.PREEMPTED if pod.disrupted == PREEMPTED else Status.EVICTED, node
+        return Status.RUNNING if pod.phase == "Running" else Status.BOUND, node
+
+    def _node_number(self, name: str) -> int:
+        """A node's number, also of one that is not known: its pods may be told of before it is."""
+        found = self._node_numbers.get(name)
+        if found is None:
+            found = self._node_numbers[name] = self._nodes.number((name, "", "", "", "", ""))
+        return found
+
+    def job(self, job: JobKey, facts: Facts | None, at: int) -> None:
+        """What is said of a job is now so; None: it is gone."""
+        row = -1 if facts is None else self._facts.number(facts)
+        self._note(at, Kind.JOB, self._jobs.number(job), row, 0)
+
+    def queue(self, name: str, kind: str, figures: Figures | None, at: int) -> None:
+        """A queue is now so; None: it is gone."""
+        row = -1
+        if figures is not None:
+            key = (*sorted(figures.quota.items()), "", *sorted(figures.used.items()), figures.waiting, figures.admitted)
+            row = self._figures.number(key, list(figures))
+        self._note(at, Kind.QUEUE, self._queues.number((name, kind)), row, 0)
+
+    def happened(self, what: str, sort: Sort, at: int) -> None:
+        """Something else has happened."""
+        self._append(at, Kind.HAPPENED, self._texts.number(what[:_LONGEST]), sort, 0)
+
+    def _note(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+        if one < 0:
+            if self._last.pop((kind, what), None) is None:
+                return
+        elif self._last.get((kind, what)) == (one, other):
+            return
+        else:
+            self._last[kind, what] = one, other
+        self._append(at, kind, what, one, other)
+
+    def _append(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+        found = self.history
+        # What is told late is told now: no reader has to look back.
+        found.end = max(found.end, at)
+        found.events.extend((found.end, kind, what, one, other))
