@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import cast
 
 from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.node import NOWHERE
 from kumulus.kube import Client
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.measure.views import NodeView, PodView
@@ -35,7 +37,7 @@ def outcome(tmp_path: Path, bound: int, now: float) -> Outcome:
         records.put(PodView(str(number), "w", "j", node, "Pending", "", "", Amounts(gpus=1)), now)
     sampler = Sampler(records, Components(tmp_path), cast(Client, None), lambda: now)
     sampler.sample()
-    return Outcome(records, sampler)
+    return Outcome(records, sampler, Placement({}, NOWHERE, lambda: 0.0, {}))
 
 
 def test_bars_show_what_is_allocated_of_each_product_and_zone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.views import node_view, pod_view
 
@@ -27,9 +28,13 @@ class Listener:
         client: of the cluster.
         records: kept up with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start.
+        placement: records what is told.
     """
 
-    def __init__(self, client: Client, records: Records, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, client: Client, records: Records, clock: Callable[[], float], placement: Placement | None = None
+    ) -> None:
+        self._placement = placement
         self._client = client
         self._records = records
         self._clock = clock
@@ -61,6 +66,8 @@ class Listener:
                 self._records.allocation.remove_node(event.key)
             elif event.item is not None:
                 self._records.allocation.put_node(node_view(event.item, product_label))
+            if self._placement is not None:
+                self._placement.node(event.key, None if event.kind == "DELETED" else event.item)
 
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
@@ -89,9 +96,11 @@ class Listener:
             self._records.put(pod, now)
         if event.kind == "DELETED":
             self._records.gone(self._uids.pop(event.key, ""), now)
+        if self._placement is not None:
+            self._placement.pod(event.key, event.item, event.kind == "DELETED")
 
 
-async def occupy(client: Client, allocation: Allocation) -> None:
+async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None) -> None:
     """Account for the pods that are there before the experiment; they are taken to stay.
 
     Raises:
@@ -102,3 +111,5 @@ async def occupy(client: Client, allocation: Allocation) -> None:
         for each in page:
             pod = pod_view(each)
             allocation.bind(pod.node, pod.wants)
+            if placement is not None:
+                placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kumulus.cluster.live.amounts import Amounts
-from kumulus.cluster.live.node import Places, node_from
+from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
 FINAL = ("Succeeded", "Failed")
-
-# Experiments do not look at racks and blocks.
-_NOWHERE = Places((), ())
 
 
 class PodView(NamedTuple):
@@ -83,6 +80,6 @@ def node_view(message: Any, product_label: str) -> NodeView:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
         product_label: the label that says which GPUs it has; without it, they are called as the views call them.
     """
-    node = node_from(message, _NOWHERE)
+    node = node_from(message, NOWHERE)  # its sums do not ask for racks and blocks
     product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
     return NodeView(node.name, product, node.zone or "-", node.allocatable)

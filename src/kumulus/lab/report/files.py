@@ -1,7 +1,7 @@
 """The directory of a run, and the index of all runs beside it.
 
     <results>/manifest.json             every run: when, what, its status, where its report is
-    <results>/<experiment>/<run>/       report.json, junit.xml, plots, inputs/
+    <results>/<experiment>/<run>/       report.json, history-1.json.gz …, junit.xml, plots, inputs/
 
 A report is written when a run begins, marked partial, and again whenever there is more: whatever ends the run, a full
 disk included, the last one written is whole.
@@ -17,11 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kumulus.cluster.history import document
+from kumulus.cluster.history.document import History
 from kumulus.lab.errors import LabError
 from kumulus.lab.report.model import FILE, Report
 from kumulus.surroundings import files
 
 MANIFEST = "manifest.json"
+HISTORY = "history-{}.json.gz"
+"""What happened in a repetition; its number from 1."""
+
 _LOCK = ".manifest.lock"
 
 
@@ -48,6 +53,17 @@ class RunDirectory:
             (self.path / "inputs").mkdir(parents=True)
             for name, text in inputs.items():
                 files.write(self.path / "inputs" / name, text)
+
+    def keep(self, history: History, number: int) -> None:
+        """Write what happened in a repetition, from 1, for `kumulus experiment show`.
+
+        Raises:
+            LabError: it cannot be written.
+        """
+        history.about["run"] = self.path.name
+        file = self.path / HISTORY.format(number)
+        with telling(file):
+            document.save(history, file)
 
     def write(self, report: Report) -> None:
         """Write the report, whole or not at all, and its line in the index.

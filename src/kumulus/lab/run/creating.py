@@ -34,6 +34,7 @@ class Creator:
         namespace: where objects go that are in one.
         now: seconds since the start.
         stop: when set, nothing new is begun.
+        tell: takes each job that was created.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class Creator:
         namespace: str,
         now: Callable[[], float],
         stop: asyncio.Event,
+        tell: Callable[[PlannedJob], None] = lambda _: None,
     ) -> None:
+        self._tell = tell
         self._client = client
         self._kinds = kinds
         self._journal = journal
@@ -119,6 +122,7 @@ class Creator:
     async def _job(self, job: PlannedJob) -> None:
         for each in job.objects:
             await self.one(each)
+        self._tell(job)
 
     async def remove_outside(self) -> None:
         """Delete what was created outside the namespace, the last first; what was there before stays."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import undo
 from kumulus.journal.book import Journal
 from kumulus.journal.errors import JournalError
@@ -21,6 +23,7 @@ from kumulus.lab.file.model import Experiment
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.listening import Listener, occupy
+from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.plan.plan import Plan
@@ -48,6 +51,7 @@ class Outcome:
         created_in: seconds until everything had been created.
         lasted: seconds until it ended.
         happened: what the timeline let happen.
+        placement: what was where, and when.
         interruptions: how often the watch was interrupted.
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
@@ -55,6 +59,7 @@ class Outcome:
 
     records: Records
     sampler: Sampler
+    placement: Placement
     ended: str = ""
     partial: bool = False
     created_in: float = 0.0
@@ -78,6 +83,7 @@ class Bench:
         stop: set to end the run early.
         on_sample: called after each sample, with the outcome so far.
         owner: the stack.
+        places: which labels say where nodes stand.
     """
 
     client: Client
@@ -88,6 +94,7 @@ class Bench:
     stop: asyncio.Event
     on_sample: Callable[[Outcome], None] = lambda _: None
     owner: Owner = NOBODY
+    places: Places = NOWHERE
 
 
 class Repetition:
@@ -107,10 +114,12 @@ class Repetition:
         allocation = Allocation()
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
         sampler = Sampler(records, bench.components, bench.client, self._now, bench.switch.component)
-        self.outcome = Outcome(records, sampler)
+        placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
+        self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        self._listener = Listener(bench.client, records, self._now)
-        self._creator = Creator(bench.client, Kinds(bench.client), bench.journal, name, self._now, bench.stop)
+        self._listener = Listener(bench.client, records, self._now, placement)
+        kinds = Kinds(bench.client)
+        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
             bench.client,
@@ -120,6 +129,7 @@ class Repetition:
             self._now,
             self._delete_workload,
             bench.owner,
+            placement.happened,
         )
 
     async def run(self) -> Outcome:
@@ -135,7 +145,7 @@ class Repetition:
         try:
             for each in plan.setup:
                 await self._creator.one(each)
-            await occupy(bench.client, self.outcome.records.allocation)
+            await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
             await self._measured()
         finally:
             await self._undo()
@@ -179,6 +189,7 @@ class Repetition:
             outcome.ended, outcome.partial = str(error), True
             return
         self._now.restart()
+        outcome.placement.begin()
         tasks = {
             "creating": asyncio.create_task(self._creator.jobs(self._plan.jobs)),
             "timeline": asyncio.create_task(self._timeline.run()),
@@ -193,6 +204,7 @@ class Repetition:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
             outcome.lasted = self._now()
+            outcome.placement.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
             outcome.happened = self._timeline.happened
             sampler.sample()
@@ -248,6 +260,17 @@ class Repetition:
         except (JournalError, ApiError, Unreachable) as error:
             self.outcome.ended += f"; what the timeline did is not all undone: {error}"
             self.outcome.partial = True
+
+
+def _about(bench: Bench, name: str) -> dict[str, str]:
+    experiment = bench.experiment
+    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    about = {"title": experiment.name, "description": experiment.description, "namespace": name, "began": began}
+    return {**about, "scheduler": experiment.scheduler.name}
+
+
+def _queues(experiment: Experiment) -> dict[str, str]:
+    return {each.name: each.queue for each in experiment.workloads if each.queue}
 
 
 async def _all_set(events: Sequence[asyncio.Event], tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import records
+from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import book, recover
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Beside
@@ -34,6 +35,7 @@ from kumulus.lab.run.second import started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
 from kumulus.runtimes.owner import beside
+from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -82,6 +84,7 @@ class Run:
         self.id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
         self._cleaning: list[Repetition] = []
+        self._places = NOWHERE
 
     async def run(self) -> Report:
         """Run every repetition; the report is on the disk when this returns.
@@ -114,7 +117,8 @@ class Run:
             )
             self.directory.write(report)
             stop, owner = options.stop, beside(options.kubeconfig)
-            bench = Bench(self._client, journal, experiment, components, switch, stop, options.on_sample, owner)
+            seen = options.on_sample
+            bench = Bench(self._client, journal, experiment, components, switch, stop, seen, owner, self._places)
             try:
                 await self._repeat(bench, plan, report)
             finally:
@@ -145,7 +149,7 @@ class Run:
                 self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
     async def _repeat(self, bench: Bench, plan: Plan, report: Report) -> None:
-        experiment, results = self._loaded.experiment, report.results
+        experiment, results, options = self._loaded.experiment, report.results, self._options
         error = ""
         for number in range(1, experiment.repetitions + 1):
             await self._clean()
@@ -159,6 +163,11 @@ class Run:
                 break
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
             results.tests.append(test_of(experiment, outcome, self.id, number))
+            try:
+                self.directory.keep(outcome.placement.history, number)
+            except LabError as failed:
+                # The report is worth more, and is tried all the same.
+                options.say(f"what was where cannot be shown later: {failed}")
             self._write(report)
             if outcome.partial:
                 error = outcome.ended
@@ -199,6 +208,7 @@ class Run:
         for pool in known.pools.values():
             for level in pool.topology.levels if pool.topology else ():
                 places.setdefault(level.name, level.label)
+        self._places = Places.of([places, *PRESETS.values()])
         try:
             return make(self._loaded, places, await self._queues())
         except UnknownPlace as error:

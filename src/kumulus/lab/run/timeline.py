@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.records import Record
+from kumulus.cluster.history.words import Sort
 from kumulus.journal import undo
 from kumulus.journal.book import Journal
 from kumulus.kube.bulk import for_each
@@ -49,6 +50,7 @@ class Timeline:
         now: seconds since the start.
         delete: deletes the objects of a workload, by its name.
         owner: the stack: its pools and faults are what there is to choose from.
+        tell: takes what happened, and what sort of thing it is, when it has.
     """
 
     def __init__(
@@ -60,7 +62,9 @@ class Timeline:
         now: Callable[[], float],
         delete: Callable[[str], Awaitable[None]],
         owner: Owner = NOBODY,
+        tell: Callable[[str, Sort], None] = lambda _what, _sort: None,
     ) -> None:
+        self._tell = tell
         self._owner = owner
         self._client = client
         self._journal = journal
@@ -102,6 +106,7 @@ class Timeline:
             await asyncio.sleep(max(0.0, origin + event.at - self._now()))
             what = await self._do(event)
             self.happened.append(Happened(self._now(), what))
+            self._tell(what, _sort(event))
 
     async def _do(self, event: Event) -> str:
         if event.fault is not None:
@@ -188,3 +193,11 @@ class Timeline:
         self._journal.drop(faults=changes.faults)
         await undo.remove_marked(self._client, changes.run, changes.nodes)
         self._journal.drop(nodes=changes.nodes)
+
+
+def _sort(event: Event) -> Sort:
+    if event.fault is not None or event.clear is not None:
+        return Sort.FAULT
+    if event.resize is not None:
+        return Sort.RESIZE
+    return Sort.SCHEDULER if event.scheduler is not None else Sort.OTHER

@@ -1,0 +1,93 @@
+"""What a run leaves to be looked at again: which pod was where and when, by what the watches told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kumulus.cluster.history.document import History
+from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
+from kumulus.cluster.history.words import Sort
+from kumulus.cluster.live.node import Places, node_from
+from kumulus.cluster.live.pod import Pod, pod_from
+from kumulus.lab.plan.plan import PlannedJob
+from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+
+_HELPERS = frozenset({"PodGroup", "PriorityClass"})
+
+
+class Placement:
+    """Records a repetition.
+
+    Args:
+        about: what is run, see :class:`History`.
+        places: which labels say where nodes stand.
+        clock: seconds since the start.
+        queues: in which queue the jobs of each workload wait.
+    """
+
+    def __init__(
+        self, about: dict[str, Any], places: Places, clock: Callable[[], float], queues: Mapping[str, str]
+    ) -> None:
+        self._recorder = Recorder(about)
+        self._places = places
+        self._clock = clock
+        self._queues = queues
+        self._begun = False
+        self._jobs: dict[str, tuple[JobKey, Facts]] = {}
+
+    @property
+    def history(self) -> History:
+        """What has happened so far."""
+        return self._recorder.history
+
+    def begin(self) -> None:
+        """From now on the clock counts; what was told before was so at the beginning."""
+        self._begun = True
+
+    def end(self) -> None:
+        """The repetition is over: it tells of the time until now."""
+        self.history.end = max(self.history.end, self._now())
+
+    def node(self, key: str, message: Any) -> None:
+        """A node is now so; None: it is gone."""
+        self._recorder.node(key, node_from(message, self._places) if message is not None else None, self._now())
+
+    def pod(self, key: str, message: Any, gone: bool) -> None:
+        """A pod is now so, or has gone with this as its last word; None when not even that is known."""
+        at = self._now()
+        if message is not None:
+            labels, pod = message.metadata.labels, pod_from(message)
+            job = self._job_of(labels.get(WORKLOAD_LABEL, ""), labels.get(JOB_LABEL, ""), pod, at)
+            self._recorder.pod(key, pod, job, at)
+        if gone:
+            self._recorder.pod(key, None, JobKey("", "", ""), at)
+
+    def job(self, planned: PlannedJob) -> None:
+        """A job was created."""
+        kinds = [str(each["kind"]) for each in planned.objects if each["kind"] not in _HELPERS]
+        key = JobKey(planned.name, kinds[0] if kinds else "Job", planned.workload)
+        # Its pods may have been heard of first, and have said more.
+        _, facts = self._jobs.get(planned.name, (key, Facts(queue=self._queues.get(planned.workload, ""))))
+        self._note(planned.name, key, facts._replace(size=planned.workers), self._now())
+
+    def happened(self, what: str, sort: Sort) -> None:
+        """Something else has happened."""
+        self._recorder.happened(what, sort, self._now())
+
+    def _job_of(self, workload: str, job: str, pod: Pod, at: int) -> JobKey:
+        kind, _, name = pod.job.partition("/")
+        if not job:
+            return JobKey(name, kind, pod.namespace)
+        key, facts = self._jobs.get(job, (JobKey(job, kind, workload), Facts(queue=self._queues.get(workload, ""))))
+        self._note(job, key, facts._replace(priority=pod.priority), at)
+        return key
+
+    def _note(self, name: str, key: JobKey, facts: Facts, at: int) -> None:
+        known = self._jobs.get(name)
+        if known != (key, facts):
+            self._jobs[name] = key, facts
+            self._recorder.job(key, facts, at)
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000) if self._begun else 0
