@@ -3,6 +3,8 @@
     kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
     kumulus experiment compare latest 20261121-1504
+    kumulus experiment show latest
+    kumulus experiment show RUN RUN2 --html both.html
     kumulus experiment history
     kumulus experiment list
     kumulus experiment check experiments/*.yaml
@@ -20,12 +22,15 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
+from kumulus.cli.ui import port
 from kumulus.schedulers import NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="action", metavar="run|compare|history|list|check|annotate", required=True)
+    commands = parser.add_subparsers(
+        dest="action", metavar="run|compare|show|history|list|check|annotate", required=True
+    )
     run_it = commands.add_parser("run", help="run an experiment")
     run_it.add_argument("file", type=Path, help="the experiment file")
     run_it.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
@@ -55,12 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     compare.add_argument("--all", action="store_true", help="every measure, not only those that tell most")
     compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
+    show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
+    show.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
+    show.add_argument("--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)")
+    show.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
+    show.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, compare, history, listed, annotate):
+    for each in (run_it, compare, show, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
@@ -72,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: what was asked for cannot be done.
     """
-    from kumulus.cli import experiment_actions, experiment_offline
+    from kumulus.cli import experiment_actions, experiment_offline, experiment_show
     from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
@@ -81,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
         "check": experiment_actions.check,
         "compare": experiment_actions.compare,
+        "show": experiment_show.show,
         "history": experiment_actions.history,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,

@@ -19,10 +19,15 @@ from kumulus.cli.errors import UserError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     cluster.add_arguments(parser)
-    parser.add_argument("--port", type=_port, default=0, help="where to listen (default: any port that is free)")
+    parser.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
 
 
-def _port(written: str) -> int:
+def port(written: str) -> int:
+    """Read a port.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
     if not written.isdigit() or not 1 <= int(written) <= 65535:
         raise argparse.ArgumentTypeError(f"{written!r} is not a port; write a number from 1 to 65535")
     return int(written)
@@ -34,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: the cluster is not up or does not answer, or the port is taken.
     """
-    from kumulus.console.page import PortInUse
+    from kumulus.console.serving import PortInUse
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     found = cluster.named(args)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import hmac
 import json
-import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
@@ -16,8 +13,8 @@ from aiohttp import web
 
 from kumulus.cluster.live.fleet import Live
 from kumulus.console import feed
+from kumulus.console.serving import HEADERS, Guarded, Handler
 
-HOST = "127.0.0.1"
 INTERVAL = 0.25
 """Seconds between two messages about changed nodes."""
 
@@ -27,20 +24,6 @@ _ASSETS = {
     "style.css": ("style.css", "text/css"),
     **{f"{name}.js": (f"{name}.js", "text/javascript") for name in _MODULES},
 }
-_HEADERS = {
-    # Everything the page loads comes from here, and nothing may frame it.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_REFUSED = "403: this page is opened with the whole address that `kumulus ui` printed; it holds a token.\n"
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class PortInUse(Exception):
-    """Somebody else listens on the port; the message names the remedy."""
 
 
 class Page:
@@ -52,11 +35,20 @@ class Page:
     """
 
     def __init__(self, stack: str, live: Live) -> None:
-        self.token = secrets.token_urlsafe(24)
+        routes: dict[str, Handler] = {
+            "GET events": self._events,
+            "GET nodes/{name}": self._node,
+            "GET {asset:.*}": self._asset,
+        }
+        self._server = Guarded("kumulus ui", routes)
         self._stack = stack
         self._live = live
         self._listeners: set[_Listener] = set()
-        self._hosts: frozenset[str] = frozenset()
+
+    @property
+    def token(self) -> str:
+        """What its address holds."""
+        return self._server.token
 
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
@@ -68,43 +60,17 @@ class Page:
         Raises:
             PortInUse: the port is taken.
         """
-        application = web.Application(middlewares=[self._guard])
-        application.router.add_get("/{token}/events", self._events)
-        application.router.add_get("/{token}/nodes/{name}", self._node)
-        application.router.add_get("/{token}/{asset:.*}", self._asset)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
-        await runner.setup()
         spread = asyncio.create_task(self._spread())
         try:
-            try:
-                await web.TCPSite(runner, HOST, port).start()
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                raise PortInUse(
-                    f"port {port} is in use\n  Choose another one, or leave --port out to have a free one"
-                ) from None
-            actual = runner.addresses[0][1]
-            self._hosts = frozenset({f"{HOST}:{actual}", f"localhost:{actual}"})
-            yield f"http://{HOST}:{actual}/{self.token}/"
+            async with self._server.served(port) as address:
+                try:
+                    yield address
+                finally:
+                    for listener in self._listeners:
+                        listener.ended = True
+                        listener.woken.set()
         finally:
             spread.cancel()
-            for listener in self._listeners:
-                listener.ended = True
-                listener.woken.set()
-            await runner.cleanup()
-
-    @web.middleware
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        # Another site whose name was made to lead here would send that name as Host.
-        token = request.path.split("/")[1].encode()
-        if request.host not in self._hosts or not hmac.compare_digest(token, self.token.encode()):
-            return web.Response(status=403, text=_REFUSED, headers=_HEADERS)
-        try:
-            return await handler(request)
-        except web.HTTPException as refused:
-            refused.headers.update(_HEADERS)
-            raise
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         found = _ASSETS.get(request.match_info["asset"])
@@ -112,17 +78,17 @@ class Page:
             raise web.HTTPNotFound(text="404: there is no such file\n")
         name, kind = found
         text = resources.files("kumulus.console").joinpath("assets", name).read_text(encoding="utf-8")
-        return web.Response(text=text, content_type=kind, charset="utf-8", headers=_HEADERS)
+        return web.Response(text=text, content_type=kind, charset="utf-8", headers=HEADERS)
 
     async def _node(self, request: web.Request) -> web.StreamResponse:
         found = feed.detail(self._live.fleet, request.match_info["name"])
         if found is None:
             raise web.HTTPNotFound(text="404: there is no such node\n")
-        return web.json_response(found, headers=_HEADERS)
+        return web.json_response(found, headers=HEADERS)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: ``fleet`` once, then ``changes`` and ``state``."""
-        response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         listener = _Listener()
         self._listeners.add(listener)

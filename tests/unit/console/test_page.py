@@ -16,7 +16,8 @@ import psutil
 import pytest
 
 from kumulus.cluster.live.model import Fleet
-from kumulus.console.page import Page, PortInUse
+from kumulus.console.page import Page
+from kumulus.console.serving import PortInUse
 from kumulus.kube import Unreachable
 from tests.support.fleets import node, pod
 from tests.support.pages import ServedFleet
@@ -98,7 +99,8 @@ def test_every_module_that_a_module_imports_is_served(served: ServedFleet) -> No
         status, body, _ = ask(served, urlsplit(served.address).path + name)
         assert status == 200, name
         wanted |= set(re.findall(r'from "\./([^"]+)"', body))
-    assert seen == {file.name for file in (ROOT / "src" / "kumulus" / "console" / "assets").glob("*.js")}
+    # Those of recorded runs are not served one by one, but are in their page: tests/unit/console/test_bundle.py.
+    assert seen <= {file.name for file in (ROOT / "src" / "kumulus" / "console" / "assets").glob("*.js")}
 
 
 @pytest.mark.parametrize("asset", ["..", "../feed.py", "%2e%2e/feed.py", "x.js", "assets/app.js"])

@@ -1,6 +1,6 @@
 // What the squares' colours mean, in both themes, and the legend that says so.
 
-import { STATES, element } from "./fleet.js";
+import { STATES, element, short } from "./fleet.js";
 
 const PRODUCTS = 8;
 const STATE_COLOURS = { ready: "--ready", cordoned: "--cordoned", faulted: "--faulted", "not ready": "--ill" };
@@ -25,13 +25,7 @@ export class Colours {
 
   // The colours as the theme has them now, and the products as the fleet has them.
   read() {
-    // A custom property is text; only a real one is computed, with light-dark() decided.
-    const probe = document.body.appendChild(element("i"));
-    for (const name of NAMES) {
-      probe.style.color = `var(${name})`;
-      this.values[name] = getComputedStyle(probe).color;
-    }
-    probe.remove();
+    this.values = computed(NAMES);
     const products = [...new Set([...this.fleet.nodes.values()].map((node) => node.product).filter(Boolean))].sort();
     this.byProduct = new Map(products.map((name, n) => [name, `--p${n % PRODUCTS}`]));
     this.explain();
@@ -46,7 +40,7 @@ export class Colours {
   explain() {
     const entry = (colour, text, mark = "") => {
       const style = `background: var(${colour}); color: ${ink(this.values[colour])}`;
-      return element("li", {}, element("i", { style, textContent: mark, "aria-hidden": "true" }), text);
+      return element("li", {}, element("i", { style, textContent: mark, "aria-hidden": "true" }), short(text));
     };
     const entries = {
       allocation: () => SHARES.map(([colour, text]) => entry(colour, text)),
@@ -55,6 +49,19 @@ export class Colours {
     };
     this.legend.replaceChildren(...entries[this.mode]());
   }
+}
+
+// Colours of the style sheet as the theme has them now, by name.
+export function computed(names) {
+  // A custom property is text; only a real one is computed, with light-dark() decided.
+  const probe = document.body.appendChild(element("i"));
+  const found = {};
+  for (const name of names) {
+    probe.style.color = `var(${name})`;
+    found[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return found;
 }
 
 const INKS = new Map();

@@ -88,6 +88,12 @@ export function counted(value, what) {
   return `${number(value)} ${what}${value === 1 ? "" : "s"}`;
 }
 
+// Names can be as long as somebody likes; whoever wants all of one reads the title.
+export function short(text) {
+  const found = String(text);
+  return found.length > 120 ? `${found.slice(0, 119)}…` : found;
+}
+
 export function bytes(value) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;

@@ -6,11 +6,14 @@ import { arrange } from "./layout.js";
 import { Tip } from "./tip.js";
 
 export class FleetMap {
-  constructor(fleet, { canvas, tip, legend, announce, open, peek }) {
-    Object.assign(this, { fleet, canvas, announce, open });
+  constructor(fleet, { canvas, tip, legend, announce, open, peek, share = 1 }) {
+    Object.assign(this, { fleet, canvas, announce, open, share });
     this.colours = new Colours(fleet, legend);
     this.tip = new Tip(fleet, { place: tip, canvas, peek });
     this.matches = () => true;
+    // The nodes of a chosen job, and those with room for more of it, by name; null when none is chosen.
+    this.lit = null;
+    this.room = null;
     this.at = -1;
     this.index = new Map();
     this.placed = { cells: [], heads: [], racks: [], starts: [], size: 1, height: 1 };
@@ -37,7 +40,7 @@ export class FleetMap {
     if (!width) return;
     this.width = width;
     const top = this.canvas.getBoundingClientRect().top + scrollY;
-    const height = Math.max(360, innerHeight - top - 40);
+    const height = Math.max(360, this.share < 1 ? innerHeight * this.share : innerHeight - top - 40);
     const name = this.placed.cells[this.at]?.name;
     this.placed = arrange(this.fleet.nodes.values(), width, height);
     this.index = new Map(this.placed.cells.map((cell, index) => [cell.name, index]));
@@ -60,6 +63,14 @@ export class FleetMap {
     } else {
       this.paint();
     }
+  }
+
+  light(lit, room = null) {
+    const same = (a, b) => a === b || (a && b && a.size === b.size && [...a].every((name) => b.has(name)));
+    if (same(lit, this.lit) && same(room, this.room)) return;
+    this.lit = lit;
+    this.room = room;
+    this.paint();
   }
 
   recolour() {
@@ -124,13 +135,24 @@ export class FleetMap {
     // What is half-transparent is drawn on a clean ground.
     context.fillStyle = this.colours.values["--page"];
     context.fillRect(x, y, size, size);
-    context.globalAlpha = this.matches(node) ? 1 : 0.15;
+    if (node.state === "gone") {
+      context.strokeStyle = this.colours.values["--line"];
+      context.lineWidth = 1;
+      context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+      return;
+    }
+    context.globalAlpha = this.matches(node) && (!this.lit || this.lit.has(name)) ? 1 : 0.15;
     const colour = this.colours.of(node);
     context.fillStyle = colour;
     context.fillRect(x, y, size, size);
     context.strokeStyle = ink(colour);
     if (node.state !== "ready") this.mark(context, node.state, x, y, size);
     context.globalAlpha = 1;
+    if (this.room?.has(name)) {
+      context.strokeStyle = this.colours.values["--focus"];
+      context.lineWidth = 1;
+      context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+    }
   }
 
   // Ill nodes have a mark in every mode, for eyes that do not tell the colours apart.

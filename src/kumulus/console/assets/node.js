@@ -3,8 +3,11 @@
 import { bytes, counted, element, number, percent } from "./fleet.js";
 
 export class NodePanel {
-  constructor(panel) {
+  // peek: gives a node with its pods, or null; closed: told when the panel is.
+  constructor(panel, peek = fetchNode) {
     this.panel = panel;
+    this.peek = peek;
+    this.closed = () => {};
     this.name = "";
     this.opener = null;
     panel.addEventListener("keydown", (event) => {
@@ -22,17 +25,18 @@ export class NodePanel {
   close() {
     this.name = "";
     this.panel.hidden = true;
+    this.closed();
     this.opener?.focus();
   }
 
   async refresh() {
     const name = this.name;
     if (!name) return;
-    const found = await fetchNode(name);
+    const found = await this.peek(name);
     if (this.name !== name) return;
     const had = this.panel.contains(document.activeElement) && document.activeElement !== this.panel;
     const close = element("button", { type: "button", className: "close", textContent: "Close", onclick: () => this.close() });
-    const head = element("h2", { id: "node-name", textContent: name });
+    const head = element("h2", { id: `${this.panel.id || "panel"}-name`, textContent: name });
     const body = found ? content(found) : [element("p", { textContent: "This node is gone." })];
     this.panel.replaceChildren(close, head, ...body);
     this.panel.hidden = false;

@@ -1,6 +1,6 @@
 // What is said of the node under the pointer or the cursor, with its pods.
 
-import { counted, element, number, said } from "./fleet.js";
+import { counted, element, number, said, short } from "./fleet.js";
 
 const MOST = 8;
 const PAUSE = 80;
@@ -20,8 +20,8 @@ export class Tip {
     if (this.shown === name) return;
     this.shown = name;
     const node = this.fleet.nodes.get(name);
-    this.place.replaceChildren(element("strong", { textContent: said(node) }));
-    if (node.product) this.place.append(element("div", { textContent: node.product }));
+    this.place.replaceChildren(element("strong", { textContent: short(said(node)) }));
+    if (node.product) this.place.append(element("div", { textContent: short(node.product) }));
     this.place.hidden = false;
     this.put(x, y + size + 8);
     // The pointer may only be passing by.
@@ -41,7 +41,7 @@ export class Tip {
 
 function pods(found) {
   const items = found.slice(0, MOST).map((pod) =>
-    element("li", { textContent: `${pod.namespace}/${pod.name} · ${pod.phase}${pod.gpus ? ` · ${counted(pod.gpus, "GPU")}` : ""}` }));
+    element("li", { textContent: `${short(`${pod.namespace}/${pod.name}`)} · ${pod.phase}${pod.gpus ? ` · ${counted(pod.gpus, "GPU")}` : ""}` }));
   if (found.length > MOST) items.push(element("li", { textContent: `and ${number(found.length - MOST)} more` }));
   return element("ul", {}, ...(items.length ? items : [element("li", { textContent: "no pods" })]));
 }

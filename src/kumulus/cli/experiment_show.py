@@ -1,0 +1,77 @@
+"""`kumulus experiment show`: recorded runs on a time line, as a page of this machine or as a file to keep."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+from kumulus.cluster.history.document import History, HistoryError, load
+from kumulus.lab.report.files import HISTORY, telling
+from kumulus.lab.report.read import find, report_at
+from kumulus.surroundings import files
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show one run, or two side by side.
+
+    Raises:
+        UserError: there is nothing to show, or the port is taken.
+        LabError: there is no such run, or the file cannot be written.
+    """
+    if len(args.runs) > 2:
+        raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
+    histories = [_history(run, args.results, args.repetition) for run in args.runs]
+    if args.html is not None:
+        _write(args.html, histories)
+        return 0
+    return _serve(histories, args.port)
+
+
+def _history(run: str, results: Path, repetition: int) -> History:
+    path = Path(run)
+    if path.name.endswith(".json.gz"):
+        file = path
+    else:
+        report = find(run, results)
+        file = report.parent / HISTORY.format(repetition)
+        if not file.is_file():
+            tests = len(report_at(report).results.tests)
+            if repetition > tests > 0:
+                raise UserError(f"{run} has {tests} repetitions; write --repetition 1 to {tests}")
+            raise UserError(
+                f"{run} has no {file.name}: recorded by an earlier version or without a cluster, or it did not begin\n"
+                "  Run the experiment again"
+            )
+    try:
+        return load(file)
+    except HistoryError as error:
+        raise UserError(str(error)) from None
+
+
+def _write(file: Path, histories: list[History]) -> None:
+    from kumulus.console import bundle
+
+    with telling(file):
+        files.write(file, bundle.page(histories))
+    print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+
+
+def _serve(histories: list[History], port: int) -> int:
+    from kumulus.console.serving import PortInUse
+    from kumulus.console.show import shown
+
+    async def serve() -> None:
+        async with shown(histories).served(port) as address:
+            print(f"{' beside '.join(str(each.about.get('title')) for each in histories)}: {address}")
+            print("Ctrl-C ends it", flush=True)
+            await asyncio.Event().wait()
+
+    try:
+        asyncio.run(serve())
+    except PortInUse as error:
+        raise UserError(str(error)) from None
+    except PermissionError:
+        raise UserError(f"port {port} is not yours to listen on\n  Choose one from 1024 to 65535") from None
+    return 0

@@ -1,0 +1,23 @@
+"""A page of recorded runs, served; it is the very file that `kumulus experiment show --html` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from kumulus.cluster.history.document import History
+from kumulus.console import bundle
+from kumulus.console.serving import HEADERS, Guarded
+
+
+def shown(histories: Sequence[History]) -> Guarded:
+    """A server of the page of one run, or of two."""
+    text = bundle.page(histories)
+    # The page has its policy with it, by the hashes of what is in it; nothing may frame it is for headers only to say.
+    headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=headers)
+
+    return Guarded("kumulus experiment show", {"GET ": answer})

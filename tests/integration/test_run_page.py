@@ -1,0 +1,224 @@
+"""The page of recorded runs in a real Chromium, as the file that `kumulus experiment show --html` writes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from kumulus.cluster.history.document import History
+from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
+from kumulus.cluster.history.words import Sort
+from kumulus.console import bundle
+from tests.support.browser import chromium, until
+from tests.support.fleets import node, pod
+from tests.support.histories import drawn, read_at
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=15_000)
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+BACKWARDS = "\u202egnp.exe\u2066"
+LONG = "x" * 10_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def story() -> History:
+    """Two jobs: one runs whole on a rack, the other has one of its two pods until the rack's fault is over."""
+    recorder = Recorder({"title": "story", "scheduler": "default", "run": "20261122-1"})
+    for index in range(8):
+        recorder.node(f"n-{index}", node(f"n-{index}", rack=f"r{index // 4}"), 0)
+    whole, partly = JobKey("whole", "Job", "train"), JobKey("partly", "Job", "train")
+    recorder.job(whole, Facts(2, "team-a", 100), 0)
+    recorder.job(partly, Facts(2, "team-b", 0), 0)
+    recorder.queue("team-a", "ClusterQueue", Figures({"nvidia.com/gpu": "64"}, {"nvidia.com/gpu": "16"}, 0, 1), 0)
+    waits = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",)}
+    for job, name in ((whole, "w-0"), (whole, "w-1"), (partly, "p-0"), (partly, "p-1")):
+        recorder.pod(f"default/{name}", replace(pod(name, "", 8), **waits), job, 1000)
+    for number, (job, name) in enumerate(((whole, "w-0"), (whole, "w-1"), (partly, "p-0"))):
+        recorder.pod(f"default/{name}", pod(name, f"n-{number}", 8), job, 2000)
+    recorder.happened("rack r1 is gone", Sort.FAULT, 5000)
+    for index in range(4, 8):
+        recorder.node(f"n-{index}", None, 5000)
+    recorder.pod("default/p-1", pod("p-1", "n-3", 8), partly, 8000)
+    recorder.pod("default/w-0", replace(pod("w-0", "n-0", 8), disrupted="PreemptionByScheduler"), whole, 9000)
+    recorder.pod("default/w-0", None, whole, 9500)
+    recorder.history.end = 10_000
+    return recorder.history
+
+
+@contextmanager
+def visiting(browser: Browser, folder: Path, histories: Sequence[History], **options: Any) -> Iterator[Page]:
+    """The page once it shows the run; it must not fail meanwhile, nor ask anybody for anything."""
+    file = folder / "run.html"
+    file.write_text(bundle.page(histories), encoding="utf-8")
+    complaints: list[str] = []
+    with browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(f"the page failed: {error}"))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda request: complaints.append(request.url))
+        page.goto(file.as_uri())
+        until(page, "globalThis.kumulus?.line() !== undefined")
+        yield page
+    assert [each for each in complaints if each not in (file.as_uri(), "data:,")] == []
+
+
+def seek(page: Page, at: int) -> None:
+    page.evaluate("at => kumulus.seek(at)", at)
+
+
+def test_what_the_page_says_at_two_hundred_moments_is_what_the_events_say(browser: Browser, tmp_path: Path) -> None:
+    draw = random.Random(20)
+    for seed in range(2):
+        history = drawn(seed)
+        plain = history.to_plain()
+        with visiting(browser, tmp_path, [history]) as page:
+            for at in [0, history.end, *(draw.randrange(history.end) for _ in range(98))]:
+                seek(page, at)
+                said = page.evaluate("kumulus.plain()")
+                read = read_at(plain, at)
+                read["pods"] = {str(status): count for status, count in read["pods"].items()}
+                for part in ("nodes", "jobs", "pods", "has", "taken"):
+                    assert said[part] == read[part], (seed, at, part)
+
+
+def test_a_run_is_told_moment_by_moment(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        expect(page.locator("h1")).to_have_text("story")
+        seek(page, 0)
+        expect(page.locator(".sums")).to_contain_text(
+            "8 nodes (8 ready) · 0 of 64 GPUs allocated (0 %) · pods: no pods yet"
+        )
+        seek(page, 6000)
+        expect(page.locator(".sums")).to_contain_text(
+            "4 nodes (4 ready) · 24 of 32 GPUs allocated (75 %) · pods: 1 waiting"
+        )
+        expect(page.get_by_role("row", name="partly team-b")).to_contain_text("1 of 2")
+        seek(page, 10_000)
+        expect(page.get_by_role("row", name="partly team-b")).to_contain_text("2 of 2")
+        expect(page.locator(".queues")).to_contain_text("ClusterQueue: nvidia.com/gpu 16 of 64")
+        seek(page, 5500)
+        expect(page.locator(".events")).to_contain_text("fault: rack r1 is gone")
+
+
+def test_a_chosen_job_lights_its_nodes_and_names_racks_and_reasons(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        seek(page, 4000)
+        page.get_by_role("button", name="partly").click()
+        chosen = page.locator(".chosen")
+        expect(chosen).to_contain_text("Job partly: partly, 1 of 2 pods placed, priority 0, queue team-b")
+        expect(chosen).to_contain_text("Racks: r0 (1)")
+        expect(chosen).to_contain_text("1 × Insufficient nvidia.com/gpu")
+        assert page.evaluate("[...kumulus.map().lit]") == ["n-2"]
+        assert sorted(page.evaluate("[...kumulus.map().room]")) == ["n-3", "n-4", "n-5", "n-6", "n-7"]
+        page.get_by_role("button", name="All jobs").click()
+        assert page.evaluate("kumulus.map().lit") is None
+
+
+def test_nodes_name_their_jobs(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        seek(page, 4000)
+        page.locator("#find").fill("n-0")
+        expect(page.get_by_role("table", name="1 job on n-0")).to_contain_text("whole")
+        page.locator("#find").fill("")
+        expect(page.get_by_role("table", name="2 jobs")).to_be_visible()
+
+
+def test_time_is_moved_by_keys_and_plays_to_its_end(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        page.get_by_role("slider", name="Moment").focus()
+        page.keyboard.press("End")
+        until(page, "kumulus.line().at === 10000")
+        page.keyboard.press("Home")
+        until(page, "kumulus.line().at === 0")
+        expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", "0:00.0")
+        page.get_by_label("Speed").select_option("100")
+        page.get_by_role("button", name="Play").click()
+        until(page, "kumulus.line().at === 10000 && !kumulus.line().playing")
+
+
+def test_two_runs_stand_side_by_side_at_the_same_moment(browser: Browser, tmp_path: Path) -> None:
+    one, other = story(), drawn(3)
+    with visiting(browser, tmp_path, [one, other]) as page:
+        seek(page, 6000)
+        for side, history in enumerate((one, other)):
+            assert (
+                page.evaluate("side => kumulus.plain(side)", side)["taken"]
+                == read_at(history.to_plain(), 6000)["taken"]
+            )
+        boxes = [page.locator(".side").nth(index).bounding_box() for index in range(2)]
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["x"] >= boxes[0]["x"] + boxes[0]["width"]
+        assert boxes[0]["y"] == boxes[1]["y"]
+        assert page.evaluate("kumulus.line().end") == max(one.end, other.end)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_rules_of_accessibility_hold(browser: Browser, tmp_path: Path, scheme: Any) -> None:
+    with visiting(browser, tmp_path, [story(), drawn(1)], color_scheme=scheme) as page:
+        seek(page, 4000)
+        page.evaluate("kumulus.choose('partly')")
+        page.locator("canvas[role=application]").first.focus()
+        page.keyboard.press("Enter")
+        # The page's own policy is in the way of the checker's script, and is not what is checked here.
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("text", [HOSTILE, BACKWARDS, LONG], ids=["markup", "right to left", "long"])
+def test_hostile_names_do_no_harm(browser: Browser, tmp_path: Path, text: str) -> None:
+    recorder = Recorder({"title": text, "scheduler": text, "run": text, "description": text})
+    recorder.node(text, node(text, text, text, rack=text, product=text, faults=(text,)), 0)
+    job = JobKey(text, text, text)
+    recorder.job(job, Facts(2, text, 0, text), 0)
+    recorder.queue(text, text, Figures({text: text}, {text: text}, 1, 1), 0)
+    recorder.pod(f"default/{text}", pod(text, text), job, 1)
+    recorder.pod(f"default/1{text}", replace(pod(text, ""), phase="Pending", reasons=(text,)), job, 1)
+    recorder.happened(text, Sort.FAULT, 2)
+    recorder.history.end = 10
+    with visiting(browser, tmp_path, [recorder.history]) as page:
+        seek(page, 5)
+        page.locator(".jobs tbody button").first.click()
+        page.locator("canvas[role=application]").focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("Enter")
+        expect(page.locator(".panel")).to_be_visible()
+        assert page.title().endswith(" · Kumulus")
+        assert page.evaluate("document.images.length + document.querySelectorAll('script:not([type])').length") == 0
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.evaluate("document.documentElement.scrollHeight") < 5000
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_it_fits_a_phone_and_a_tablet(browser: Browser, tmp_path: Path, width: int) -> None:
+    with visiting(browser, tmp_path, [story()], viewport={"width": width, "height": 800}) as page:
+        seek(page, 4000)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_it_prints_without_what_only_a_screen_can_use(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        page.emulate_media(media="print")
+        expect(page.get_by_role("button", name="Play")).to_be_hidden()
+        expect(page.locator("h1")).to_be_visible()
+        assert page.pdf()[:4] == b"%PDF"
+
+
+def test_a_run_of_nothing_says_so(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [Recorder({"title": "nothing"}).history]) as page:
+        expect(page.locator(".sums")).to_have_text("0 nodes · pods: no pods yet")
+        expect(page.locator(".jobs")).to_contain_text("No jobs yet")
