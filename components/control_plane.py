@@ -36,10 +36,12 @@ class ControlPlane(pulumi.ComponentResource):
         cluster_name: the cluster's name, as given.
         groups: the node groups that are declared in it so far.
         faults: likewise.
+        prefix: what names in the stack of what is declared in it begin with.
     """
 
     runtime: ClassVar[str]
     token: ClassVar[str]
+    prefix: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -60,6 +62,7 @@ class ControlPlane(pulumi.ComponentResource):
         kubernetes_version: str | None,
         contents: Mapping[str, Any],
         opts: pulumi.ResourceOptions,
+        prefix: str = "",
     ) -> Self:
         """The cluster of a loaded stack file, all of which has been checked.
 
@@ -70,8 +73,10 @@ class ControlPlane(pulumi.ComponentResource):
             kubernetes_version: the runtime's default when None.
             contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview tells what goes.
             opts: Pulumi's resource options. What the cluster's Kubernetes provider is a child of is their ``parent``.
+            prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
         """
         cluster = cls.__new__(cls)
+        cluster.prefix = prefix
         cluster._declare(resource_name, cluster_name, kubernetes_version, options, opts, contents)
         assert isinstance(opts.parent, pulumi.Resource)
         cluster._owner = opts.parent

@@ -42,6 +42,7 @@ def control_plane(
         kubernetes_version=loaded.spec.kubernetesVersion,
         contents=_contents(loaded),
         opts=pulumi.ResourceOptions(parent=parent, aliases=_other_runtimes(runtime)),
+        prefix=f"{loaded.member}." if loaded.member else "",
     )
 
 

@@ -62,6 +62,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         cluster: its :class:`ControlPlane`.
         addons, tenants: by name.
         groups, faults: in the order of the file.
+        prefix: what names in the stack of what is declared in it begin with.
 
     Raises:
         pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
@@ -126,6 +127,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             require_charts(loaded, base)
         plan = KwokPlan.of(loaded, base)
         self.cluster = control_plane(resource_name, loaded, base, plan, self)
+        self.prefix = self.cluster.prefix
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
         self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
         first = self._host_commands(loaded, "beforeAddons")
@@ -234,7 +236,8 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
-            name: DeviceClass(name, driver=driver, cluster=self.cluster, opts=opts) for name, driver in classes.items()
+            name: DeviceClass(f"{self.prefix}{name}", driver=driver, class_name=name, cluster=self.cluster, opts=opts)
+            for name, driver in classes.items()
         }
 
     def _tenants(self, loaded: Loaded) -> dict[str, Tenant]:
@@ -242,7 +245,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
-            tenant.name: Tenant(tenant.name, **arguments_of(tenant, self.cluster), opts=opts)
+            tenant.name: Tenant(f"{self.prefix}{tenant.name}", **arguments_of(tenant, self.cluster), opts=opts)
             for tenant in loaded.spec.tenants
         }
 
@@ -295,7 +298,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             first = [*system, *after, *(made[name] for name in addon.dependsOn)]
             secrets = loaded.secrets.within("clusterAddons", places[addon.name])
             made[addon.name] = HelmAddon(
-                addon.name,
+                f"{self.prefix}{addon.name}",
                 **arguments_of(addon, self.cluster, self._base, secrets),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=first),
             )

@@ -128,7 +128,11 @@ class Fault(InCluster):
         pools = {name: pool for group in groups for name, pool in group.resources.items()}
         own = pulumi.ResourceOptions(depends_on=[pools[name] for name in fault.nodes], deleted_with=cluster.end)
         super().__init__(
-            "kumulus:index:Fault", fault.name, cluster, properties, pulumi.ResourceOptions.merge(opts, own)
+            "kumulus:index:Fault",
+            f"{cluster.prefix}{fault.name}",
+            cluster,
+            properties,
+            pulumi.ResourceOptions.merge(opts, own),
         )
 
 

@@ -83,7 +83,7 @@ def host_command(
     plain = {key: marked(value, kept.within(key)) for key, value in given.items()}
     environment = {"KUBECONFIG": cluster.kubeconfig, "KUMULUS_CLUSTER": cluster.cluster_name}
     return Command(
-        command.name,
+        f"{cluster.prefix}{command.name}",
         create=plain["create"],
         update=plain["update"],
         delete=plain["delete"],
@@ -126,7 +126,7 @@ def image_load(
     )
     kind = "image-archive" if archive else "docker-image"
     return Command(
-        f"load-{_as_name(image)}",
+        f"{cluster.prefix}load-{_as_name(image)}",
         # No shell: the image is the command's last argument.
         interpreter=[str(_kumulus()), "kind", "load", kind, "--name", cluster.cluster_name],
         create=str((base / image).resolve()) if archive else image,

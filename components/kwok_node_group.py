@@ -125,14 +125,14 @@ class KwokNodeGroup(pulumi.ComponentResource):
         """Declare a group of pools that are already expanded, as a loaded stack file has them.
 
         Args:
-            resource_name: as for the class.
-            cluster: likewise.
+            resource_name: the group's name; that in the stack begins with what the cluster's begin with.
+            cluster: as for the class.
             pools: its pools.
             opts: as for the class.
             depends_on: what the nodes need, such as KWOK where it is installed in the cluster.
         """
         group = cls.__new__(cls)
-        group._declare(resource_name, cluster, pools, opts, depends_on, {})
+        group._declare(f"{cluster.prefix}{resource_name}", cluster, pools, opts, depends_on, {})
         return group
 
     def _declare(
@@ -148,7 +148,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         self.pools = list(pools)
         self.resources = {
             pool.name: NodePool(
-                pool.name,
+                f"{cluster.prefix}{pool.name}",
                 pool=pool,
                 cluster=cluster,
                 further=further.get(pool.name),

@@ -43,7 +43,7 @@ class PodLives(pulumi.ComponentResource):
 
         def declare(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> CustomResource:
             return CustomResource(
-                metadata["name"] if kind == "Stage" else f"{resource_name}-{metadata['name']}",
+                f"{cluster.prefix}{metadata['name']}" if kind == "Stage" else f"{resource_name}-{metadata['name']}",
                 api_version=API_VERSION,
                 kind=kind,
                 metadata=marked(metadata, cluster),

@@ -89,6 +89,9 @@ class ClusterLike(Protocol):
     """Those that are declared in it so far: faults are on their nodes."""
     faults: list[Fault]
     """Likewise: a fault is compared with those before it."""
+    prefix: str
+    """What names in the stack of what is declared in it begin with: ``worker-0.`` where its stack file has several
+    clusters, empty otherwise. No cluster's name has a dot."""
 
     @property
     def resource(self) -> Cluster:

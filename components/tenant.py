@@ -31,6 +31,8 @@ class TenantArgs(TypedDict, total=False):
 
     cluster: Required[ClusterLike]
     """The cluster it shares."""
+    tenant_name: str
+    """The tenant's name; the resource's when left out."""
     namespace: str
     """The namespace that is made for it; one of the tenant's name when left out."""
     quota: pulumi.Input[Mapping[str, pulumi.Input[str | int]]]
@@ -52,7 +54,7 @@ class TenantArgs(TypedDict, total=False):
     """Another number makes another credential and takes the last one back; 1 when left out."""
 
 
-_FIELDS = fields(TenantArgs, but=("cluster",))
+_FIELDS = fields(TenantArgs, but=("cluster", "tenant_name"))
 _NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
 
 
@@ -60,7 +62,7 @@ class Tenant(pulumi.ComponentResource):
     """Somebody who shares a cluster.
 
     Args:
-        resource_name: its name in the stack, and the tenant's.
+        resource_name: its name in the stack, and the tenant's unless that has another.
         args: see :class:`TenantArgs`.
         opts: Pulumi's resource options; what they depend on is there before anything of the tenant.
 
@@ -79,7 +81,7 @@ class Tenant(pulumi.ComponentResource):
         source = f"Tenant {resource_name}"
         check(args, TenantArgs, source)
         given = {field: args.get(name) for name, field in _FIELDS.items()}
-        found = Checked(tenants.Tenant, source, {**given, "name": resource_name}, _NAMES)
+        found = Checked(tenants.Tenant, source, {**given, "name": args.get("tenant_name") or resource_name}, _NAMES)
         tenant, cluster = found.plain, args["cluster"]
         with telling(source, _NAMES):
             if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
@@ -179,7 +181,10 @@ class Tenant(pulumi.ComponentResource):
 def arguments_of(tenant: tenants.Tenant, cluster: ClusterLike) -> TenantArgs:
     """The arguments of a Tenant that a stack file's tenant means, which shares a cluster."""
     given = tenant.model_dump(exclude_unset=True, exclude={"name"})
-    return cast(TenantArgs, {"cluster": cluster} | {_NAMES[field]: value for field, value in given.items()})
+    return cast(
+        TenantArgs,
+        {"cluster": cluster, "tenant_name": tenant.name} | {_NAMES[field]: value for field, value in given.items()},
+    )
 
 
 def _laid(below: Mapping[str, str], given: Any, above: Mapping[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""The whole of a Pulumi program: declare the cluster that the stack's file describes, and export what it is.
+"""The whole of a Pulumi program: declare the clusters that the stack's file describes, and export what they are.
 
 from kumulus import program
 
@@ -8,8 +8,9 @@ emulated = program.run()
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
@@ -21,25 +22,43 @@ from kumulus.surroundings.launcher import pulumi_home
 
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.clusters import Stack
 
 _NAMESPACE = "kumulus:"
-_CLUSTER = f"{_NAMESPACE}cluster"
+# What secrets may be in.
+_DESCRIBING = ("cluster", "clusters", "defaults")
 
 
 def run() -> EmulatedCluster:
-    """Declare what the stack's file says under `kumulus:cluster` or `kumulus:clusterConfig`, and export its outputs.
-
-    To be called once, at the start of the program, in its main thread: while modules are imported, the plugin starts.
-    Relative paths in the stack's file start at the project's directory.
+    """Declare what the stack's file says, and export its outputs, for a program that declares more in its cluster.
 
     Returns:
-        the cluster, for a program that declares more.
+        the cluster; of several the hub, or the first where the file names none.
+
+    Raises:
+        pulumi.RunError: as :func:`run_all`.
+    """
+    made, hub = _run()
+    return made[hub] if hub in made else next(iter(made.values()))
+
+
+def run_all() -> dict[str, EmulatedCluster]:
+    """Declare what the stack's file says under `kumulus:cluster`, `kumulus:clusters` or `kumulus:clusterConfig`.
+
+    Its outputs are exported. To be called once, or :func:`run`, at the start of the program, in its main thread: while
+    modules are imported, the plugin starts. Relative paths in the stack's file start at the project's directory.
+
+    Returns:
+        the clusters by what the file calls them; the only one of `kumulus:cluster` by "".
 
     Raises:
         pulumi.RunError: the stack's file has mistakes; with all of them. Or it has secrets that a shared backend would
             show to everybody who reads it.
     """
+    return _run()[0]
+
+
+def _run() -> tuple[dict[str, EmulatedCluster], str]:
     if plugin.under_engine():
         end_with_engine()
         start_plugin()
@@ -49,19 +68,24 @@ def run() -> EmulatedCluster:
 
     base = Path.cwd()
     try:
-        loaded = _load(base)
+        stack = _load(base)
     except SpecError as error:
         raise user_error(str(error)) from None
-    for notice in loaded.notices:
+    for notice in stack.notices:
         pulumi.log.warn(str(notice))
-    _require_protection(loaded, base)
-    emulated = EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base)
-    _export(emulated)
-    return emulated
+    _require_protection(stack, base)
+    made = {
+        name: EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base) for name, loaded in stack.clusters.items()
+    }
+    if stack.only:
+        _export(made[""])
+    else:
+        _export_all(made, stack.hub)
+    return made, stack.hub
 
 
-def _load(base: Path) -> Loaded:
-    from kumulus.stackfile.load import load
+def _load(base: Path) -> Stack:
+    from kumulus.stackfile.clusters import load_stack
     from kumulus.stackfile.secrets import read_secrets
 
     stack = pulumi.get_stack()
@@ -69,19 +93,21 @@ def _load(base: Path) -> Loaded:
     file = project.stack_file(stack) if project else base / f"Pulumi.{stack}.yaml"
     # Every key of the namespace, so that a misspelt one is told instead of ignored.
     config = {key: value for key, value in get_config_env().items() if key.startswith(_NAMESPACE)}
-    secrets = read_secrets(file, _CLUSTER) if _CLUSTER in get_config_secret_keys_env() else None
-    return load(config, stack, base, source=project.shown(file) if project else file.name, secrets=secrets)
+    secret = get_config_secret_keys_env()
+    secrets = {key: read_secrets(file, f"{_NAMESPACE}{key}") for key in _DESCRIBING if f"{_NAMESPACE}{key}" in secret}
+    return load_stack(config, stack, base, source=project.shown(file) if project else file.name, secrets=secrets)
 
 
-def _require_protection(loaded: Loaded, base: Path) -> None:
+def _require_protection(stack_file: Stack, base: Path) -> None:
     """Refuse secrets that nothing protects where others have the state, and say so once where nobody else has.
 
     Raises:
         pulumi.RunError: the backend is shared.
     """
+    clusters = stack_file.clusters.values()
     has = [
         *(["secrets"] if get_config_secret_keys_env() else []),
-        *(["tenants, whose tokens are secrets"] if loaded.spec.tenants else []),
+        *(["tenants, whose tokens are secrets"] if any(each.spec.tenants for each in clusters) else []),
     ]
     project = pulumi_project.find(base)
     if not has or project is None:
@@ -101,17 +127,35 @@ def _require_protection(loaded: Loaded, base: Path) -> None:
 
 
 def _export(emulated: EmulatedCluster) -> None:
-    pulumi.export("kubeconfig", emulated.kubeconfig)
-    if emulated.prometheus:
-        pulumi.export("prometheus", emulated.prometheus)
-    pulumi.export("clusterName", emulated.cluster_name)
-    pulumi.export("nodeCount", emulated.node_count)
-    pulumi.export("capacity", emulated.capacity)
-    if emulated.gpu_products:
-        pulumi.export("gpuProducts", emulated.gpu_products)
-    pulumi.export("nodeGroups", emulated.node_groups)
+    for name, value in _outputs(emulated).items():
+        pulumi.export(name, value)
     if emulated.tenants:
-        pulumi.export(
-            "tenants",
-            {name: {"namespace": it.namespace, "kubeconfig": it.kubeconfig} for name, it in emulated.tenants.items()},
-        )
+        pulumi.export("tenants", _tenants(emulated))
+
+
+def _export_all(made: Mapping[str, EmulatedCluster], hub: str) -> None:
+    """The outputs of several clusters: each one's under its name, and beside them the hub's kubeconfig."""
+    if hub:
+        pulumi.export("hub", hub)
+        pulumi.export("kubeconfig", made[hub].kubeconfig)
+    pulumi.export("nodeCount", sum(each.node_count for each in made.values()))
+    pulumi.export("clusters", {name: _outputs(each) for name, each in made.items()})
+    # Apart: an output with a secret in it is secret as a whole.
+    if shared := {name: _tenants(each) for name, each in made.items() if each.tenants}:
+        pulumi.export("tenants", shared)
+
+
+def _outputs(emulated: EmulatedCluster) -> dict[str, Any]:
+    return {
+        "kubeconfig": emulated.kubeconfig,
+        **({"prometheus": emulated.prometheus} if emulated.prometheus else {}),
+        "clusterName": emulated.cluster_name,
+        "nodeCount": emulated.node_count,
+        "capacity": emulated.capacity,
+        **({"gpuProducts": emulated.gpu_products} if emulated.gpu_products else {}),
+        "nodeGroups": emulated.node_groups,
+    }
+
+
+def _tenants(emulated: EmulatedCluster) -> dict[str, Any]:
+    return {name: {"namespace": it.namespace, "kubeconfig": it.kubeconfig} for name, it in emulated.tenants.items()}

@@ -116,6 +116,54 @@ STACK_BEYOND: Mapping[str, str] = {
     "racks that do not fit into domains": "one number has to be a multiple of another",
 }
 
+_M: Place = ("config", "kumulus:clusters", 0)
+_D: Place = ("config", "kumulus:defaults")
+MANY: dict[str, Any] = {
+    "config": {
+        "kumulus:hub": "hub",
+        "kumulus:defaults": {
+            "runtime": "kwok",
+            "nodeGroups": [{"name": "h100", "instanceType": "a3-highgpu-8g", "placement": []}],
+            "kwok": {"heartbeatFactor": 9},
+        },
+        "kumulus:clusters": [
+            {"name": "worker", "count": 2, "kwok": {"heartbeatFactor": 5}},
+            {"name": "hub", "nodeGroups": []},
+        ],
+    },
+}
+MANY_MISTAKES: Mapping[str, tuple[Place, object]] = {
+    "clusters beside a cluster": (("config", "kumulus:cluster"), {}),
+    "defaults of none": (("config", "kumulus:clusters"), GONE),
+    "no clusters": (("config", "kumulus:clusters"), []),
+    "one cluster in place of a list": (("config", "kumulus:clusters"), {"name": "a"}),
+    "a cluster that is a name": (_M, "worker"),
+    "a cluster without a name": ((*_M, "name"), GONE),
+    "a name with capitals": ((*_M, "name"), "Worker"),
+    "no clusters of a kind": ((*_M, "count"), 0),
+    "too many of a kind": ((*_M, "count"), 101),
+    "half a cluster": ((*_M, "count"), 1.5),
+    "an unknown key of a cluster": ((*_M, "replicas"), 2),
+    "a runtime that is none": ((*_M, "runtime"), "kwock"),
+    "a group without a template": ((*_M, "nodeGroups"), [{"name": "a", "placement": []}]),
+    "defaults that are a list": (_D, []),
+    "a name for all": ((*_D, "name"), "x"),
+    "an unknown key of the defaults": ((*_D, "nodegroups"), []),
+    "a factor in words": ((*_D, "kwok", "heartbeatFactor"), "five"),
+    "a hub that is a number": (("config", "kumulus:hub"), 1),
+    "a hub without a name": (("config", "kumulus:hub"), ""),
+    "a key of the namespace that is none": (("config", "kumulus:cluters"), []),
+    # What a schema cannot say.
+    "a hub that is none": (("config", "kumulus:hub"), "hup"),
+    "two clusters of one name": (("config", "kumulus:clusters", 1, "name"), "worker-1"),
+    "one port for two": ((*_D, "kwok", "apiServerPort"), 7000),
+}
+MANY_BEYOND: Mapping[str, str] = {
+    "a hub that is none": "names are looked up in another part of the file",
+    "two clusters of one name": "names follow from counts, and are compared with each other",
+    "one port for two": "what clusters have is compared with each other",
+}
+
 _W: Place = ("workloads", 0)
 EXPERIMENT: dict[str, Any] = {
     "name": "fill",

@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from kumulus.cli import backend, project, stack_file, tenants_first
+from kumulus.cli import backend, project, stack_file, tenants_first, which
 from kumulus.cli.errors import UserError
 
 # As Pulumi has it, which shows other letters wrongly in its own error.
@@ -78,9 +78,9 @@ def of_destroy(stack: str, all_the_same: bool) -> None:
     Raises:
         UserError: they have.
     """
-    kubeconfig = project.kubeconfig(stack)
-    if not all_the_same and kubeconfig.exists() and _has_tenants(stack):
-        tenants_first.require_empty(stack, kubeconfig)
+    for each in which.every(stack):
+        if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
+            tenants_first.require_empty(each.label, each.kubeconfig)
 
 
 def of_removal(stack: str) -> None:
@@ -110,8 +110,8 @@ def shown_options(stack: str, given: list[str]) -> list[str]:
         stack: the stack.
         given: options that the user wrote, which stay as they are.
     """
-    loaded = stack_file.described(stack)
-    groups = len(loaded.spec.nodeGroups) if loaded else 0
+    described = stack_file.described(stack)
+    groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
     if groups <= _GROUPS_SHOWN or any("outputs" in each for each in given):
         return []
     print(f"{stack} has {groups} node groups: to see its outputs, pulumi stack output -s {stack}", flush=True)
@@ -132,10 +132,10 @@ def without_salt_only(file: Path, there_before: bool) -> None:
         file.unlink()
 
 
-def _has_tenants(stack: str) -> bool:
+def _has_tenants(stack: str, cluster: str) -> bool:
     try:
-        loaded = stack_file.described(stack)
-        return loaded is not None and bool(loaded.spec.tenants)
+        described = stack_file.described(stack)
+        return described is not None and bool(described.clusters[cluster].spec.tenants)
     except UserError:
         # A stack without a file, or with mistakes in it, may have some.
         return True

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project
+from kumulus.cli import which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", help="which context of the kubeconfig (default: its current one)")
     parser.add_argument("--kubeconfig", metavar="FILE", help="default: KUBECONFIG, or ~/.kube/config")
     parser.add_argument("-s", "--stack", help="a stack of this machine, in place of a context")
+    which.add_option(parser)
     parser.add_argument(
         "--from",
         dest="files",
@@ -204,9 +205,6 @@ def _connection(args: argparse.Namespace) -> Connection:
     from kumulus.kube import load_kubeconfig
 
     if args.stack:
-        file = project.kubeconfig(args.stack)
-        if not file.exists():
-            raise project.not_up(args.stack)
-        return load_kubeconfig(file)
+        return load_kubeconfig(which.chosen(args.stack, args.cluster).require_up())
     first = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
     return load_kubeconfig(args.kubeconfig or first or Path.home() / ".kube" / "config", args.context)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import beforehand, needs, project, stack, stack_file
+from kumulus.cli import beforehand, needs, project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def clone(capture: Path, name: str) -> Put:
         if not (capture / file).is_file():
             raise UserError(f"{capture} is no capture: it has no {file}")
     _declare(capture / STACK, name)
-    if not project.kubeconfig(name).exists():
+    if not which.chosen(name).kubeconfig.exists():
         _bring_up(name)
     try:
         return asyncio.run(_put(name, capture / WORKLOAD))
@@ -76,7 +76,8 @@ def _declare(source: Path, name: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(source.read_bytes())
         return
-    wanted, there = stack_file.described_by(source), stack_file.described(name)
+    described = stack_file.described_by(source), stack_file.described(name)
+    wanted, there = (each.only if each else None for each in described)
     if wanted is None or there is None or [_nodes(wanted), wanted.faults] != [_nodes(there), there.faults]:
         shown = project.current().shown(file)
         raise UserError(f"{shown} is another stack's, or has been changed\n  Name another with -s, or delete that file")
@@ -105,7 +106,7 @@ async def _put(name: str, workload: Path) -> Put:
         if sys.stderr.isatty() and count % 100 == 0:
             print(f"\r\033[K{count:,} {kind}", end="", file=sys.stderr, flush=True)
 
-    async with Client(load_kubeconfig(project.kubeconfig(name))) as client:
+    async with Client(load_kubeconfig(which.chosen(name).kubeconfig)) as client:
         found = await put(client, workload, show)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)

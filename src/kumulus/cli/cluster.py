@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack
+from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Cluster:
     """A cluster to look at.
 
     Attributes:
-        name: what to call it: its stack's name.
+        name: what to call it: its stack's name, and its own where that has several.
+        stack: the stack's name; empty where it is known by its kubeconfig alone.
+        member: what its stack's file calls it among several.
         kubeconfig: the file with its address.
         context: of the kubeconfig; None for its current one.
         endpoints: addresses of its components' health checks; none where they are not on this machine.
@@ -39,12 +41,15 @@ class Cluster:
     name: str
     kubeconfig: Path
     context: str | None = None
+    stack: str = ""
+    member: str = ""
     endpoints: dict[str, str] = field(default_factory=dict)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that name a cluster."""
     stack.add_option(parser)
+    which.add_option(parser)
     parser.add_argument("--kubeconfig", metavar="FILE", help="of a cluster that is not on this machine")
     parser.add_argument("--context", help="of that kubeconfig, if not its current one")
 
@@ -60,11 +65,12 @@ def named(args: argparse.Namespace) -> Cluster:
         return Cluster(args.stack or args.context or file.stem, file, args.context)
     if args.context is not None:
         raise UserError("--context belongs to a --kubeconfig; write that too, or leave it out")
-    name = project.chosen(args.stack)
-    kubeconfig = project.kubeconfig(name)
+    found = which.chosen(project.chosen(args.stack), args.cluster)
+    kubeconfig = found.kubeconfig
     if not kubeconfig.exists():
-        raise UserError(f"{project.not_up(name)}\n  One that is elsewhere: --kubeconfig FILE")
-    return Cluster(name, kubeconfig, None, health_endpoints(kubeconfig.parent / SAVED))
+        raise UserError(f"{found.not_up()}\n  One that is elsewhere: --kubeconfig FILE")
+    endpoints = health_endpoints(kubeconfig.parent / SAVED)
+    return Cluster(found.label, kubeconfig, None, found.stack, found.cluster, endpoints)
 
 
 def client(found: Cluster) -> Client:
@@ -83,7 +89,7 @@ def remedy(found: Cluster, error: Exception) -> UserError:
     """What a user is told when a cluster does not answer or cannot be asked."""
     from kumulus.kube import Unreachable
 
-    again = f"\n  `pulumi up -s {found.name} --refresh` starts a cluster that is down"
+    again = f"\n  `pulumi up -s {found.stack or found.name} --refresh` starts a cluster that is down"
     return UserError(f"{error}{again if isinstance(error, Unreachable) else ''}")
 
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import argcomplete
 
-from kumulus.cli import project
+from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
 from kumulus.cli.registry import COMMANDS
@@ -50,10 +50,21 @@ def stacks(**_: object) -> list[str]:
         return []
 
 
+def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    """The names of the clusters of the stack that the line names so far, or of the current one."""
+    try:
+        stack = project.chosen(getattr(parsed_args, "stack", None))
+        return [each.cluster for each in which.every(stack) if each.cluster]
+    except UserError:
+        return []
+
+
 def _with_stacks(its: argparse.ArgumentParser) -> None:
     for action in its._actions:
         if action.dest in _STACKS:
             action.completer = stacks  # type: ignore[attr-defined]
+        if action.dest == "cluster":
+            action.completer = clusters  # type: ignore[attr-defined]
         if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():
                 _with_stacks(each)

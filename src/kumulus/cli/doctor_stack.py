@@ -32,12 +32,13 @@ def examine(which: str | Path) -> list[Finding]:
         UserError: there is no such stack or file, or it has mistakes.
     """
     require_venv("doctor -s")
-    loaded = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
-    wanted = needs.of_loaded(loaded) if loaded else needs.everything()
+    described = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
+    clusters = list(described.clusters.values()) if described else []
+    wanted = needs.of_all(clusters) if clusters else needs.everything()
     findings = tools(wanted)
-    if loaded is not None and loaded.spec.runtime_descriptor.local:
-        findings += [*_ports(loaded), _memory(loaded)]
-    if loaded is not None and loaded.spec.runtime_descriptor.container_engine:
+    if local := [each for each in clusters if each.spec.runtime_descriptor.local]:
+        findings += [*(found for each in local for found in _ports(each)), _memory(local)]
+    if any(each.spec.runtime_descriptor.container_engine for each in clusters):
         findings.append(_docker())
     return findings
 
@@ -61,7 +62,9 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     findings = []
     due: list[Tool] = []
     files: dict[str, str] = {}
-    for tool in supply.chosen(wanted.tools, wanted.kubernetes, known):
+    versions = (wanted.kubernetes, *wanted.further)
+    chosen = [tool for version in versions for tool in supply.chosen(wanted.tools, version, known)]
+    for tool in (tool for number, tool in enumerate(chosen) if tool not in chosen[:number]):
         location = locate(known, tool)
         if location.path is not None:
             findings.append(Finding(tool.name, "ok", location.version, _where(location.source, location.path), ""))
@@ -95,15 +98,16 @@ def _ports(loaded: Loaded) -> list[Finding]:
     return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
 
 
-def _memory(loaded: Loaded) -> Finding:
+def _memory(clusters: list[Loaded]) -> Finding:
     import psutil
 
     from kumulus.host import memory
     from kumulus.model import scale
 
     machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory.total() / 1e6)
-    nodes = sum(pool.replicas for pool in loaded.pools)
-    found = scale.cost(nodes, machine.cores, loaded.spec.kwok.heartbeatFactor or scale.HEARTBEAT_FACTOR)
+    fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
+    found = scale.together([scale.cost(count, machine.cores, factor) for count, factor in fleets])
+    nodes = found.nodes
     said = scale.limits(found, machine)
     needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"
     version = f"{found.total_memory_mb / 1000:.1f} GB"

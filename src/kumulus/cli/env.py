@@ -2,6 +2,7 @@
 
     eval "$(kumulus env)"               # the tools
     eval "$(kumulus env quickstart)"    # and that stack is the current one: of pulumi, kubectl and kumulus
+    eval "$(kumulus env many --cluster west)"   # likewise, and kubectl's is that one of its clusters
 
 Doing so again changes nothing. What is set already stays, such as a passphrase of your own.
 What plain pulumi needs besides is made: the directory of a local backend, and where the engine finds the plugin.
@@ -14,7 +15,7 @@ import os
 import shlex
 import sys
 
-from kumulus.cli import project, stack
+from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.surroundings import installation
 from kumulus.surroundings.pulumi_project import PulumiProject
@@ -23,6 +24,7 @@ from kumulus.surroundings.pulumi_project import PulumiProject
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("stack", nargs="?", help="also set PULUMI_STACK to this stack, and KUBECONFIG to its cluster")
+    which.add_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,9 +35,10 @@ def run(args: argparse.Namespace) -> int:
     del variables["PATH"]
     here = project.found()
     if args.stack is not None:
-        kubeconfig = project.kubeconfig(args.stack)
+        found = which.chosen(args.stack, args.cluster)
+        kubeconfig = found.kubeconfig
         if not kubeconfig.exists():
-            print(f"note: {project.not_up(args.stack)}", file=sys.stderr)
+            print(f"note: {found.not_up()}", file=sys.stderr)
         # Set all the same: another cluster's, from before, must not be taken for this stack's.
         variables |= {"PULUMI_STACK": args.stack, "KUBECONFIG": str(kubeconfig)}
     if here is not None:

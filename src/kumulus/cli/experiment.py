@@ -20,7 +20,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from kumulus.cli import project
+from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.ui import port
 from kumulus.schedulers import NAMES
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_it = commands.add_parser("run", help="run an experiment")
     run_it.add_argument("file", type=Path, help="the experiment file")
     run_it.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(run_it)
     run_it.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
     run_it.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
     run_it.add_argument("--seed", type=int, metavar="N", help="instead of the file's")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kumulus.cli import project
+from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.file.load import Loaded, load
@@ -172,10 +172,8 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Pat
     stack = args.stack or experiment.stack
     if not stack:
         raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
-    kubeconfig = project.kubeconfig(stack)
-    if not kubeconfig.exists():
-        raise project.not_up(stack)
-    return stack, kubeconfig
+    found = which.chosen(stack, args.cluster)
+    return found.label, found.require_up()
 
 
 def _commit() -> str:

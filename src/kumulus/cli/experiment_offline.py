@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import stack_file
+from kumulus.cli import stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.lab.file.load import Loaded, load
 
@@ -117,7 +117,7 @@ def _stack(args: argparse.Namespace, loaded: Loaded) -> LoadedStack:
     experiment = loaded.experiment
     named = args.stack or ("" if experiment.stackFile else experiment.stack)
     if named and not named.endswith((".yaml", ".yml")):
-        return stack_file.load(named)
+        return stack_file.load_one(named, which.chosen(named, args.cluster).cluster)
     if not named and not experiment.stackFile:
         raise UserError("the file names no stack, whose machines a run without a cluster has; write -s STACK")
     path = Path(named) if named else loaded.directory / experiment.stackFile
@@ -126,4 +126,7 @@ def _stack(args: argparse.Namespace, loaded: Loaded) -> LoadedStack:
     found = stack_file.described_by(path)
     if found is None:
         raise UserError(f"{path} does not describe a cluster: it has no kumulus:cluster")
-    return found
+    one = found.only or found.clusters.get(args.cluster or found.hub)
+    if one is None:
+        raise UserError(f"{path} has the clusters {', '.join(found.clusters)}; choose one by --cluster")
+    return one

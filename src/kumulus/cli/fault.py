@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from kumulus.cli import project, stack
+from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 
 _PLACES = ("region", "rack", "leaf", "block", "spine")
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listed = commands.add_parser("list", help="say which faults hold")
     for each in (inject, clear, listed):
         stack.add_option(each)
+        which.add_option(each)
 
 
 def _target_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,9 +83,8 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     args.stack = project.chosen(args.stack)
-    kubeconfig = project.kubeconfig(args.stack)
-    if not kubeconfig.exists():
-        raise project.not_up(args.stack)
+    found = which.chosen(args.stack, args.cluster)
+    args.label, args.options, kubeconfig = found.label, found.options, found.require_up()
     from kumulus.cli import fault_actions
 
     actions: dict[str, Callable[[Path, argparse.Namespace], Awaitable[int]]] = {

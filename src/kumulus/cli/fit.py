@@ -15,7 +15,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import clone, project, stack
+from kumulus.cli import clone, project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("workload", metavar="WORKLOAD", type=Path, help="a manifest, as kubectl takes it")
     stack.add_option(parser)
+    which.add_option(parser)
     parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: its clone is asked, made if need be")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
     parser.add_argument("--no-changes", action="store_true", help="do not look for what would let all in")
@@ -50,13 +51,13 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--count {args.count} is no number of pods")
     try:
         wanted = probe.read(args.workload, args.count)
-        name = _stack(args)
-        answer = asyncio.run(_ask(name, wanted, args))
+        found = _cluster(args)
+        answer = asyncio.run(_ask(found.kubeconfig, wanted, args))
     except OSError as error:
         raise UserError(f"{args.workload}: {error.strerror or error}") from None
     except (Refused, Undecided, ApiError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
-    print("\n".join(lines(name, wanted, answer)))
+    print("\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
 
 
@@ -73,24 +74,23 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     return found
 
 
-def _stack(args: argparse.Namespace) -> str:
-    """The stack to ask: the one named, or a capture's clone."""
+def _cluster(args: argparse.Namespace) -> which.Which:
+    """The cluster to ask: the one named, or a capture's clone."""
     from kumulus.model.names import dns_safe
 
     if args.on is None:
-        name = project.chosen(args.stack)
-        if not project.kubeconfig(name).exists():
-            raise project.not_up(name)
-        return name
+        found = which.chosen(project.chosen(args.stack), args.cluster)
+        found.require_up()
+        return found
     name = args.stack or dns_safe(args.on.absolute().name, 40) or "clone"
-    if not project.kubeconfig(name).exists():
+    if not which.chosen(name).kubeconfig.exists():
         clone.clone(args.on, name)
-    return str(name)
+    return which.chosen(name)
 
 
-async def _ask(name: str, wanted: Probe, args: argparse.Namespace) -> Answer:
+async def _ask(kubeconfig: Path, wanted: Probe, args: argparse.Namespace) -> Answer:
     from kumulus.capture.fit import fit
     from kumulus.kube import Client, load_kubeconfig
 
-    async with Client(load_kubeconfig(project.kubeconfig(name)), patience=_PATIENCE) as client:
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         return await fit(client, wanted, changes=not args.no_changes)

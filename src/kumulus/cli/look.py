@@ -35,7 +35,7 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
     async with AsyncExitStack() as clients:
         before = _content(found.kubeconfig)
         client = await clients.enter_async_context(cluster.client(found))
-        async with Live(client, places(found.name), found.endpoints) as made:
+        async with Live(client, places(found), found.endpoints) as made:
             seeking = asyncio.create_task(_seek(found, made, clients, before))
             try:
                 yield made
@@ -62,7 +62,7 @@ async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, kno
             continue
         try:
             endpoints = cluster.health_endpoints(found.kubeconfig.parent / cluster.SAVED)
-            await live.move(client, places(found.name), endpoints)
+            await live.move(client, places(found), endpoints)
         except (ApiError, Unreachable):
             await client.close()
             continue
@@ -77,23 +77,24 @@ def _content(file: Path) -> bytes:
         return b""
 
 
-def places(stack: str) -> Places:
+def places(found: cluster.Cluster) -> Places:
     """Which labels say where nodes stand: those that the stack's file names, and those of every preset.
 
     Args:
-        stack: the stack's name; of one whose file is not there or has mistakes, the presets' are what is known.
+        found: the cluster; where its stack's file is not there or has mistakes, the presets' are what is known.
     """
     from kumulus.cluster.live.node import Places
     from kumulus.stackfile.group_topology import PRESETS
 
-    own = [{level.name: level.label for level in pool.topology.levels} for pool in _pools(stack) if pool.topology]
+    own = [{level.name: level.label for level in pool.topology.levels} for pool in _pools(found) if pool.topology]
     return Places.of([*own, *PRESETS.values()])
 
 
-def _pools(stack: str) -> Sequence[Pool]:
-    """The stack's pools; mistakes in its file are another command's to tell."""
+def _pools(found: cluster.Cluster) -> Sequence[Pool]:
+    """The cluster's pools; mistakes in its stack's file are another command's to tell."""
     try:
-        loaded = stack_file.described(stack)
+        described = stack_file.described(found.stack or found.name)
     except UserError:
         return ()
+    loaded = described.clusters.get(found.member) if described else None
     return loaded.pools if loaded else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,10 +40,12 @@ class Needs:
     Args:
         tools: names of tools.
         kubernetes: the version of its control plane, where it is not the default one.
+        further: the versions of its other clusters' control planes.
     """
 
     tools: tuple[str, ...]
     kubernetes: str | None = None
+    further: tuple[str, ...] = ()
 
     def provider(self) -> bool:
         """Whether the engine will look for Pulumi's Kubernetes provider."""
@@ -92,14 +94,23 @@ def of_loaded(loaded: Loaded) -> Needs:
     return Needs(_ordered(names), None if version in (None, f"v{known.default_kubernetes}") else version)
 
 
+def of_all(clusters: Iterable[Loaded]) -> Needs:
+    """What several clusters take together."""
+    every = [of_loaded(each) for each in clusters]
+    # The default one first: it is what is had where none is named.
+    first, *further = sorted({each.kubernetes for each in every}, key=lambda version: version or "")
+    tools = _ordered([name for each in every for name in each.tools])
+    return Needs(tools, first, tuple(version for version in further if version))
+
+
 def of_stack(stack: str) -> Needs:
     """What a stack takes, by its file; of a program of the user's own, whose file does not say, all that any may need.
 
     Raises:
         UserError: its file has mistakes.
     """
-    loaded = stack_file.described(stack)
-    return of_loaded(loaded) if loaded else everything()
+    described = stack_file.described(stack)
+    return of_all(described.clusters.values()) if described else everything()
 
 
 def to_remove(stack: str) -> Needs:

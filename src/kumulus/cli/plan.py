@@ -12,7 +12,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from kumulus.cli import project, stack_file
+from kumulus.cli import project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.model import scale
 
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--nodes", type=int, metavar="N", help=f"how many nodes, up to {_MOST:,}")
     which.add_argument("-s", "--stack", help="the nodes of that stack (default: the current one)")
+    parser.add_argument("--cluster", metavar="NAME", help="which of its clusters, where it has several (default: all)")
     parser.add_argument("--heartbeat-factor", type=int, metavar="F", help="as kwok.heartbeatFactor in the stack file")
     parser.add_argument("--cores", type=int, metavar="C", help="of the machine it is to run on; this one's by default")
     parser.add_argument("--memory", type=float, metavar="GB", help="likewise, in GB")
@@ -46,18 +47,15 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"--{name.replace('_', '-')} is {value:g}; write a number above 0")
     if args.nodes is not None and args.nodes > _MOST:
         raise UserError(f"--nodes is {args.nodes:,}; the model is not asked beyond {_MOST:,}")
-    nodes, factor, what = args.nodes, args.heartbeat_factor, ""
-    if nodes is None:
-        stack = project.chosen(args.stack)
-        loaded, what = stack_file.load(stack), f"{stack}: "
-        nodes = sum(pool.replicas for pool in loaded.pools)
-        factor = factor or loaded.spec.kwok.heartbeatFactor
-    factor = factor or scale.HEARTBEAT_FACTOR
+    fleets, what = [(args.nodes, args.heartbeat_factor)], ""
+    if args.nodes is None:
+        fleets, what = _fleets(args)
     machine = scale.Machine(
         cores=args.cores or psutil.cpu_count() or 1,
         memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
     )
-    found = scale.cost(nodes, machine.cores, factor)
+    found = scale.together([scale.cost(nodes, machine.cores, factor) for nodes, factor in fleets])
+    factor = found.heartbeat_factor
     said, most = scale.limits(found, machine), scale.most_nodes(machine, factor)
     if args.json:
         answer = {**asdict(found), "machine": asdict(machine), "limits": said, "most_nodes": most}
@@ -65,6 +63,22 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(what + "\n".join(_report(found, machine, factor, said, most)))
     return 1 if said else 0
+
+
+def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str]:
+    """The nodes and the heartbeat factor of each cluster that is asked about, and what to call them."""
+    stack = project.chosen(args.stack)
+    clusters = stack_file.load(stack).clusters
+    what = f"{stack}: "
+    if args.cluster is not None:
+        found = which.chosen(stack, args.cluster)
+        clusters, what = {found.cluster: clusters[found.cluster]}, f"{found.label}: "
+    elif "" not in clusters:
+        what = f"{stack}: {len(clusters)} clusters, "
+    return [
+        (sum(pool.replicas for pool in each.pools), args.heartbeat_factor or each.spec.kwok.heartbeatFactor)
+        for each in clusters.values()
+    ], what
 
 
 def _report(found: scale.Cost, machine: scale.Machine, factor: int, said: list[str], most: int) -> list[str]:

@@ -92,14 +92,19 @@ def require_stack(stack: str) -> str:
     raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}")
 
 
-def not_up(stack: str) -> UserError:
+def not_up(stack: str, cluster: str = "") -> UserError:
     """What a user is told of a stack whose cluster is not there to be worked on.
+
+    Args:
+        stack: the stack's name.
+        cluster: what its file calls the cluster, where it has several.
 
     Raises:
         UserError: there is no such stack at all.
     """
     name = require_stack(stack)
-    return UserError(f"{name} has no local cluster that is up\n  To start it: {installation.command()} up {name}")
+    which = f"local cluster {cluster}" if cluster else "local cluster"
+    return UserError(f"{name} has no {which} that is up\n  To start it: {installation.command()} up {name}")
 
 
 def home() -> Path:
@@ -113,13 +118,17 @@ def home() -> Path:
 
 
 def clusters_directory() -> Path:
-    """Where the files of local clusters are, a directory for each stack."""
+    """Where the files of local clusters are, a directory for each."""
     return home() / "clusters"
 
 
-def kubeconfig(stack: str) -> Path:
-    """Where a stack's kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's."""
-    directory = clusters_directory() / stack
+def kubeconfig(cluster: str) -> Path:
+    """Where a kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's.
+
+    Args:
+        cluster: the cluster's own name.
+    """
+    directory = clusters_directory() / cluster
     for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
         if (directory / name).exists():
             return directory / name

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack
+from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listed = commands.add_parser("list", help="say which snapshots there are")
     for each in (save, restore, listed):
         stack.add_option(each)
+        which.add_option(each)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,10 +65,10 @@ def _save(args: argparse.Namespace) -> int:
     name = args.name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is no name for a snapshot\n  Write letters, digits, '-', '_' and '.'")
-    stack_name = project.chosen(args.stack)
-    layout = _layout(stack_name)
-    began, file = time.monotonic(), _file(stack_name, name)
-    made = snapshot.save(layout, stack_name, asyncio.run(_identity(layout)), file)
+    found = which.chosen(project.chosen(args.stack), args.cluster)
+    layout = _layout(found)
+    began, file = time.monotonic(), _file(found, name)
+    made = snapshot.save(layout, found.label, asyncio.run(_identity(layout)), file)
     print(
         f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
         f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
@@ -78,15 +79,15 @@ def _save(args: argparse.Namespace) -> int:
 def _restore(args: argparse.Namespace) -> int:
     from kumulus.runtimes.kwok import snapshot
 
-    stack_name = project.chosen(args.stack)
-    layout = _layout(stack_name)
-    there = _there(stack_name)
+    found = which.chosen(project.chosen(args.stack), args.cluster)
+    layout = _layout(found)
+    there = _there(found)
     if not there:
-        raise UserError(f"{stack_name} has no snapshot\n  To make one: kumulus snapshot save -s {stack_name}")
+        raise UserError(f"{found.label} has no snapshot\n  To make one: kumulus snapshot save {found.options}")
     name = args.name or there[-1].stem
-    file = _file(stack_name, name)
+    file = _file(found, name)
     if file not in there:
-        raise UserError(f"{stack_name} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
+        raise UserError(f"{found.label} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
     began = time.monotonic()
     done = snapshot.restore(layout, asyncio.run(_identity(layout)), file)
     print(
@@ -99,9 +100,9 @@ def _restore(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     from kumulus.runtimes.kwok.snapshot_file import Damaged, about
 
-    stack_name = project.chosen(args.stack)
+    found = which.chosen(project.chosen(args.stack), args.cluster)
     rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
-    for file in _there(stack_name):
+    for file in _there(found):
         size = f"{file.stat().st_size / 2**20:.1f}"
         try:
             said = about(file)
@@ -109,7 +110,7 @@ def _list(args: argparse.Namespace) -> int:
         except Damaged:
             rows.append((file.stem, "damaged", "", "", size))
     if len(rows) == 1:
-        print(f"{stack_name} has no snapshot")
+        print(f"{found.label} has no snapshot")
         return 0
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -120,16 +121,13 @@ def _list(args: argparse.Namespace) -> int:
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}
 
 
-def _layout(stack_name: str) -> Layout:
-    """The files of a stack's cluster, which is up and one of kwok's."""
+def _layout(found: which.Which) -> Layout:
+    """The files of a cluster that is up and one of kwok's."""
     from kumulus.runtimes.kwok.layout import Layout
 
-    kubeconfig = project.kubeconfig(stack_name)
-    if not kubeconfig.exists():
-        raise project.not_up(stack_name)
-    layout = Layout(kubeconfig.parent)
+    layout = Layout(found.require_up().parent)
     if not layout.ports():
-        raise UserError(f"{stack_name} is no cluster of the runtime kwok: only of those is all of it at hand")
+        raise UserError(f"{found.label} is no cluster of the runtime kwok: only of those is all of it at hand")
     return layout
 
 
@@ -143,18 +141,18 @@ async def _identity(layout: Layout) -> str:
         raise UserError(str(error)) from None
 
 
-def _folder(stack_name: str) -> Path:
-    return project.home() / "snapshots" / stack_name
+def _folder(found: which.Which) -> Path:
+    return project.home() / "snapshots" / (f"{found.stack}-{found.cluster}" if found.cluster else found.stack)
 
 
-def _file(stack_name: str, name: str) -> Path:
+def _file(found: which.Which, name: str) -> Path:
     from kumulus.runtimes.kwok.snapshot_file import SUFFIX
 
-    return _folder(stack_name) / f"{name}{SUFFIX}"
+    return _folder(found) / f"{name}{SUFFIX}"
 
 
-def _there(stack_name: str) -> list[Path]:
-    """The snapshots of a stack, the oldest first."""
+def _there(found: which.Which) -> list[Path]:
+    """The snapshots of a cluster, the oldest first."""
     from kumulus.runtimes.kwok.snapshot_file import SUFFIX
 
-    return sorted(_folder(stack_name).glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))
+    return sorted(_folder(found).glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))

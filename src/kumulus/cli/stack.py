@@ -57,7 +57,8 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         venv.ensure(checkout)
         enter_venv()
     wanted = find(stack)
-    supply.provide([name for name in wanted.tools if name != plugins.COMMAND], wanted.kubernetes)
+    for version in (wanted.kubernetes, *wanted.further):
+        supply.provide([name for name in wanted.tools if name != plugins.COMMAND], version)
     if wanted.provider():
         plugins.install(pulumi_home())
     if wanted.command():

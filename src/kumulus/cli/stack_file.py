@@ -12,10 +12,12 @@ from kumulus.cli.errors import UserError
 from kumulus.surroundings import pulumi_project
 
 if TYPE_CHECKING:
+    from kumulus.stackfile.clusters import Stack
     from kumulus.stackfile.load import Loaded
 
-# Where a stack of Kumulus' own program describes its cluster.
-_OURS = ("kumulus:cluster", "kumulus:clusterConfig")
+_CLUSTERS = "kumulus:clusters"
+# Where a stack of Kumulus' own program describes its clusters.
+_OURS = ("kumulus:cluster", "kumulus:clusterConfig", _CLUSTERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class StackFile:
     config: dict[str, Any]
 
     @cached_property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> Stack:
         """What the stack is to become.
 
         Raises:
@@ -44,7 +46,16 @@ class StackFile:
         return _load(self.config, self.stack, self.base, self.shown)
 
     @cached_property
-    def described(self) -> Loaded | None:
+    def members(self) -> list[str]:
+        """What it calls its clusters, where it has several; mistakes in the file are not told."""
+        if _CLUSTERS not in self.config:
+            return []
+        from kumulus.stackfile.clusters import names_in
+
+        return names_in(self.config)
+
+    @cached_property
+    def described(self) -> Stack | None:
         """The same, or None where the file does not say: all of it is secret, or the program is another.
 
         Raises:
@@ -80,7 +91,12 @@ def read(stack: str) -> StackFile:
     return _read(file, stack, current.root, current.shown(file))
 
 
-def load(stack: str) -> Loaded:
+def hub(stack: str) -> str:
+    """The one of a stack's clusters that is meant where none is named; empty where its file names none."""
+    return str(read(stack).config.get("kumulus:hub") or "")
+
+
+def load(stack: str) -> Stack:
     """What a stack is to become.
 
     Raises:
@@ -89,7 +105,20 @@ def load(stack: str) -> Loaded:
     return read(project.require_stack(stack)).loaded
 
 
-def described(stack: str) -> Loaded | None:
+def load_one(stack: str, cluster: str) -> Loaded:
+    """What one cluster of a stack is to become.
+
+    Args:
+        stack: the stack's name.
+        cluster: what its file calls the cluster; empty for the only one.
+
+    Raises:
+        UserError: there is no such stack, or its file has mistakes.
+    """
+    return load(stack).clusters[cluster]
+
+
+def described(stack: str) -> Stack | None:
     """What a stack is to become, or None where its file does not say: see :attr:`StackFile.described`.
 
     Raises:
@@ -98,7 +127,7 @@ def described(stack: str) -> Loaded | None:
     return read(project.require_stack(stack)).described
 
 
-def described_by(file: Path) -> Loaded | None:
+def described_by(file: Path) -> Stack | None:
     """The same for any stack file; its paths start in its project, or beside it where it has none.
 
     Raises:
@@ -132,14 +161,14 @@ def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, in
     return StackFile(stack, base, shown, _config(file, shown))
 
 
-def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Loaded:
+def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:
     from kumulus.model.errors import SpecError
-    from kumulus.stackfile import load as reader
+    from kumulus.stackfile.clusters import load_stack
     from kumulus.stackfile.secrets import without_secrets
 
     ours = {key: without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")}
     try:
-        return reader.load(ours, stack, base, source=shown)
+        return load_stack(ours, stack, base, source=shown)
     except SpecError as error:
         raise UserError(str(error)) from None
 

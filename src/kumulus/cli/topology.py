@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kumulus.cli import project, stack, stack_file
+from kumulus.cli import project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     stack.add_option(parser)
+    which.add_option(parser)
     parser.add_argument("--svg", metavar="FILE", help="write a picture there instead; - for the standard output")
 
 
@@ -29,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """
     from kumulus.cli import topology_svg, topology_text
 
-    name = project.chosen(args.stack)
-    pools = stack_file.load(name).pools
+    found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
+    name, pools = found.label, stack_file.load_one(found.stack, found.cluster).pools
     if args.svg is None:
         print(topology_text.tree(name, pools))
         return 0

@@ -7,6 +7,7 @@ tests/unit/model/test_scale.py keeps them in step, and docs/scale.md shows them 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 LEASE_SECONDS = 40
@@ -106,14 +107,15 @@ class Cost:
         return sum(self.memory_mb.values())
 
 
-def cost(nodes: int, cores: int, heartbeat_factor: int = HEARTBEAT_FACTOR) -> Cost:
+def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
     """What a fleet costs, by the model.
 
     Args:
         nodes: how many nodes.
         cores: CPUs of the machine.
-        heartbeat_factor: as ``kwok.heartbeatFactor``; 1 is what a real cluster has.
+        heartbeat_factor: as ``kwok.heartbeatFactor``; 1 is what a real cluster has, None the default.
     """
+    heartbeat_factor = heartbeat_factor or HEARTBEAT_FACTOR
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
     return Cost(
         nodes=nodes,
@@ -124,6 +126,24 @@ def cost(nodes: int, cores: int, heartbeat_factor: int = HEARTBEAT_FACTOR) -> Co
         leases_per_s=renewals,
         standing_cores=RESTING_CORES + renewals * CPU_S_PER_RENEWAL,
         controllers=max(1, math.ceil(renewals * CONTROLLER_CPU_S_PER_RENEWAL / _CONTROLLER_CORES)),
+    )
+
+
+def together(costs: Sequence[Cost]) -> Cost:
+    """What several clusters on one machine cost; of what each has for itself, the most of any.
+
+    Args:
+        costs: at least one.
+    """
+    return Cost(
+        nodes=sum(each.nodes for each in costs),
+        heartbeat_factor=max(each.heartbeat_factor for each in costs),
+        memory_mb={name: sum(each.memory_mb[name] for each in costs) for name in costs[0].memory_mb},
+        etcd_mb=max(each.etcd_mb for each in costs),
+        creation_s=sum(each.creation_s for each in costs),
+        leases_per_s=sum(each.leases_per_s for each in costs),
+        standing_cores=sum(each.standing_cores for each in costs),
+        controllers=max(each.controllers for each in costs),
     )
 
 

@@ -43,6 +43,7 @@ class RemoteCluster:
     outputs: dict[str, Any]
     groups: list[Any] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
+    prefix: str = ""
 
     @property
     def end(self) -> Any:

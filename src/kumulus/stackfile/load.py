@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 WORDS = ("moveHere", "allowReplace")
 """Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
-CONFIG_KEYS = ("cluster", "clusterConfig", "runtime", "skipAddons", *WORDS)
+SEVERAL = ("clusters", "defaults", "hub")
+"""Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
+CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", *WORDS)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Loaded:
         notices: what was corrected or has no effect.
         source: the file or URL the spec was read from.
         secrets: what of the spec the stack's configuration keeps secret.
+        member: what the file calls it among several; empty where it has one cluster.
     """
 
     spec: ClusterSpec
@@ -53,6 +56,7 @@ class Loaded:
     notices: tuple[Notice, ...]
     source: str
     secrets: Secrets = field(default_factory=Secrets)
+    member: str = ""
 
     def addons_in_order(self) -> list[Addon]:
         """The add-ons, each after those it depends on."""
@@ -75,7 +79,7 @@ def load(
     skip_addons: bool | None = None,
     secrets: Secrets | None = None,
 ) -> Loaded:
-    """Read and check a stack.
+    """Read and check a stack of one cluster.
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
@@ -166,7 +170,10 @@ def _sources(values: dict[str, object]) -> list[Problem]:
     if location is not None and (not isinstance(location, str) or not location.strip()):
         return [Problem("clusterConfig", f"is {shown(location)}", "write the path or URL of a KEMU ClusterConfig")]
     if location is None and "cluster" not in values:
-        remedy = "write kumulus:cluster with nodeGroups, or kumulus:clusterConfig with the path of a KEMU file"
+        remedy = (
+            "write kumulus:cluster with nodeGroups, kumulus:clusters with several, or kumulus:clusterConfig with the "
+            "path of a KEMU file"
+        )
         return [Problem("cluster", "is missing", remedy)]
     if isinstance(values.get("cluster"), str):
         # Otherwise the model says that a text is no mapping.

@@ -63,7 +63,7 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert text.startswith("# yaml-language-server: $schema=stack.schema.json\n")
     jsonschema.validate(yaml.safe_load(text), json.loads((made / "stack.schema.json").read_text()))
     monkeypatch.chdir(made)
-    loaded = stack_file.load(project.chosen(None))
+    loaded = stack_file.load_one(project.chosen(None), "")
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
 
 
@@ -251,7 +251,7 @@ def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.Captu
 def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kumulus.stackfile import load, yamltext
+    from kumulus.stackfile import clusters, yamltext
 
     (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\n")
     file = tmp_path / "Pulumi.dev.yaml"
@@ -266,11 +266,11 @@ def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(
 
         return call
 
-    for module, name in ((yamltext, "read_yaml_file"), (load, "load")):
+    for module, name in ((yamltext, "read_yaml_file"), (clusters, "load")):
         monkeypatch.setattr(module, name, noted(getattr(module, name), name))
     stack_file.check("dev")
     assert stack_file.load("dev") is stack_file.described("dev")
-    assert stack_file.load("dev").cluster_name == "one"
+    assert stack_file.load_one("dev", "").cluster_name == "one"
     assert read == ["read_yaml_file", "load"]
     file.write_text("config: {'kumulus:cluster': {name: another}}\n")
-    assert stack_file.load("dev").cluster_name == "another"
+    assert stack_file.load_one("dev", "").cluster_name == "another"

@@ -563,6 +563,37 @@ def test_the_program_exports_what_users_need() -> None:
     assert set(outputs["nodeGroups"]) == {"a100", "cpu"}
 
 
+def test_clusters_of_one_stack_have_names_of_their_own_in_it_for_all_that_is_theirs() -> None:
+    defaults = {
+        "nodeGroups": GROUPS,
+        "faults": [{"name": "xid", "kind": "gpu-fell-off-bus", "target": {"nodeGroup": "a100", "count": 1}}],
+        "tenants": [{"name": "research"}],
+        "clusterAddons": [{"name": "metrics", "chart": "m", "repoURL": "https://charts.example.com"}],
+        "podLifecycles": [{"name": "training", "run": "10m"}],
+    }
+    clusters = [{"name": "worker", "count": 2}]
+    program = main({"kumulus:clusters": json.dumps(clusters), "kumulus:defaults": defaults, "kumulus:hub": "worker-1"})
+    urns = [(each.type, each.name) for each in program.resources if each.type != "pulumi:pulumi:Stack"]
+    assert len(set(urns)) == len(urns)
+    assert len(program.of_type("kumulus:index:StackIdentity")) == 1
+    assert {each.inputs["name"] for each in program.of_type(CLUSTER).values()} == {"dev-worker-0", "dev-worker-1"}
+    # What things are called in the stack, and in their cluster.
+    pools = program.of_type(POOL)
+    assert pools["worker-0.a100-use1"].inputs["name"] == pools["worker-1.a100-use1"].inputs["name"] == "a100-use1"
+    assert program.of_type("kumulus:index:Fault")["worker-1.xid"].inputs["name"] == "xid"
+    releases = program.of_type(RELEASE)
+    assert {each.inputs["name"] for each in releases.values()} == {"metrics"}
+    homes = program.of_type("kumulus:index:Namespace")
+    assert {each.inputs["name"] for each in homes.values()} == {"research"}
+    outputs = program.outputs["pulumi:pulumi:Stack::kumulus-dev"]
+    assert set(outputs) == {"hub", "kubeconfig", "nodeCount", "clusters", "tenants"}
+    assert (outputs["hub"], outputs["nodeCount"]) == ("worker-1", 20)
+    assert {name: each["clusterName"] for name, each in outputs["clusters"].items()} == {
+        "worker-0": "dev-worker-0",
+        "worker-1": "dev-worker-1",
+    }
+
+
 def test_a_mistake_in_the_stack_file_is_told_before_anything_is_declared() -> None:
     with pytest.raises(pulumi.RunError) as raised:
         main({"kumulus:cluster": {"nodeGroups": [{"name": "A"}], "nodegroups": []}})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from kumulus.runtimes import registry
+from kumulus.stackfile.clusters import MOST, Member
 from kumulus.stackfile.load import CONFIG_KEYS
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
@@ -14,12 +16,15 @@ Schema = dict[str, Any]
 NAMESPACE = "kumulus:"
 _SECRET = "secret"  # noqa: S105 - the name of a definition
 _CLUSTER = "ClusterSpec"
+_MEMBER = "ClusterMember"
+_DEFAULTS = "ClusterDefaults"
 
 
 def stack_schema() -> Schema:
     """The schema of a stack file."""
     cluster, definitions = schema_of(ClusterSpec, forms())
     definitions[_CLUSTER] = cluster
+    definitions |= _several(cluster)
     definitions["config"] = _config()
     for definition in definitions.values():
         _take_secrets(definition)
@@ -44,6 +49,23 @@ def stack_schema() -> Schema:
     }
 
 
+def _several(cluster: Schema) -> dict[str, Schema]:
+    """An entry of `clusters`, and what all of them share."""
+    member, _ = schema_of(Member, forms())
+    # Copies: what a secret may stand for is put into each.
+    shared, own = (
+        {name: each for name, each in deepcopy(cluster)["properties"].items() if name not in member["properties"]}
+        for _ in range(2)
+    )
+    return {
+        _MEMBER: {
+            "description": "A cluster, or several that are alike: `name`, `count`, and whatever `cluster` may say.",
+            **closed({**member["properties"], **own}, ("name",)),
+        },
+        _DEFAULTS: {"description": "Whatever `cluster` may say, but a name.", **closed(shared)},
+    }
+
+
 def _config() -> Schema:
     """The configuration: keys of the namespace kumulus are known ones, those of others are left alone."""
     properties: dict[str, Schema] = {
@@ -56,6 +78,24 @@ def _config() -> Schema:
             "type": ["string", "null"],
             "pattern": r"\S",
             "examples": ["gcp-large.yaml"],
+        },
+        "clusters": {
+            "description": "Several clusters, in place of kumulus:cluster (docs/many-clusters.md).",
+            "anyOf": [
+                {"type": "array", "minItems": 1, "maxItems": MOST, "items": ref(_MEMBER)},
+                {"type": "string"},
+                NULL,
+            ],
+        },
+        "defaults": {
+            "description": "What the clusters of kumulus:clusters share; each one's own is laid on it.",
+            "anyOf": [ref(_DEFAULTS), {"type": "string"}, NULL],
+        },
+        "hub": {
+            "description": "The one of kumulus:clusters that commands mean where none is named.",
+            "type": ["string", "null"],
+            "minLength": 1,
+            "examples": ["hub"],
         },
         "runtime": {
             "description": "Where the control plane runs, in place of what the cluster says.",
@@ -84,13 +124,14 @@ def _config() -> Schema:
     }
     assert tuple(properties) == CONFIG_KEYS
     known = "|".join(CONFIG_KEYS)
-    sources = [given(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig")]
+    sources = [given(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
     return {
         "description": "The stack's configuration; keys of other namespaces than kumulus are left alone.",
         "type": "object",
         "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
         "oneOf": sources,
+        "allOf": [{"if": given(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub")],
     }
 
 

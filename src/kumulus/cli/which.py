@@ -1,0 +1,127 @@
+"""Which cluster of a stack a command means: the only one, the one named by `--cluster`, or the hub."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.cli import project, stack_file
+from kumulus.cli.entering import require_venv
+from kumulus.cli.errors import UserError
+from kumulus.model.names import dns_safe
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Which:
+    """A cluster of a stack.
+
+    Attributes:
+        stack: the stack's name.
+        cluster: what its file calls the cluster among several; empty for the only one.
+        folder: the name of the cluster's directory, which is its own name.
+    """
+
+    stack: str
+    cluster: str
+    folder: str
+
+    @property
+    def label(self) -> str:
+        """What to call it: `many/worker-0`, or the stack's name where that has one cluster."""
+        return f"{self.stack}/{self.cluster}" if self.cluster else self.stack
+
+    @property
+    def options(self) -> str:
+        """The options that name it to another command."""
+        return f"-s {self.stack} --cluster {self.cluster}" if self.cluster else f"-s {self.stack}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Where its kubeconfig is while it is up."""
+        return project.kubeconfig(self.folder)
+
+    def require_up(self) -> Path:
+        """Its kubeconfig.
+
+        Raises:
+            UserError: it is not up.
+        """
+        if self.kubeconfig.exists():
+            return self.kubeconfig
+        raise self.not_up()
+
+    def not_up(self) -> UserError:
+        """What a user is told of a cluster that is not there to be worked on.
+
+        Raises:
+            UserError: there is no such stack at all.
+        """
+        return project.not_up(self.stack, self.cluster)
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Declare the option by which a command is told which of a stack's clusters is meant."""
+    parser.add_argument("--cluster", metavar="NAME", help="which of its clusters, where it has several (default: hub)")
+
+
+def chosen(stack: str, cluster: str | None = None) -> Which:
+    """The cluster that is meant.
+
+    Args:
+        stack: the stack's name.
+        cluster: what its file calls the cluster; None where the command names none.
+
+    Raises:
+        UserError: it has several and none is meant, or none of that name; with those there are.
+    """
+    found = {each.cluster: each for each in every(stack)}
+    if "" in found:
+        if cluster:
+            raise UserError(f"{stack} has one cluster, and --cluster is for stacks with several; leave it out")
+        return found[""]
+    if cluster is None and (hub := stack_file.hub(stack)) in found:
+        return found[hub]
+    choices = _listed(list(found))
+    if cluster is None:
+        first = next(iter(found))
+        raise UserError(
+            f"which cluster of {stack}? There are {choices}\n"
+            f"  To choose one: --cluster {first}; to have one that is meant otherwise: kumulus:hub in its file"
+        )
+    if cluster not in found:
+        near = difflib.get_close_matches(cluster, found, n=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise UserError(f"{stack} has no cluster {cluster}{hint}; there are {choices}")
+    return found[cluster]
+
+
+def every(stack: str) -> list[Which]:
+    """The clusters of a stack, as its file has them; of one whose file says nothing, the one that is called as it is.
+
+    Raises:
+        UserError: the file is no YAML.
+    """
+    here = project.found()
+    file = here.stack_file(stack) if here else None
+    if file is None or not _says_several(file):
+        return [Which(stack, "", stack)]
+    # A file is read where the packages are, and one of one cluster needs none.
+    require_venv("env")
+    names = stack_file.read(stack).members
+    return [Which(stack, name, f"{dns_safe(stack, 40)}-{name}") for name in names] or [Which(stack, "", stack)]
+
+
+def _says_several(file: Path) -> bool:
+    try:
+        return "kumulus:clusters" in file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -1,0 +1,298 @@
+"""A stack file's `clusters`: several clusters in one stack, with what they share under `defaults`.
+
+Each becomes a cluster as `kumulus:cluster` would describe it, and is read and checked as one; what is wrong is told at
+the place that it was written at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kumulus.fields import Section, short_label, whole
+from kumulus.model.checks import problem
+from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
+from kumulus.model.names import suggest
+from kumulus.stackfile.load import SEVERAL, Loaded, default_cluster_name, load
+from kumulus.stackfile.model import CLUSTER_NAME_LENGTH
+from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.validation import validated
+
+MOST = 100
+"""How many clusters one entry may stand for, and how many a stack may have."""
+_OWN = ("name", "count")
+_NONE = Secrets()
+
+
+class Member(Section):
+    """What an entry of `clusters` says beside the cluster itself."""
+
+    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
+        description="What the cluster is called in this stack; its own name is the stack's and this one.",
+        examples=["worker"],
+    )
+    count: Annotated[int, whole(1, MOST)] | None = Field(
+        default=None,
+        description="So many that are alike, `worker-0`, `worker-1` and on; one, without a number, unless given.",
+        examples=["5"],
+    )
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a stack file declares.
+
+    Attributes:
+        clusters: by what the file calls each of them, in its order; the only one of `kumulus:cluster` by "".
+        hub: the one that is meant where none is named; empty where the file names none.
+        notices: what was corrected or has no effect.
+    """
+
+    clusters: Mapping[str, Loaded]
+    hub: str = ""
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def only(self) -> Loaded | None:
+        """The cluster of a file that declares one as `kumulus:cluster`; None of one with `clusters`."""
+        return self.clusters.get("")
+
+
+def load_stack(
+    config: Mapping[str, object],
+    stack: str,
+    base: Path,
+    *,
+    source: str = "",
+    secrets: Mapping[str, Secrets] | None = None,
+) -> Stack:
+    """Read and check a stack of one cluster or of several.
+
+    Args:
+        config: the stack's configuration, as :func:`kumulus.stackfile.load.load` has it, with `clusters`, `defaults`
+            and `hub` besides.
+        stack: the stack's name.
+        base: the project's directory; paths in the configuration start there.
+        source: what to call the stack's file in messages; the one of that name in stacks/ when not given.
+        secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
+
+    Raises:
+        SpecError: with every problem there is.
+    """
+    source = source or f"stacks/Pulumi.{stack}.yaml"
+    values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
+    kept = secrets or {}
+    if not any(key in values for key in SEVERAL):
+        loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
+        return Stack({"": loaded}, notices=loaded.notices)
+    for key in ("clusters", "defaults"):
+        if isinstance(values.get(key), str):
+            with contextlib.suppress(ValueError, RecursionError):
+                values[key] = json.loads(str(values[key]))
+    if problems := [*_frame(values), *_hub_type(values)]:
+        raise SpecError(problems, source)
+    return _Reading(values, stack, base, source, kept).stack()
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One cluster of the file: the index of what stands for it there, its name in the stack, and what it says."""
+
+    index: int
+    name: str
+    own: Mapping[str, Any]
+
+
+@dataclass
+class _Reading:
+    """The reading of one file, with what it has found so far."""
+
+    values: Mapping[str, Any]
+    stack_name: str
+    base: Path
+    source: str
+    secrets: Mapping[str, Secrets]
+    problems: dict[Problem, None] = field(default_factory=dict)
+    notices: dict[Notice, None] = field(default_factory=dict)
+
+    def stack(self) -> Stack:
+        entries = list(self._entries())
+        found = {each.name: loaded for each in entries if (loaded := self._loaded(each)) is not None}
+        hub = str(self.values.get("hub") or "")
+        names = [each.name for each in entries]
+        if hub and hub not in names:
+            self._tell(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
+        if not self.problems:
+            self._tell(*_shared(entries, found))
+        if self.problems:
+            raise SpecError(self.problems, self.source)
+        return Stack(found, hub, tuple(self.notices))
+
+    def _entries(self) -> Iterator[_Entry]:
+        """The clusters of the file, each with a name of its own."""
+        first: dict[str, int] = {}
+        for index, raw in enumerate(self.values["clusters"]):
+            if not isinstance(raw, Mapping):
+                self._tell(problem(("clusters", index), f"is {shown(raw)}", "write a mapping with a name"))
+                continue
+            try:
+                member = validated(Member, {key: raw[key] for key in _OWN if key in raw}, "")
+            except SpecError as error:
+                self._tell(*(replace(each, path=under(f"clusters[{index}]", each.path)) for each in error.problems))
+                continue
+            own = {key: value for key, value in raw.items() if key not in _OWN}
+            for name in _names(member):
+                if first.setdefault(name, index) != index:
+                    message = f"{shown(name)} is already one of clusters[{first[name]}]"
+                    self._tell(problem(("clusters", index, "name"), message, "write another name"))
+                    continue
+                yield _Entry(index, name, own)
+        if len(first) > MOST:
+            self._tell(problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks"))
+
+    def _loaded(self, entry: _Entry) -> Loaded | None:
+        name = f"{default_cluster_name(self.stack_name)}-{entry.name}"
+        if len(name) > CLUSTER_NAME_LENGTH:
+            message = f"makes the name {name} of {len(name)} characters, at most {CLUSTER_NAME_LENGTH} are allowed"
+            self._tell(problem(("clusters", entry.index, "name"), message, "write a shorter one"))
+            return None
+        defaults = self.values.get("defaults") or {}
+        config = {key: value for key, value in self.values.items() if key not in SEVERAL}
+        config["cluster"] = {**merged(defaults, entry.own), "name": name}
+        secrets = self._secrets_of(entry, defaults)
+        try:
+            loaded = load(config, self.stack_name, self.base, source=self.source, secrets=secrets)
+        except SpecError as error:
+            settings = {key for key in self.values if key not in SEVERAL}
+            self._tell(*(self._placed(each, entry, settings) for each in error.problems))
+            return None
+        for notice in loaded.notices:
+            self.notices[replace(notice, path=_origin(notice.path, entry, defaults))] = None
+        return replace(loaded, member=entry.name)
+
+    def _placed(self, found: Problem, entry: _Entry, settings: set[str]) -> Problem:
+        if found.path in settings and found.path not in entry.own:
+            return found
+        return replace(found, path=_origin(found.path, entry, self.values.get("defaults") or {}))
+
+    def _secrets_of(self, entry: _Entry, defaults: Mapping[str, Any]) -> Secrets:
+        own = self.secrets.get("clusters", _NONE).within(entry.index)
+        shared = self.secrets.get("defaults", _NONE).places
+        return Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
+
+    def _tell(self, *found: Problem) -> None:
+        # What is wrong in the defaults is so for each cluster, and told once.
+        self.problems |= dict.fromkeys(found)
+
+
+def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cluster says, laid on what all share: mappings key by key, anything else as a whole.
+
+    Args:
+        defaults: what all share.
+        own: the cluster's; a key without a value counts as absent.
+    """
+    laid = dict(defaults)
+    for key, value in own.items():
+        below = laid.get(key)
+        if value is None and key in laid:
+            continue
+        laid[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return laid
+
+
+def names_in(config: Mapping[str, object]) -> list[str]:
+    """What a stack file calls its clusters, without a check of anything; none of a file without `clusters`.
+
+    Args:
+        config: the file's configuration.
+    """
+    entries = config.get("kumulus:clusters")
+    found: list[str] = []
+    for raw in entries if isinstance(entries, list) else ():
+        with contextlib.suppress(SpecError, TypeError):
+            found += _names(validated(Member, {key: raw[key] for key in _OWN if key in raw}, ""))
+    return found
+
+
+def _names(member: Member) -> list[str]:
+    return [member.name] if member.count is None else [f"{member.name}-{number}" for number in range(member.count)]
+
+
+def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the keys themselves."""
+    if "clusters" not in values:
+        for key in SEVERAL[1:]:
+            if key in values:
+                yield problem((key,), "has no effect without clusters", "leave it out, or write clusters")
+        return
+    for key in ("cluster", "clusterConfig"):
+        if key in values:
+            yield problem((key,), "describes the cluster, and clusters do so too", "leave one of the two out")
+    if not isinstance(values["clusters"], list) or not values["clusters"]:
+        yield problem(("clusters",), f"is {shown(values['clusters'])}", "write a list of clusters, each with a name")
+    defaults = values.get("defaults", {})
+    if not isinstance(defaults, Mapping):
+        yield problem(("defaults",), f"is {shown(defaults)}", "write a mapping of what the clusters share")
+        return
+    for key in _OWN:
+        if defaults.get(key) is not None:
+            yield problem(("defaults", key), "is each cluster's own", "leave it out")
+
+
+def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
+    hub = values.get("hub", "x")
+    if not isinstance(hub, str) or not hub:
+        yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
+
+
+def _shared(entries: list[_Entry], found: Mapping[str, Loaded]) -> Iterator[Problem]:
+    """What two clusters cannot both have: a port of this machine, or the same cluster of somebody else's."""
+    first: dict[object, str] = {}
+    for each in entries:
+        spec = found[each.name].spec
+        measured = spec.observability.prometheusPort if spec.observability else None
+        existing = (spec.existing.kubeconfig, spec.existing.context)
+        for value, place, what in (
+            (spec.kwok.apiServerPort, "kwok.apiServerPort", "port"),
+            (measured, "observability.prometheusPort", "port"),
+            (existing if spec.runtime_descriptor.outlives_stack else None, "existing", "cluster"),
+        ):
+            if value is None:
+                continue
+            other = first.setdefault((what, value), each.name)
+            if other != each.name:
+                message = f"is also the {what} of {shown(other)}"
+                yield Problem(f"clusters[{each.index}].{place}", message, f"give each cluster a {what} of its own")
+
+
+def _origin(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> str:
+    """Where in the file a place in a cluster was written."""
+    return under("defaults" if _is_default(path, entry, defaults) else f"clusters[{entry.index}]", path)
+
+
+def _is_default(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> bool:
+    return _depth(path, defaults) > _depth(path, entry.own)
+
+
+def _depth(path: str, written: object, prefix: Where = ()) -> int:
+    """How far a mapping leads towards a place: the length of the longest path in it that begins the place's."""
+    if not isinstance(written, Mapping):
+        return 0
+    deepest = 0
+    for key, value in written.items():
+        here = path_text((*prefix, str(key)))
+        if path == here or (path.startswith(here) and path[len(here)] in ".["):
+            deepest = max(deepest, len(here), _depth(path, value, (*prefix, str(key))))
+    return deepest
+
+
+def _one_of(name: str, names: list[str]) -> str:
+    near = suggest(name, names)
+    return f"write {near}" if near else f"write one of {', '.join(names[:10])}"

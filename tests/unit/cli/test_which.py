@@ -1,0 +1,77 @@
+"""Which cluster of a stack a command means."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kumulus.cli import completing, which
+from kumulus.cli.errors import UserError
+
+MANY = {"kumulus:clusters": [{"name": "hub"}, {"name": "worker", "count": 2}]}
+
+
+@pytest.fixture
+def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\nstackConfigDir: stacks\n")
+    for name, config in (
+        ("many", MANY),
+        ("hubbed", {**MANY, "kumulus:hub": "hub"}),
+        ("one", {"kumulus:cluster": {}}),
+    ):
+        file = tmp_path / "stacks" / f"Pulumi.{name}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(yaml.safe_dump({"config": config}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.setenv("KUMULUS_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def test_the_named_one_is_meant(stacks: Path) -> None:
+    found = which.chosen("many", "worker-1")
+    assert (found.label, found.options) == ("many/worker-1", "-s many --cluster worker-1")
+    assert found.kubeconfig == stacks / "home" / "clusters" / "many-worker-1" / "kubeconfig.yaml"
+    with pytest.raises(UserError, match="many has no local cluster worker-1 that is up"):
+        found.require_up()
+    found.kubeconfig.parent.mkdir(parents=True)
+    found.kubeconfig.touch()
+    assert found.require_up() == found.kubeconfig
+
+
+def test_without_a_name_it_is_the_hub_or_an_error_with_the_choices(stacks: Path) -> None:
+    assert which.chosen("hubbed").label == "hubbed/hub"
+    with pytest.raises(UserError) as raised:
+        which.chosen("many")
+    assert "which cluster of many? There are hub, worker-0, worker-1" in str(raised.value)
+    assert "--cluster hub" in str(raised.value)
+
+
+def test_a_name_that_is_none_is_told_with_those_there_are(stacks: Path) -> None:
+    with pytest.raises(UserError, match=r"no cluster wroker-0 \(did you mean worker-0\?\); there are hub, worker-0"):
+        which.chosen("hubbed", "wroker-0")
+
+
+def test_a_stack_of_one_cluster_is_as_it_was(stacks: Path) -> None:
+    found = which.chosen("one")
+    assert (found.label, found.folder) == ("one", "one")
+    with pytest.raises(UserError, match="one has one cluster, and --cluster is for stacks with several"):
+        which.chosen("one", "hub")
+    # Also one whose file is gone.
+    assert which.chosen("gone").folder == "gone"
+
+
+def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) -> None:
+    assert completing.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
+    assert completing.clusters(argparse.Namespace(stack="one")) == []
+    watch = completing.parser("kumulus watch ")
+    _, _, choices = next(
+        (action, action.option_strings, getattr(action, "completer", None))
+        for each in watch._subparsers._group_actions  # type: ignore[union-attr]
+        for action in each.choices["watch"]._actions  # type: ignore[index, call-overload]
+        if action.dest == "cluster"
+    )
+    assert choices is completing.clusters

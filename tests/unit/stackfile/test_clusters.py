@@ -1,0 +1,145 @@
+"""Several clusters in one stack file: what becomes of each, and where mistakes are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
+from kumulus.stackfile.secrets import Secrets
+
+
+def group(name: str, nodes: int = 2) -> dict[str, Any]:
+    placement = [{"availabilityZone": "z", "replicas": nodes}]
+    return {"name": name, "placement": placement, "nodeTemplate": {"capacity": {"cpu": "1", "pods": "9"}}}
+
+
+def read(secrets: dict[str, Secrets] | None = None, **config: Any) -> Stack:
+    return load_stack({f"kumulus:{key}": value for key, value in config.items()}, "many", Path(), secrets=secrets)
+
+
+def told(**config: Any) -> list[str]:
+    with pytest.raises(SpecError) as raised:
+        read(**config)
+    return str(raised.value).splitlines()[1:]
+
+
+def test_each_cluster_is_the_defaults_with_its_own_laid_on_them() -> None:
+    found = read(
+        defaults={"nodeGroups": [group("a")], "kwok": {"heartbeatFactor": 9, "etcdFsync": False}},
+        clusters=[
+            {"name": "hub", "nodeGroups": []},
+            {"name": "worker", "count": 2, "kwok": {"heartbeatFactor": 4}},
+            {"name": "west", "nodeGroups": [group("b", 5)], "kwok": None},
+        ],
+        hub="hub",
+    )
+    assert found.hub == "hub"
+    assert found.only is None
+    assert {
+        name: (each.cluster_name, each.member, each.spec.kwok.heartbeatFactor, [pool.replicas for pool in each.pools])
+        for name, each in found.clusters.items()
+    } == {
+        "hub": ("many-hub", "hub", 9, []),
+        "worker-0": ("many-worker-0", "worker-0", 4, [2]),
+        "worker-1": ("many-worker-1", "worker-1", 4, [2]),
+        "west": ("many-west", "west", 9, [5]),
+    }
+    assert {each.spec.kwok.etcdFsync for each in found.clusters.values()} == {False}
+
+
+def test_one_cluster_is_what_it_was() -> None:
+    found = read(cluster={"nodeGroups": [group("a")]})
+    assert list(found.clusters) == [""]
+    assert found.only is not None
+    assert (found.only.cluster_name, found.only.member) == ("many", "")
+
+
+def test_the_engine_hands_lists_and_mappings_over_as_json() -> None:
+    clusters = [{"name": "a"}, {"name": "b"}]
+    assert read(clusters=json.dumps(clusters), defaults="{}") == read(clusters=clusters, defaults={})
+
+
+def test_a_mistake_is_told_where_it_was_written_and_once() -> None:
+    said = told(
+        defaults={"kwok": {"apiServerPort": 80}, "nodegroups": []},
+        clusters=[{"name": "a", "count": 3}, {"name": "b", "kwok": {"heartbeatFactor": 0}, "nodeGroups": [{}]}],
+    )
+    places = [line.strip().partition(": ")[0] for line in said]
+    assert sorted(places) == [
+        "clusters[1].kwok.heartbeatFactor",
+        "clusters[1].nodeGroups[0].name",
+        "clusters[1].nodeGroups[0].nodeTemplate",
+        "clusters[1].nodeGroups[0].placement",
+        "defaults.kwok.apiServerPort",
+        "defaults.nodegroups",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"clusters": []}, "clusters: is a list; write a list of clusters, each with a name"),
+        ({"clusters": {"name": "a"}}, "clusters: is a mapping; write a list of clusters"),
+        ({"clusters": [{"name": "a"}, "b"]}, 'clusters[1]: is "b"; write a mapping with a name'),
+        ({"clusters": [{}]}, "clusters[0].name: is missing; write name: worker"),
+        ({"clusters": [{"name": "A"}]}, "clusters[0].name"),
+        ({"clusters": [{"name": "a", "count": 0}]}, "clusters[0].count: is 0, less than 1"),
+        ({"clusters": [{"name": "a"}, {"name": "a"}]}, 'clusters[1].name: "a" is already one of clusters[0]'),
+        ({"clusters": [{"name": "a", "count": 2}, {"name": "a-1"}]}, 'clusters[1].name: "a-1" is already one of'),
+        ({"clusters": [{"name": "a" * 36}]}, "of 41 characters, at most 40 are allowed"),
+        ({"clusters": [{"name": "a", "count": 90}, {"name": "b", "count": 11}]}, "clusters: are 101; write 100 or"),
+        ({"clusters": [{"name": "a"}], "defaults": {"name": "x"}}, "defaults.name: is each cluster's own"),
+        ({"clusters": [{"name": "a"}], "defaults": []}, "defaults: is a list; write a mapping"),
+        ({"clusters": [{"name": "worker"}], "hub": "wroker"}, 'hub: "wroker" is none of the clusters; write worker'),
+        ({"clusters": [{"name": "a"}], "hub": 3}, "hub: is 3; write the name of one of the clusters"),
+        ({"clusters": [{"name": "a"}], "cluster": {}}, "cluster: describes the cluster, and clusters do so too"),
+        ({"hub": "a", "cluster": {}}, "hub: has no effect without clusters"),
+        ({"clusters": [{"name": "a"}], "runtime": "kwock"}, 'runtime: is "kwock"; write kwok'),
+        (
+            {"clusters": [{"name": "a"}, {"name": "b"}], "defaults": {"kwok": {"apiServerPort": 7000}}},
+            'clusters[1].kwok.apiServerPort: is also the port of "a"',
+        ),
+    ],
+)
+def test_mistakes_between_the_clusters(config: dict[str, Any], expected: str) -> None:
+    assert any(expected in line for line in told(**config)), told(**config)
+
+
+def test_two_clusters_cannot_be_the_same_existing_one() -> None:
+    existing = {"runtime": "existing", "existing": {"kubeconfig": "k.yaml", "context": "prod"}}
+    said = told(clusters=[{"name": "a"}, {"name": "b"}], defaults=existing)
+    assert 'is also the cluster of "a"' in said[-1]
+    other = {"existing": {"context": "test"}}
+    assert len(read(clusters=[{"name": "a"}, {"name": "b", **other}], defaults=existing).clusters) == 2
+
+
+def test_secrets_are_those_of_the_entry_and_of_what_it_takes_from_the_defaults() -> None:
+    found = read(
+        {"defaults": Secrets((("tenants", 0, "namespace"),)), "clusters": Secrets(((0, "kwok", "etcdQuota"),))},
+        defaults={"tenants": [{"name": "t", "namespace": "s"}]},
+        clusters=[{"name": "a", "kwok": {"etcdQuota": "8Gi"}}, {"name": "b", "tenants": []}],
+    )
+    assert found.clusters["a"].secrets.places == (("kwok", "etcdQuota"), ("tenants", 0, "namespace"))
+    assert found.clusters["b"].secrets.places == ()
+
+
+def test_names_are_known_of_a_file_with_mistakes() -> None:
+    config = {"kumulus:clusters": [{"name": "a", "count": 2, "nodegroup": 1}, {"name": 3}, "x", {"name": "b"}]}
+    assert names_in(config) == ["a-0", "a-1", "b"]
+    assert names_in({"kumulus:cluster": {}}) == []
+
+
+def test_mappings_are_merged_and_anything_else_replaced() -> None:
+    below = {"a": {"x": 1, "y": {"z": [1]}}, "b": [1], "c": 1}
+    assert merged(below, {"a": {"y": {"w": 2}}, "b": [2], "c": None, "d": None}) == {
+        "a": {"x": 1, "y": {"z": [1], "w": 2}},
+        "b": [2],
+        "c": 1,
+        "d": None,
+    }
+    assert below["a"] == {"x": 1, "y": {"z": [1]}}
