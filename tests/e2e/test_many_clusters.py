@@ -1,0 +1,69 @@
+"""Several clusters in one stack: each is changed, replaced and removed without the others noticing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support import processes
+from tests.support.pods import is_ready
+from tests.support.project import NODES, Project
+
+pytestmark = pytest.mark.e2e
+
+GROUP = {
+    "name": "gpu",
+    "placement": [{"availabilityZone": "z", "replicas": 3}],
+    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+}
+
+
+def config(*clusters: dict[str, Any]) -> dict[str, Any]:
+    return {"kumulus:defaults": {"nodeGroups": [GROUP]}, "kumulus:clusters": list(clusters), "kumulus:hub": "a"}
+
+
+def seen(project: Project, name: str) -> tuple[str, dict[str, str], dict[str, list[int]]]:
+    """What another's change must not touch: the cluster's identity, its nodes and its processes."""
+    own = {key: pids for key, pids in project.processes().items() if key.startswith(f"{name}/")}
+    return project.identity(name), project.node_uids(name), own
+
+
+def test_each_is_changed_replaced_and_removed_without_the_others_noticing(project: Project) -> None:
+    project.write_config(config({"name": "a"}, {"name": "b", "count": 2}), stack="many")
+    project.up()
+    names = ["many-a", "many-b-0", "many-b-1"]
+    for name in names:
+        nodes = project.api(name).list(NODES)
+        assert len(nodes) == 3
+        assert all(map(is_ready, nodes))
+        assert {node["metadata"]["labels"]["kumulus.io/cluster"] for node in nodes} == {name}
+    assert len({project.identity(name) for name in names}) == 3
+    outputs = project.outputs()
+    assert (outputs["hub"], outputs["nodeCount"]) == ("a", 9)
+    assert outputs["clusters"]["b-1"]["kubeconfig"] == str(project.kubeconfig("many-b-1"))
+    before = {name: seen(project, name) for name in names}
+
+    # One is resized, another replaced.
+    larger = {**GROUP, "placement": [{"availabilityZone": "z", "replicas": 5}]}
+    other = {"kwok": {"etcdFsync": False}}
+    project.write_config(config({"name": "a", "nodeGroups": [larger]}, {"name": "b", "count": 2}))
+    project.up()
+    assert len(project.node_uids("many-a")) == 5
+    assert before["many-a"][1].items() <= project.node_uids("many-a").items()
+    project.write_config(config({"name": "a", "nodeGroups": [larger], **other}, {"name": "b", "count": 2}))
+    project.up()
+    assert project.identity("many-a") != before["many-a"][0]
+    assert {name: seen(project, name) for name in names[1:]} == {name: before[name] for name in names[1:]}
+
+    # One is removed.
+    project.write_config(config({"name": "a", **other}, {"name": "b", "count": 1}))
+    project.up()
+    assert not project.cluster("many-b-1").exists()
+    assert seen(project, "many-b-0") == before["many-b-0"]
+    assert {name.partition("/")[0] for name in project.processes()} == {"many-a", "many-b-0"}
+
+    project.destroy()
+    assert project.processes() == {}
+    assert not project.home.exists()
+    assert processes.helpers(project.home) == {}
