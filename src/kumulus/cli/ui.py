@@ -57,6 +57,9 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(found: cluster.Cluster, port: int) -> None:
     from kumulus.console.page import Page
 
-    async with look.live(found) as live, Page(found.name, live).served(port) as address:
-        print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)
-        await live.ended()
+    async with look.live(found) as live:
+        page = Page(found.name, live)
+        page.follow()
+        async with page.served(port) as address:
+            print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)
+            await live.ended()

@@ -13,12 +13,30 @@ from aiohttp import web
 
 from kumulus.cluster.live.fleet import Live
 from kumulus.console import feed
+from kumulus.console.memory import Cursor, Memory
 from kumulus.console.serving import HEADERS, Guarded, Handler
 
 INTERVAL = 0.25
 """Seconds between two messages about changed nodes."""
 
-_MODULES = ("app", "colours", "fleet", "layout", "map", "node", "table", "tip")
+_MODULES = (
+    *(
+        "app",
+        "colours",
+        "fleet",
+        "gantt",
+        "history",
+        "jobs",
+        "lately",
+        "layout",
+        "map",
+        "node",
+        "past",
+        "table",
+        "time",
+        "tip",
+    ),
+)
 _ASSETS = {
     "": ("index.html", "text/html"),
     "style.css": ("style.css", "text/css"),
@@ -43,7 +61,12 @@ class Page:
         self._server = Guarded("kumulus ui", routes)
         self._stack = stack
         self._live = live
+        self._memory = Memory(stack, live)
         self._listeners: set[_Listener] = set()
+
+    def follow(self) -> None:
+        """Have the fleet's cluster followed for what jobs and queues say of themselves, beside their pods."""
+        self._live.follow_also(self._memory.collections(), self._memory.cleared)
 
     @property
     def token(self) -> str:
@@ -87,7 +110,7 @@ class Page:
         return web.json_response(found, headers=HEADERS)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: ``fleet`` once, then ``changes`` and ``state``."""
+        """Server-sent events: ``fleet`` once, then ``changes``, ``past`` and ``state``."""
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         listener = _Listener()
@@ -101,6 +124,9 @@ class Page:
                 names, listener.names = listener.names, set()
                 if names:
                     await _send(response, "changes", feed.changes(self._live, names))
+                news, listener.cursor = self._memory.news(listener.cursor)
+                if news:
+                    await _send(response, "past", news)
                 if listener.state:
                     listener.state = False
                     await _send(response, "state", feed.state(self._live))
@@ -116,12 +142,13 @@ class Page:
         while True:
             await asyncio.sleep(INTERVAL)
             rounds += 1
+            self._memory.tick()
             touched, fleet.touched = fleet.touched, set()
             for listener in self._listeners:
                 listener.names |= touched
                 listener.state = listener.state or rounds % round(1 / INTERVAL) == 0
-                if listener.names or listener.state:
-                    listener.woken.set()
+                # Even if no node was touched: jobs and queues have events too.
+                listener.woken.set()
 
 
 class _Listener:
@@ -130,6 +157,7 @@ class _Listener:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.state = False
+        self.cursor = Cursor()
         self.woken = asyncio.Event()
         self.ended = False
 

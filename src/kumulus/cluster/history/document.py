@@ -53,7 +53,8 @@ class History:
         nodes: name, zone, group, product, block, rack.
         conditions: of a node: its state, why, and what pods can have of it: GPUs, thousandths of a core, bytes, pods.
         jobs: name, kind, and namespace, or of an experiment's job its workload.
-        facts: of a job: how many pods it wants, its queue, its priority, and what its own objects say of it.
+        facts: of a job: how many pods it wants, its queue, its priority, what its own objects say of it, and since when
+            there is one that was there before, in milliseconds.
         queues: name, kind.
         figures: of a queue: quota and use as texts by resource, jobs that wait, jobs that are admitted.
         requests: GPUs, thousandths of a core, bytes.

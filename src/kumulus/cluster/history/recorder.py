@@ -37,12 +37,14 @@ class Facts(NamedTuple):
         queue: where it waits; empty without.
         priority: a number; the greater goes first.
         says: what its own objects say, such as ``Suspended``.
+        since: when it was made, in milliseconds, where that is known and was before the history began; None otherwise.
     """
 
     size: int = 0
     queue: str = ""
     priority: int = 0
     says: str = ""
+    since: int | None = None
 
 
 class Figures(NamedTuple):
@@ -59,12 +61,19 @@ class Figures(NamedTuple):
     admitted: int
 
 
+def _key(row: Any) -> Hashable:
+    """A row as a key: those of figures have maps in them."""
+    if isinstance(row, str):
+        return row
+    return tuple(tuple(sorted(each.items())) if isinstance(each, dict) else each for each in row)
+
+
 class _Table:
     """Rows, each once."""
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
-        self.numbers: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, int] = {_key(row): number for number, row in enumerate(rows)}
 
     def number(self, key: Hashable, row: Any = None) -> int:
         found = self.numbers.get(key)
@@ -82,7 +91,10 @@ class Recorder:
     """
 
     def __init__(self, about: dict[str, Any] | None = None) -> None:
-        self.history = found = History(dict(about or {}), events=array("q"))
+        self._bind(History(dict(about or {}), events=array("q")))
+
+    def _bind(self, found: History) -> None:
+        self.history = found
         self._nodes, self._conditions = _Table(found.nodes), _Table(found.conditions)
         self._jobs, self._facts = _Table(found.jobs), _Table(found.facts)
         self._queues, self._figures = _Table(found.queues), _Table(found.figures)
@@ -92,6 +104,23 @@ class Recorder:
         # By their names, which are given again: a node may come back in another rack, a pod under another job.
         self._node_numbers: dict[str, int] = {}
         self._pod_numbers: dict[str, int] = {}
+
+    def go_on(self, history: History) -> None:
+        """Go on with another history of the same things, such as one that has forgotten its beginning."""
+        self._bind(history)
+        for event in history:
+            if event.kind == Kind.HAPPENED:
+                continue
+            gone = event.one == Status.GONE if event.kind == Kind.POD else event.one < 0
+            if gone:
+                self._last.pop((event.kind, event.what), None)
+            else:
+                self._last[event.kind, event.what] = event.one, event.other
+        for kind, number in self._last:
+            if kind == Kind.NODE:
+                self._node_numbers[history.nodes[number][0]] = number
+            elif kind == Kind.POD:
+                self._pod_numbers[history.pods[number][0]] = number
 
     def node(self, name: str, node: Node | None, at: int) -> None:
         """A node is now so; None: it is gone."""
@@ -156,8 +185,7 @@ class Recorder:
         """A queue is now so; None: it is gone."""
         row = -1
         if figures is not None:
-            key = (*sorted(figures.quota.items()), "", *sorted(figures.used.items()), figures.waiting, figures.admitted)
-            row = self._figures.number(key, list(figures))
+            row = self._figures.number(_key(figures), list(figures))
         self._note(at, Kind.QUEUE, self._queues.number((name, kind)), row, 0)
 
     def happened(self, what: str, sort: Sort, at: int) -> None:

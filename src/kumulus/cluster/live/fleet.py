@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -15,11 +15,13 @@ from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import pod_from
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.messages import MessageCodec
-from kumulus.kube.watch import Event, Events, Interrupted, Synced, follow
+from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
+_AGAIN = 20.0
+Take = Callable[[Event[Any]], None]
 
 
 class Live:
@@ -51,6 +53,8 @@ class Live:
         self._tasks: list[asyncio.Task[None]] = []
         self._over = asyncio.Event()
         self._failure: BaseException | None = None
+        self._also: dict[str, Take] = {}
+        self._cleared: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Live:
         await self._begin()
@@ -58,6 +62,34 @@ class Live:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stop()
+
+    def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
+        """Follow more than nodes and pods from now on; a collection that the server does not have may come to be there.
+
+        Args:
+            collections: by path, what takes the events of each, whose objects are as JSON has them.
+            cleared: called when all that was told is gone, since it is another cluster that is followed.
+        """
+        self._also, self._cleared = dict(collections), cleared
+        others = self._others()
+        for task in others:
+            task.add_done_callback(self._note_end)
+        self._tasks += others
+
+    def _others(self) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self._follow_when_there(path, take)) for path, take in self._also.items()]
+
+    async def _follow_when_there(self, path: str, take: Take) -> None:
+        while True:
+            try:
+                listening: AsyncGenerator[News[Any], None] = follow(self._client, path)
+                async with aclosing(listening) as news:
+                    async for each in news:
+                        for event in each.events if isinstance(each, Events) else ():
+                            take(event)
+            except (ApiError, Unreachable):
+                # It is not there, not for this user, or not now; nodes and pods tell whether anything is lost.
+                await asyncio.sleep(_AGAIN)
 
     async def ended(self) -> None:
         """Wait for ever; raises what ends the watching, should anything do so."""
@@ -80,6 +112,7 @@ class Live:
         await self._stop()
         self._client, self._places, self._endpoints = client, places, dict(endpoints)
         self.fleet.clear()
+        self._cleared()
         self._silent.clear()
         await self._begin()
         if not self._silent:
@@ -105,7 +138,7 @@ class Live:
             raise
         finally:
             ready.cancel()
-        self._tasks.append(asyncio.create_task(self._look()))
+        self._tasks += [asyncio.create_task(self._look()), *self._others()]
         for task in self._tasks:
             task.add_done_callback(self._note_end)
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.cluster.live.devices import Claim, Devices, Published
@@ -38,6 +39,16 @@ class Group:
         self.taken = add(self.taken, taken)
 
 
+class Witness(Protocol):
+    """Whoever wants to be told of every change that can be seen."""
+
+    def node(self, name: str, node: Node | None) -> None:
+        """A node is now so; None: it is gone."""
+
+    def pod(self, key: str, pod: Pod | None) -> None:
+        """A pod is now so; None: it is gone."""
+
+
 class Fleet:
     """What there is.
 
@@ -50,6 +61,7 @@ class Fleet:
         waiting: pods that wait for a scheduler.
         reasons: for each reason, how many pods wait for it; a pod can have several.
         bindings: pods bound by a scheduler.
+        witness: told of each change; nobody at first.
         touched: names of the nodes about which something changed since somebody last emptied it.
     """
 
@@ -64,6 +76,7 @@ class Fleet:
         self.reasons: Counter[str] = Counter()
         self.bindings = Rate()
         self.touched: set[str] = set()
+        self.witness: Witness | None = None
         self._plain: dict[str, Node] = {}
         self._devices = Devices()
         self._claimed: Counter[str] = Counter()
@@ -114,6 +127,8 @@ class Fleet:
             self.nodes[name] = node
             self._count_node(node, taken, 1)
         self.touched.add(name)
+        if self.witness is not None:
+            self.witness.node(name, node)
 
     def _with_devices(self, node: Node) -> Node:
         """A node with the GPUs that it publishes, where they are more than it offers as a resource."""
@@ -165,6 +180,8 @@ class Fleet:
             self._count_pod(key, pod, 1)
             if pod.node and not (old and old.node):
                 self._note_binding(pod, at)
+        if self.witness is not None:
+            self.witness.pod(key, pod)
 
     def _note_binding(self, pod: Pod, at: float | None) -> None:
         if at is None:

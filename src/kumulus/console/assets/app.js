@@ -1,30 +1,37 @@
 // The page: its parts, and what passes between them.
 
-import { Fleet, bytes, counted, element, number, percent } from "./fleet.js";
+import { Fleet, bytes, counted, element, number, percent, short } from "./fleet.js";
+import { Lately } from "./lately.js";
 import { FleetMap } from "./map.js";
 import { NodePanel, fetchNode } from "./node.js";
 import { NodeTable } from "./table.js";
 
 const part = (id) => document.getElementById(id);
 const fleet = new Fleet();
-const panel = new NodePanel(part("node"));
+const panel = new NodePanel(part("node"), (name) => peek(name));
 const announce = (text) => (part("says").textContent = text);
-const open = (name) => panel.open(name);
-const map = new FleetMap(fleet, { canvas: part("canvas"), tip: part("tip"), legend: part("legend"), announce, open, peek: fetchNode });
+const open = (name) => {
+  panel.open(name);
+  lately.onNodes([name]);
+};
+const peek = (name) => (lately.past ? lately.past.peek(name) : fetchNode(name));
+const map = new FleetMap(fleet, { canvas: part("canvas"), tip: part("tip"), legend: part("legend"), announce, open, peek });
 const table = new NodeTable(fleet, { place: part("list"), open, announce });
+const lately = new Lately(fleet, { map, table, panel, announce, time: part("time"), jobs: part("jobs"), gantt: part("gantt") });
 const MOST_REASONS = 5;
 let stale = false;
 
 fleet.addEventListener("nodes", ({ detail: names }) => {
-  map.changed(names);
   stale = true;
+  if (lately.past) return;
+  map.changed(names);
   if (!names || names.has(panel.name)) panel.refresh();
 });
 fleet.addEventListener("state", () => {
   sums();
   lost();
   // A table that is drawn anew four times a second cannot be read.
-  if (stale) table.draw();
+  if (stale && !lately.past) table.draw();
   stale = false;
 });
 
@@ -41,9 +48,9 @@ function sums() {
   shares(part("zones"), now.byZone);
   const pods = Object.entries(now.podsByPhase).filter(([, count]) => count)
     .map(([phase, count]) => `${number(count)} ${phase}${phase === "Pending" ? ` (${number(now.unscheduled)} unscheduled)` : ""}`);
-  put(part("phases"), `${pods.join(", ") || "none"} · ${now.boundPerSecond.toFixed(1)} bound/s`);
+  put(part("phases"), `${pods.join(", ") || "no pods yet"} · ${now.boundPerSecond.toFixed(1)} bound/s`);
   const reasons = Object.entries(now.pendingReasons);
-  const items = reasons.slice(0, MOST_REASONS).map(([reason, count]) => [`${number(count)} × ${reason}`]);
+  const items = reasons.slice(0, MOST_REASONS).map(([reason, count]) => [`${number(count)} × ${short(reason)}`]);
   if (reasons.length > MOST_REASONS) items.push([`and ${counted(reasons.length - MOST_REASONS, "more reason")}`]);
   list(part("reasons"), items);
   list(part("checks"), Object.entries(now.controlPlane).map(([name, { status, detail }]) =>
@@ -74,7 +81,7 @@ function shares(place, groups) {
     const fill = element("i", { style: `width: ${whole ? Math.min(100, (100 * taken) / whole) : 0}%` });
     const text = gpus ? `${number(taken)} of ${number(whole)} GPUs` : `${number(Math.round(taken))} of ${number(Math.round(whole))} cores`;
     return element("tr", {},
-      element("th", { scope: "row", textContent: name }),
+      element("th", { scope: "row", textContent: short(name) }),
       element("td", { textContent: number(nodes) }),
       element("td", {}, element("span", { className: "bar", "aria-hidden": "true" }, fill)),
       element("td", { textContent: text, title: `${bytes(allocated.memory)} of ${bytes(allocatable.memory)} memory` }),
@@ -107,6 +114,7 @@ function choose() {
   const matches = (node) => words.every((word) => node.words.includes(word));
   map.matches = table.matches = matches;
   const count = words.length ? [...fleet.nodes.values()].filter(matches).length : 0;
+  lately.onNodes(words.length ? [...fleet.nodes.values()].filter(matches).map(({ name }) => name) : null);
   part("found").textContent = words.length ? `${number(count)} found` : "";
   table.page = 0;
   if (view === "map") map.layout();
@@ -123,6 +131,7 @@ globalThis.kumulus = {
   paints: () => [...map.paints],
   repaint: () => map.paint(),
   nodes: () => fleet.nodes.size,
+  lately: () => lately,
   cells: () => map.placed,
   firstIn: (state) => map.placed.cells.find(({ name }) => fleet.nodes.get(name)?.state === state)?.name,
 };

@@ -18,6 +18,7 @@ export class Fleet extends EventTarget {
     const source = new EventSource("events");
     source.addEventListener("fleet", (event) => this.begin(JSON.parse(event.data)));
     source.addEventListener("changes", (event) => this.change(JSON.parse(event.data)));
+    source.addEventListener("past", (event) => this.dispatchEvent(new CustomEvent("past", { detail: JSON.parse(event.data) })));
     source.addEventListener("state", (event) => this.take(JSON.parse(event.data)));
     source.onerror = () => {
       this.lost = { why: "This page's server does not answer. Run `kumulus ui` again: its new address holds a new token." };

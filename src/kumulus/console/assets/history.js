@@ -177,10 +177,10 @@ export class History {
   job(number) {
     const [name, kind, of] = this.jobs[number];
     const tally = this.tally[number];
-    const [, queue = "", priority = 0, says = ""] = this.facts[this.fact[number]] ?? [];
+    const [, queue = "", priority = 0, says = "", since = null] = this.facts[this.fact[number]] ?? [];
     const { waiting, held, running, succeeded, lost } = tally;
     const whole = tally.whole >= 0 && tally.whole <= this.at;
-    const wait = (whole ? tally.whole : this.at) - tally.first;
+    const wait = (whole ? tally.whole : this.at) - (since ?? tally.first);
     return { number, name, kind, of, queue, priority, says, waiting, held, running, succeeded, lost, wait,
       wanted: this.wanted(number), state: this.jobState(number), gpus: this.asked(number, 0) };
   }

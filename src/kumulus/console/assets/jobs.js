@@ -43,7 +43,7 @@ export class Jobs {
     const turn = (text, by) => element("button", { type: "button", textContent: text, onclick: () => this.turn(by) });
     [this.before, this.after] = [turn("Previous", -1), turn("Next", 1)];
     place.replaceChildren(element("h2", { textContent: "Jobs and queues" }), this.counts,
-      element("label", { className: "find" }, "Find ", this.find), this.detail,
+      element("label", { className: "find" }, "Find jobs ", this.find), this.detail,
       element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Table of jobs ${letter}` },
         element("table", {}, this.caption, element("thead", {}, this.head), this.body)),
       element("nav", { "aria-label": `Pages of jobs ${letter}` }, this.before, this.where, this.after), this.queues);

@@ -65,6 +65,13 @@ export class FleetMap {
     }
   }
 
+  // Another fleet, or the same one at another time.
+  show(fleet) {
+    if (this.fleet === fleet) return;
+    this.fleet = this.colours.fleet = this.tip.fleet = fleet;
+    this.layout();
+  }
+
   light(lit, room = null) {
     const same = (a, b) => a === b || (a && b && a.size === b.size && [...a].every((name) => b.has(name)));
     if (same(lit, this.lit) && same(room, this.room)) return;

@@ -12,6 +12,7 @@ export class Past extends Fleet {
     this.history = history;
     this.stack = history.about.title ?? "";
     this.numbers = new Map();
+    this.read = 0;
     this.grow();
   }
 
@@ -19,9 +20,10 @@ export class Past extends Fleet {
   grow() {
     const { history } = this;
     const ever = new Set();
-    for (let n = 0; n < history.events.length; n += 5) {
+    for (let n = this.read; n < history.events.length; n += 5) {
       if (history.events[n + 1] === 0) ever.add(history.events[n + 2]);
     }
+    this.read = history.events.length;
     for (const number of ever) {
       const [name, zone, group, product, block, rack] = history.nodes[number];
       if (this.numbers.get(name) === number) continue;
@@ -30,7 +32,7 @@ export class Past extends Fleet {
       this.nodes.set(name, { name, zone, group, product, block, rack, number, words });
       this.moved = true;
     }
-    history.touched = new Set(this.numbers.values());
+    ever.forEach((number) => history.touched.add(number));
     this.renew();
   }
 

@@ -2,7 +2,7 @@
 
 import { computed } from "./colours.js";
 import { element, number } from "./fleet.js";
-import { BOUND, EVICTED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING } from "./history.js";
+import { BOUND, EVICTED, FAILED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING } from "./history.js";
 
 const HEIGHT = 64;
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 30, 100];
@@ -190,10 +190,10 @@ export class TimeLine {
   }
 }
 
-// Taken from its node before its end: preempted or evicted, or gone without a word.
+// Taken from its node before its end: preempted, evicted, failed, or gone without a word.
 function isLoss({ events, before }, n) {
   const status = events[n + 3];
-  return status === PREEMPTED || status === EVICTED || (status === GONE && before[n / 5] >= BOUND && before[n / 5] <= RUNNING);
+  return status === PREEMPTED || status === EVICTED || (status >= FAILED && before[n / 5] >= BOUND && before[n / 5] <= RUNNING);
 }
 
 export function said(history, [, kind, what, one]) {

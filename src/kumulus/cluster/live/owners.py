@@ -1,0 +1,211 @@
+"""What jobs and queues say of themselves, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
+
+YuniKorn's queues are no objects of the cluster: of them only what pods' labels say is known.
+Sources: kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kumulus.cluster.live.job import queue_of
+
+_LONGEST = 300
+
+
+class Said(NamedTuple):
+    """What an object says of a job.
+
+    Attributes:
+        kind, name, namespace: of the job.
+        size: pods it wants; 0 where the object does not say.
+        queue: empty where it does not say.
+        priority: 0 where it does not say.
+        says: its state in the object's words.
+        created: seconds since 1970; 0 where it does not say.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    size: int = 0
+    queue: str = ""
+    priority: int = 0
+    says: str = ""
+    created: float = 0.0
+
+
+class Quota(NamedTuple):
+    """What an object says of a queue; amounts as Kubernetes writes them."""
+
+    kind: str
+    name: str
+    quota: dict[str, str]
+    used: dict[str, str]
+    waiting: int
+    admitted: int
+
+
+def job(found: Mapping[str, Any]) -> Said | None:
+    """A Job; None of one that a JobSet has made."""
+    spec, status = _part(found, "spec"), _part(found, "status")
+    if any(owner.get("kind") == "JobSet" for owner in _owners(found)):
+        return None
+    size = min(
+        _number(spec.get("parallelism"), 1), _number(spec.get("completions"), _number(spec.get("parallelism"), 1))
+    )
+    ended = _true(status.get("conditions"), "Failed", "Complete")
+    return _said(found, "Job", size, ended or ("suspended" if spec.get("suspend") else ""))
+
+
+def job_set(found: Mapping[str, Any]) -> Said | None:
+    """A JobSet."""
+    spec = _part(found, "spec")
+    size = 0
+    for each in spec.get("replicatedJobs") or ():
+        template = _part(_part(each, "template"), "spec")
+        size += _number(each.get("replicas"), 1) * _number(template.get("parallelism"), 1)
+    ended = _true(_part(found, "status").get("conditions"), "Failed", "Completed")
+    return _said(found, "JobSet", size, ended or ("suspended" if spec.get("suspend") else ""))
+
+
+def replicated(kind: str) -> Callable[[Mapping[str, Any]], Said | None]:
+    """A Deployment or a StatefulSet."""
+    return lambda found: _said(found, kind, _number(_part(found, "spec").get("replicas"), 1), "")
+
+
+def workload(found: Mapping[str, Any]) -> Said | None:
+    """A Workload of Kueue, which says of the job that owns it where and why it waits."""
+    spec, owners = _part(found, "spec"), _owners(found)
+    conditions = _part(found, "status").get("conditions")
+    size = sum(_number(each.get("count"), 0) for each in spec.get("podSets") or ())
+    says = _true(conditions, "Finished", "Evicted", "Admitted", "QuotaReserved") or _message(
+        conditions, "QuotaReserved"
+    )
+    said = _said(found, "Workload", size, says)._replace(
+        queue=str(spec.get("queueName") or ""), priority=_number(spec.get("priority"), 0)
+    )
+    if len(owners) == 1:
+        return said._replace(kind=str(owners[0].get("kind")), name=str(owners[0].get("name")))
+    # One of several pods has the name of their group.
+    return said._replace(kind="PodGroup")
+
+
+def pod_group(found: Mapping[str, Any]) -> Said | None:
+    """A PodGroup of Volcano or of scheduler-plugins; of a job's own it speaks for the job."""
+    spec, status, owners = _part(found, "spec"), _part(found, "status"), _owners(found)
+    message = _message(status.get("conditions"), "Unschedulable", "True")
+    says = ": ".join(filter(None, (str(status.get("phase") or ""), message)))
+    said = _said(found, "PodGroup", _number(spec.get("minMember"), 0), says)
+    said = said._replace(queue=str(spec.get("queue") or said.queue))
+    return said._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else said
+
+
+def cluster_queue(found: Mapping[str, Any]) -> Quota:
+    """A ClusterQueue of Kueue; amounts of several flavors stand beside each other."""
+    spec, status = _part(found, "spec"), _part(found, "status")
+    flavors = [flavor for group in spec.get("resourceGroups") or () for flavor in group.get("flavors") or ()]
+    quota = _amounts((each for flavor in flavors for each in flavor.get("resources") or ()), "nominalQuota")
+    usage = status.get("flavorsUsage") or ()
+    used = _amounts((each for flavor in usage for each in flavor.get("resources") or ()), "total")
+    return _quota(found, "ClusterQueue", quota, used, status)
+
+
+def local_queue(found: Mapping[str, Any]) -> Quota:
+    """A LocalQueue of Kueue, whose quota is its ClusterQueue's."""
+    return _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
+
+
+def volcano_queue(found: Mapping[str, Any]) -> Quota:
+    """A Queue of Volcano."""
+    spec, status = _part(found, "spec"), _part(found, "status")
+    counts = {
+        "pendingWorkloads": _number(status.get("pending"), 0) + _number(status.get("inqueue"), 0),
+        "admittedWorkloads": status.get("running"),
+    }
+    return _quota(found, "Queue", _texts(spec.get("capability")), _texts(status.get("allocated")), counts)
+
+
+def resource_quota(found: Mapping[str, Any]) -> Quota:
+    """A ResourceQuota, by its namespace."""
+    status, metadata = _part(found, "status"), _part(found, "metadata")
+    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return Quota("ResourceQuota", name, _texts(status.get("hard")), _texts(status.get("used")), 0, 0)
+
+
+JOBS: Mapping[str, Callable[[Mapping[str, Any]], Said | None]] = {
+    "/apis/batch/v1/jobs": job,
+    "/apis/apps/v1/deployments": replicated("Deployment"),
+    "/apis/apps/v1/statefulsets": replicated("StatefulSet"),
+    "/apis/jobset.x-k8s.io/v1alpha2/jobsets": job_set,
+    "/apis/kueue.x-k8s.io/v1beta2/workloads": workload,
+    "/apis/scheduling.volcano.sh/v1beta1/podgroups": pod_group,
+    "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": pod_group,
+}
+"""Who says something of jobs, by where they are."""
+
+QUEUES: Mapping[str, Callable[[Mapping[str, Any]], Quota]] = {
+    "/apis/kueue.x-k8s.io/v1beta2/clusterqueues": cluster_queue,
+    "/apis/kueue.x-k8s.io/v1beta2/localqueues": local_queue,
+    "/apis/scheduling.volcano.sh/v1beta1/queues": volcano_queue,
+    "/api/v1/resourcequotas": resource_quota,
+}
+"""Who says something of queues, likewise."""
+
+
+def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:
+    metadata = _part(found, "metadata")
+    queue = queue_of(_part(metadata, "labels"), _part(metadata, "annotations"))
+    try:
+        created = datetime.fromisoformat(str(metadata.get("creationTimestamp"))).timestamp()
+    except ValueError:
+        created = 0.0
+    name, namespace = str(metadata.get("name", "")), str(metadata.get("namespace", ""))
+    return Said(kind, name, namespace, size, queue, 0, says[:_LONGEST], created)
+
+
+def _quota(
+    found: Mapping[str, Any], kind: str, quota: dict[str, str], used: dict[str, str], counts: Mapping[str, Any]
+) -> Quota:
+    name = str(_part(found, "metadata").get("name", ""))
+    waiting, admitted = (_number(counts.get(each), 0) for each in ("pendingWorkloads", "admittedWorkloads"))
+    return Quota(kind, name, quota, used, waiting, admitted)
+
+
+def _amounts(resources: Iterable[Mapping[str, Any]], key: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in resources:
+        name, amount = str(each.get("name")), str(each.get(key, 0))
+        found[name] = f"{found[name]} + {amount}" if name in found else amount
+    return found
+
+
+def _texts(amounts: Any) -> dict[str, str]:
+    return {str(name): str(amount) for name, amount in (amounts or {}).items()}
+
+
+def _part(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return found.get(name) or {}
+
+
+def _owners(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(_part(found, "metadata").get("ownerReferences") or ())
+
+
+def _number(found: Any, default: int) -> int:
+    return found if isinstance(found, int) else default
+
+
+def _true(conditions: Any, *kinds: str) -> str:
+    """The first of some conditions that is True."""
+    there = {each.get("type") for each in conditions or () if each.get("status") == "True"}
+    return next((kind for kind in kinds if kind in there), "")
+
+
+def _message(conditions: Any, kind: str, status: str = "False") -> str:
+    for each in conditions or ():
+        if each.get("type") == kind and each.get("status") == status:
+            return str(each.get("message") or each.get("reason") or "")
+    return ""

@@ -1,0 +1,238 @@
+"""What the page remembers of a live cluster: an hour, within bounds, in the form in which runs are recorded."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from kumulus.cluster.history.document import History
+from kumulus.cluster.history.forgetting import since
+from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
+from kumulus.cluster.history.words import Sort
+from kumulus.cluster.live import owners
+from kumulus.cluster.live.fleet import Live, Take
+from kumulus.cluster.live.node import Node
+from kumulus.cluster.live.pod import Pod
+from kumulus.kube.watch import Event
+
+SPAN = 3600.0
+"""Seconds that are remembered."""
+
+MOST_EVENTS = 250_000
+"""Of more than so many events the older half is forgotten, whatever their age."""
+
+_SLACK = 600.0
+_PODS = "pods"
+
+
+class Cursor(NamedTuple):
+    """How much of a history somebody knows: which one, and how many rows of each table."""
+
+    history: int = -1
+    known: tuple[int, ...] = ()
+
+
+class Memory:
+    """Remembers a fleet; the fleet's witness from now on.
+
+    Args:
+        stack: its name.
+        live: the fleet.
+        span: seconds that are remembered.
+        most: events that are remembered.
+        clock: seconds, of a clock that nobody sets.
+    """
+
+    def __init__(
+        self,
+        stack: str,
+        live: Live,
+        span: float = SPAN,
+        most: int = MOST_EVENTS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._span, self._most, self._clock = span, most, clock
+        self._began, self._wall = clock(), time.time()
+        self._recorder = Recorder({"title": stack, "scheduler": "", "beganMs": round(self._wall * 1000)})
+        self._age = 0
+        self._said: dict[JobKey, dict[str, Facts]] = {}
+        self._sources: dict[tuple[str, str], JobKey] = {}
+        self._queues: dict[tuple[str, str], tuple[str, str]] = {}
+        self._pods: dict[str, JobKey] = {}
+        self._counts: Counter[JobKey] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._on: dict[str, tuple[str, ...]] = {}
+        self._more = self._fewer = 0
+        self._primed = False
+        for name, node in live.fleet.nodes.items():
+            self.node(name, node)
+        for key, pod in live.fleet.pods.items():
+            self.pod(key, pod)
+        self._more, self._primed = 0, True
+        live.fleet.witness = self
+
+    def collections(self) -> dict[str, Take]:
+        """What to follow beside nodes and pods, and what takes it."""
+        jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
+        return jobs | {path: partial(self._queue, path, read) for path, read in owners.QUEUES.items()}
+
+    # --- what is told ---
+
+    def node(self, name: str, node: Node | None) -> None:
+        """See :class:`kumulus.cluster.live.model.Witness`."""
+        at, before = self._now(), self._on.get(name)
+        faults = node.faults if node is not None else ()
+        self._more += before is None and node is not None
+        self._fewer += before is not None and node is None
+        for fault in set(faults) - set(before or ()):
+            self._faults[fault] += 1
+            if self._faults[fault] == 1:
+                self._recorder.happened(f"{fault} holds", Sort.FAULT, at)
+        for fault in set(before or ()) - set(faults):
+            self._faults[fault] -= 1
+            if not self._faults[fault]:
+                del self._faults[fault]
+                self._recorder.happened(f"{fault} is over", Sort.FAULT, at)
+        if node is None:
+            self._on.pop(name, None)
+        else:
+            self._on[name] = faults
+        self._recorder.node(name, node, at)
+
+    def pod(self, key: str, pod: Pod | None) -> None:
+        """See :class:`kumulus.cluster.live.model.Witness`."""
+        at, before = self._now(), self._pods.get(key)
+        if pod is None:
+            if before is not None:
+                del self._pods[key]
+                self._recorder.pod(key, None, before, at)
+                self._leave(before)
+            return
+        kind, _, name = pod.job.partition("/")
+        job = self._pods[key] = JobKey(name, kind, pod.namespace)
+        if before != job:
+            self._counts[job] += 1
+        self._put(job, _PODS, Facts(0, pod.queue, pod.priority, "", self._when(pod.created)))
+        self._recorder.pod(key, pod, job, at)
+        if before not in (None, job):
+            self._leave(before)
+
+    def _leave(self, job: JobKey) -> None:
+        self._counts[job] -= 1
+        if not self._counts[job]:
+            del self._counts[job]
+            self._put(job, _PODS, None)
+
+    def _job(self, path: str, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
+        source = path, event.key
+        said = None if event.kind == "DELETED" or event.item is None else read(event.item)
+        job = JobKey(said.name, said.kind, said.namespace) if said is not None else None
+        before = self._sources.get(source)
+        if before is not None and before != job:
+            del self._sources[source]
+            self._put(before, path + event.key, None)
+        if said is not None and job is not None:
+            self._sources[source] = job
+            facts = Facts(said.size, said.queue, said.priority, said.says, self._when(said.created))
+            self._put(job, path + event.key, facts)
+
+    def _put(self, job: JobKey, source: str, facts: Facts | None) -> None:
+        said = self._said.setdefault(job, {})
+        if source == _PODS and facts is not None and source in said:
+            # Made when the first of its pods was.
+            times = [each for each in (facts.since, said[source].since) if each is not None]
+            facts = facts._replace(since=min(times, default=None))
+        if facts is None:
+            said.pop(source, None)
+        else:
+            said[source] = facts
+        if not said:
+            del self._said[job]
+        self._recorder.job(job, together(said), self._now())
+
+    def _queue(self, path: str, read: Callable[[Any], owners.Quota], event: Event[Any]) -> None:
+        source = path, event.key
+        if event.kind == "DELETED" or event.item is None:
+            if name := self._queues.pop(source, None):
+                self._recorder.queue(*name, None, self._now())
+            return
+        found = read(event.item)
+        self._queues[source] = found.name, found.kind
+        figures = Figures(found.quota, found.used, found.waiting, found.admitted)
+        self._recorder.queue(found.name, found.kind, figures, self._now())
+
+    def cleared(self) -> None:
+        """It is another cluster now; nodes and pods are told of one by one."""
+        for source, job in list(self._sources.items()):
+            self._put(job, "".join(source), None)
+        self._sources.clear()
+        for name in self._queues.values():
+            self._recorder.queue(*name, None, self._now())
+        self._queues.clear()
+
+    # --- what is asked ---
+
+    @property
+    def history(self) -> History:
+        """What is remembered."""
+        return self._recorder.history
+
+    def tick(self) -> None:
+        """Some time has passed: nodes that came or went are told of together, and what is old is forgotten."""
+        at, history = self._now(), self.history
+        for count, word in ((self._more, "more"), (self._fewer, "fewer")):
+            if count:
+                self._recorder.happened(f"{count:,} node{'' if count == 1 else 's'} {word}", Sort.RESIZE, at)
+        self._more = self._fewer = 0
+        history.end = at
+        events = len(history.events) // 5
+        if events > self._most:
+            self._forget(history.events[len(history.events) // 10 * 5])
+        elif at - history.begin > (self._span + _SLACK) * 1000:
+            self._forget(at - round(self._span * 1000))
+
+    def _forget(self, begin: int) -> None:
+        self._recorder.go_on(since(self.history, begin))
+        self._age += 1
+
+    def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
+        """What somebody does not know yet, and what they know then; None when there is nothing.
+
+        Args:
+            cursor: what they know.
+        """
+        history = self.history
+        tables = [name for name, value in vars(history).items() if name not in ("about", "begin", "end")]
+        there = tuple(len(getattr(history, name)) for name in tables)
+        whole = cursor.history != self._age
+        if not whole and cursor.known == there:
+            return None, cursor
+        known = (0,) * len(tables) if whole else cursor.known
+        told = {name: list(getattr(history, name)[count:]) for name, count in zip(tables, known, strict=True)}
+        circumstances = {"whole": whole, "about": history.about, "begin": history.begin, "end": history.end}
+        return told | circumstances, Cursor(self._age, there)
+
+    def _now(self) -> int:
+        # What is there when the remembering begins is so from its very beginning.
+        return round((self._clock() - self._began) * 1000) if self._primed else 0
+
+    def _when(self, seconds: float) -> int | None:
+        """A time since 1970 on this clock, if it was before the beginning."""
+        return round((seconds - self._wall) * 1000) if 0 < seconds < self._wall else None
+
+
+def together(said: dict[str, Facts]) -> Facts | None:
+    """What several objects say of one job; None when there is none left."""
+    if not said:
+        return None
+    all_of = list(said.values())
+    return Facts(
+        max(each.size for each in all_of),
+        next((each.queue for each in all_of if each.queue), ""),
+        next((each.priority for each in all_of if each.priority), 0),
+        ", ".join(dict.fromkeys(each.says for each in all_of if each.says)),
+        min((each.since for each in all_of if each.since is not None), default=None),
+    )

@@ -1,0 +1,111 @@
+"""The live page over time, in a real Chromium: jobs and queues now, and the last hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from kumulus.cluster.live.model import Fleet
+from kumulus.kube.watch import Event
+from tests.integration.test_page import visiting
+from tests.support.browser import chromium, until
+from tests.support.fleets import node, pod
+from tests.support.pages import ServedFleet
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<img src=x onerror=document.title='taken'>\u202e" + "x" * 10_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def fleet(found: Fleet) -> None:
+    for index in range(4):
+        found.set_node(f"n-{index}", node(f"n-{index}", rack=f"r{index // 2}"))
+    found.set_pod("default/a-0", replace(pod("a-0", "n-0", 8), job="Job/a", queue="team"))
+    waits = replace(pod("a-1", "", 8), phase="Pending", reasons=("Insufficient nvidia.com/gpu",))
+    found.set_pod("default/a-1", replace(waits, job="Job/a", queue="team"))
+
+
+@pytest.fixture
+def served() -> Iterator[ServedFleet]:
+    with ServedFleet(fleet) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, served: ServedFleet) -> Iterator[Page]:
+    with visiting(browser, served) as found:
+        until(found, "kumulus.lately().all !== null")
+        yield found
+
+
+def test_jobs_are_told_as_they_are_now(page: Page, served: ServedFleet) -> None:
+    expect(page.get_by_role("row", name="a team")).to_contain_text("1 of 2")
+    page.get_by_role("button", name="a", exact=True).click()
+    expect(page.locator(".chosen")).to_contain_text("Racks: r0 (1)")
+    expect(page.locator(".chosen")).to_contain_text("1 × Insufficient nvidia.com/gpu")
+    served.change(
+        lambda live: live.fleet.set_pod("default/a-1", replace(pod("a-1", "n-3", 8), job="Job/a", queue="team"))
+    )
+    expect(page.get_by_role("row", name="a team")).to_contain_text("2 of 2")
+    expect(page.locator(".chosen")).to_contain_text("Racks: r0 (1), r1 (1)")
+
+
+def test_a_queue_has_its_quota(page: Page, served: ServedFleet) -> None:
+    quota = {"metadata": {"name": "q", "namespace": "team"}, "status": {"hard": {"pods": "9"}, "used": {"pods": "2"}}}
+    take = served.page._memory.collections()["/api/v1/resourcequotas"]
+    served.change(lambda _: take(Event("ADDED", "team/q", quota)))
+    expect(page.locator(".queues")).to_contain_text("ResourceQuota: pods 2 of 9")
+
+
+def test_a_moment_that_is_past_is_shown_until_now_is_asked_for(page: Page, served: ServedFleet) -> None:
+    page.wait_for_timeout(300)
+    served.change(lambda live: live.fleet.set_node("n-3", None))
+    until(page, "kumulus.cells().cells.length === 3")
+    slider = page.get_by_role("slider", name="Moment")
+    slider.focus()
+    page.keyboard.press("Home")
+    until(page, "kumulus.lately().past !== null && kumulus.cells().cells.length === 4")
+    served.change(lambda live: live.fleet.set_node("n-2", None))
+    page.wait_for_timeout(600)
+    assert page.evaluate("kumulus.lately().past.nodes.get('n-3').state") == "ready"
+    page.get_by_role("button", name="Now").click()
+    until(page, "kumulus.lately().past === null && kumulus.cells().cells.length === 2")
+
+
+def test_hostile_jobs_and_queues_do_no_harm(page: Page, served: ServedFleet) -> None:
+    found = replace(pod(HOSTILE, ""), phase="Pending", reasons=(HOSTILE,), job=f"Job/{HOSTILE}", queue=HOSTILE)
+    served.change(lambda live: live.fleet.set_pod(f"default/{HOSTILE}", found))
+    expect(page.get_by_role("table", name="2 jobs")).to_be_visible()
+    page.locator(".jobs tbody button").nth(1).click()
+    expect(page.locator(".chosen")).to_be_visible()
+    assert page.title() == "test · Kumulus"
+    assert page.evaluate("document.images.length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_small_fleet_without_pods_says_so(browser: Browser, nodes: int) -> None:
+    def fill(found: Fleet) -> None:
+        for index in range(nodes):
+            found.set_node(f"n-{index}", node(f"n-{index}"))
+
+    with ServedFleet(fill) as served, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(served.address)
+        expect(page.locator("#headline")).to_contain_text(f"{nodes} node{'' if nodes == 1 else 's'}")
+        expect(page.locator("#phases")).to_contain_text("no pods yet")
+        expect(page.locator("#jobs")).to_contain_text("No jobs yet")
+
+
+def test_it_fits_a_phone(browser: Browser, served: ServedFleet) -> None:
+    with visiting(browser, served, viewport={"width": 390, "height": 800}) as page:
+        until(page, "kumulus.lately().all !== null")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,0 +1,85 @@
+"""What jobs and queues say of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.cluster.live import owners
+from kumulus.cluster.live.owners import Quota, Said
+
+JOB = {"kind": "Job", "name": "train"}
+
+
+def made(spec: dict[str, Any], status: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "train", "namespace": "a", **metadata}, "spec": spec, "status": status or {}}
+
+
+def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
+    return {"type": kind, "status": status, "message": message}
+
+
+def test_a_job_asks_for_as_many_pods_as_run_at_once_or_are_left() -> None:
+    assert owners.job(made({"parallelism": 8, "completions": 8})) == Said("Job", "train", "a", 8)
+    assert owners.job(made({"parallelism": 8, "completions": 3})) == Said("Job", "train", "a", 3)
+    assert owners.job(made({})) == Said("Job", "train", "a", 1)
+    suspended = owners.job(made({"suspend": True}, labels={"kueue.x-k8s.io/queue-name": "q"}))
+    assert suspended == Said("Job", "train", "a", 1, "q", 0, "suspended")
+    complete = owners.job(made({}, {"conditions": [condition("Complete", "True")]}))
+    assert complete is not None
+    assert complete.says == "Complete"
+
+
+def test_a_job_of_a_job_set_is_the_sets() -> None:
+    assert owners.job(made({}, ownerReferences=[{"kind": "JobSet", "name": "set"}])) is None
+    spec = {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 4}}}, {"template": {}}]}
+    assert owners.job_set(made(spec)) == Said("JobSet", "train", "a", 9)
+
+
+def test_when_it_was_made_is_known() -> None:
+    found = owners.job(made({}, creationTimestamp="1970-01-01T00:01:00Z"))
+    assert found is not None
+    assert found.created == 60
+
+
+def test_a_workload_speaks_for_the_job_that_owns_it() -> None:
+    waits = condition("QuotaReserved", "False", "couldn't assign flavors")
+    spec = {"queueName": "q", "priority": 7, "podSets": [{"count": 4}, {"count": 2}]}
+    found = owners.workload(made(spec, {"conditions": [waits]}, name="job-train-1", ownerReferences=[JOB]))
+    assert found == Said("Job", "train", "a", 6, "q", 7, "couldn't assign flavors")
+    admitted = {"conditions": [condition("QuotaReserved", "True"), condition("Admitted", "True")]}
+    assert (owners.workload(made(spec, admitted, ownerReferences=[JOB])) or found).says == "Admitted"
+    pods = [{"kind": "Pod", "name": "a"}, {"kind": "Pod", "name": "b"}]
+    assert (owners.workload(made(spec, ownerReferences=pods)) or found).kind == "PodGroup"
+
+
+def test_a_pod_group_speaks_for_itself_or_for_its_job() -> None:
+    status = {"phase": "Inqueue", "conditions": [condition("Unschedulable", "True", "3/4 tasks in gang unschedulable")]}
+    found = owners.pod_group(made({"minMember": 4, "queue": "q"}, status))
+    assert found == Said("PodGroup", "train", "a", 4, "q", 0, "Inqueue: 3/4 tasks in gang unschedulable")
+    assert (owners.pod_group(made({}, ownerReferences=[JOB])) or found)[:2] == ("Job", "train")
+
+
+def test_queues_have_quota_use_and_what_waits() -> None:
+    flavors = [{"name": f, "resources": [{"name": "cpu", "nominalQuota": n}]} for f, n in (("a", "10"), ("b", 5))]
+    status = {
+        "pendingWorkloads": 3,
+        "admittedWorkloads": 2,
+        "flavorsUsage": [{"name": "a", "resources": [{"name": "cpu", "total": "8"}]}],
+    }
+    found = owners.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
+    assert found == Quota("ClusterQueue", "train", {"cpu": "10 + 5"}, {"cpu": "8"}, 3, 2)
+    assert owners.local_queue(made({}, status)) == Quota("LocalQueue", "train", {}, {}, 3, 2)
+    volcano = {"allocated": {"cpu": "4"}, "pending": 1, "inqueue": 2, "running": 5}
+    assert owners.volcano_queue(made({"capability": {"cpu": 9}}, volcano)) == Quota(
+        "Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 3, 5
+    )
+    hard = {"hard": {"pods": "5"}, "used": {"pods": "1"}}
+    assert owners.resource_quota(made({}, hard)) == Quota(
+        "ResourceQuota", "a/train", {"pods": "5"}, {"pods": "1"}, 0, 0
+    )
+
+
+def test_an_object_without_anything_is_no_error() -> None:
+    for read in (*owners.JOBS.values(), *owners.QUEUES.values()):
+        assert read({"metadata": {"name": "x"}}) is not None
+        assert read({"metadata": {"name": "x"}, "spec": None, "status": None}) is not None

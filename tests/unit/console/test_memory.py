@@ -1,0 +1,153 @@
+"""What the page remembers of a live cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.history.document import history_from
+from kumulus.cluster.history.moment import moment
+from kumulus.cluster.live.fleet import Live
+from kumulus.cluster.live.node import NOWHERE
+from kumulus.console.memory import Cursor, Memory
+from kumulus.kube import Client, Connection
+from kumulus.kube.watch import Event
+from tests.support.fleets import node, pod
+
+
+class Hands:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def live() -> Live:
+    return Live(Client(Connection("http://127.0.0.1:1", "none")), NOWHERE)
+
+
+def told(memory: Memory, path: str, kind: str, **item: Any) -> None:
+    memory.collections()[path](Event(kind, "a/train", {"metadata": {"name": "train", "namespace": "a"}, **item}))  # type: ignore[arg-type]
+
+
+def test_what_was_there_before_and_what_comes_is_remembered(live: Live, hands: Hands) -> None:
+    live.fleet.set_node("n-0", node("n-0"))
+    live.fleet.set_pod("default/p", replace(pod("p", "n-0", 4), job="Job/train", queue="q", priority=3))
+    memory = Memory("test", live, clock=hands)
+    hands.at += 2
+    live.fleet.set_pod("default/p", None)
+    live.fleet.set_node("n-0", None)
+    memory.tick()
+    before, after = moment(memory.history, 1000), moment(memory.history, 2000)
+    assert before.nodes["n-0"].taken.gpus == 4
+    job = before.jobs["default/Job/train"]
+    assert (job.held, job.queue, job.priority) == (1, "q", 3)
+    assert after.nodes == {}
+    assert [what for _, what in after.happened] == ["1 node fewer"]
+
+
+def test_a_fault_begins_with_its_first_node_and_is_over_with_its_last(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+    for name in ("a", "b"):
+        live.fleet.set_node(name, node(name, faults=("rack",)))
+    live.fleet.set_node("a", node("a"))
+    memory.tick()
+    assert [what for _, what in moment(memory.history, 0).happened] == ["rack holds", "2 nodes more"]
+    live.fleet.set_node("b", node("b"))
+    assert moment(memory.history, 0).happened[-1][1] == "rack is over"
+
+
+def test_what_objects_and_pods_say_of_a_job_is_put_together(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+    told(memory, "/apis/batch/v1/jobs", "ADDED", spec={"parallelism": 4, "completions": 4, "suspend": True})
+    job = moment(memory.history, 0).jobs["a/Job/train"]
+    assert (job.size, job.says, job.state) == (4, "suspended", "waiting")
+    owner = {"name": "w", "namespace": "a", "ownerReferences": [{"kind": "Job", "name": "train"}]}
+    told(
+        memory,
+        "/apis/kueue.x-k8s.io/v1beta2/workloads",
+        "ADDED",
+        metadata=owner,
+        spec={"queueName": "q", "priority": 9},
+    )
+    job = moment(memory.history, 0).jobs["a/Job/train"]
+    assert (job.size, job.queue, job.priority) == (4, "q", 9)
+    told(memory, "/apis/kueue.x-k8s.io/v1beta2/workloads", "DELETED")
+    told(memory, "/apis/batch/v1/jobs", "DELETED")
+    assert not moment(memory.history, 0).jobs["a/Job/train"].there
+    assert memory._said == {}
+
+
+def test_queues_come_and_go(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+    told(memory, "/api/v1/resourcequotas", "ADDED", status={"hard": {"pods": "5"}, "used": {"pods": "1"}})
+    assert moment(memory.history, 0).queues == {"ResourceQuota/a/train": [{"pods": "5"}, {"pods": "1"}, 0, 0]}
+    told(memory, "/api/v1/resourcequotas", "DELETED")
+    assert moment(memory.history, 0).queues == {}
+
+
+def test_who_listens_is_told_what_is_new_and_no_more(live: Live, hands: Hands) -> None:
+    live.fleet.set_node("n-0", node("n-0"))
+    memory = Memory("test", live, clock=hands)
+    whole, cursor = memory.news(Cursor())
+    assert whole is not None
+    assert whole["whole"]
+    assert memory.news(cursor) == (None, cursor)
+    live.fleet.set_node("n-1", node("n-1"))
+    more, cursor = memory.news(cursor)
+    assert more is not None
+    assert not more["whole"]
+    assert [row[0] for row in more["nodes"]] == ["n-1"]
+    tables = {name: [*whole[name], *more[name]] for name in whole if isinstance(whole[name], list)}
+    both = history_from({"format": "kumulus-history", "version": 1, **whole, **tables}, "both")
+    assert moment(both, 0).nodes == moment(memory.history, 0).nodes
+
+
+@pytest.mark.parametrize(("span", "most"), [(60.0, 10**9), (10**9, 2000)], ids=["by age", "by number"])
+def test_what_is_remembered_stays_within_bounds(live: Live, hands: Hands, span: float, most: int) -> None:
+    live.fleet.set_node("n-0", node("n-0"))
+    live.fleet.set_node("n-1", node("n-1"))
+    memory = Memory("test", live, span, most, hands)
+    _, cursor = memory.news(Cursor())
+    largest = 0
+    for number in range(4000):
+        hands.at += 1
+        key = f"default/p-{number}"
+        live.fleet.set_pod(key, replace(pod(f"p-{number}", "n-0"), job=f"Job/j-{number}"))
+        if number:
+            live.fleet.set_pod(f"default/p-{number - 1}", None)
+        memory.tick()
+        largest = max(largest, len(memory.history.events) // 5, len(memory.history.pods))
+    assert largest < 5000
+    assert memory.history.begin > 0
+    history_from(memory.history.to_plain(), "memory")
+    now = moment(memory.history, memory.history.end)
+    assert (len(now.nodes), now.nodes["n-0"].taken.pods) == (2, 1)
+    anew, _ = memory.news(cursor)
+    assert anew is not None
+    assert anew["whole"]
+    # Going on after forgetting knows its nodes and pods still.
+    live.fleet.set_pod("default/p-3999", None)
+    live.fleet.set_node("n-1", None)
+    assert moment(memory.history, memory.history.end).nodes["n-0"].taken.pods == 0
+
+
+def test_another_cluster_has_other_jobs_and_queues(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+    told(memory, "/apis/batch/v1/jobs", "ADDED", spec={})
+    told(memory, "/api/v1/resourcequotas", "ADDED", status={"hard": {"pods": "5"}})
+    memory.cleared()
+    found = moment(memory.history, 0)
+    assert found.queues == {}
+    assert not found.jobs["a/Job/train"].there
