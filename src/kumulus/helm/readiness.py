@@ -74,8 +74,8 @@ def reason(pod: Mapping[str, Any]) -> str:
         why = waits.get("reason", "")
         if why and why not in _ON_ITS_WAY:
             ended = (each.get("lastState") or {}).get("terminated") or {}
-            told = _short(waits.get("message", "")) if "Image" in why else _ended(ended)
-            return f"{pod['metadata']['name']}: {why} {each['image']}{told}"
+            cause = _short(waits.get("message", "")) if "Image" in why else _ended(ended)
+            return f"{pod['metadata']['name']}: {why} {each['image']}{cause}"
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return f"{pod['metadata']['name']}: {condition.get('reason')}: {condition.get('message', '')[:_LONGEST]}"

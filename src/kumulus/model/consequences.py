@@ -13,7 +13,7 @@ from kumulus.model.totals import pool_resources, resource_order
 
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
-# Every node brings them and nobody counts them: told only when their amount per node changes.
+# Every node brings them and nobody counts them: mentioned only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
 # A GPU product alone brings 26 labels.
 _NAMED = 6
@@ -112,9 +112,9 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0) -> Consequen
 
 def _resources(old: Pool | None, new: Pool | None) -> dict[str, Quantity]:
     had, has = (pool_resources(pool) if pool else {} for pool in (old, new))
-    told = set(_per_node(old, new)) if old and new else set()
+    mentioned = set(_per_node(old, new)) if old and new else set()
     differences = {name: has.get(name, ZERO) - had.get(name, ZERO) for name in {**had, **has}}
-    names = [name for name, amount in differences.items() if amount.nanos and (name in told or name not in _QUIET)]
+    names = [name for name, amount in differences.items() if amount.nanos and (name in mentioned or name not in _QUIET)]
     # Extended resources are what such clusters are about, so they come first.
     names.sort(key=lambda name: ("/" not in name, resource_order(name)))
     return {name: differences[name] for name in names}
@@ -133,7 +133,7 @@ def _altered(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     found = [_keys("labels", old.labels, new.labels), _keys("annotations", old.annotations, new.annotations)]
     found.append("taints" if set(old.taints) != set(new.taints) else "")
-    # An allocatable that follows the capacity is told with it.
+    # An allocatable that follows the capacity is mentioned with it.
     own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append("shard" if old.shards != new.shards else "")

@@ -124,10 +124,10 @@ def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
     if gpu_problems((), gpu):
         return dict(labels), {}
-    told = expanded(gpu)
-    if not told.keys() <= labels.keys():
+    standard = expanded(gpu)
+    if not standard.keys() <= labels.keys():
         return dict(labels), {}
-    return {key: value for key, value in labels.items() if told.get(key) != value}, gpu
+    return {key: value for key, value in labels.items() if standard.get(key) != value}, gpu
 
 
 def expanded(gpu: Mapping[str, str]) -> dict[str, str]:

@@ -64,12 +64,12 @@ class _Reading:
         token = f"kumulus:index:{name[:1].upper()}{name[1:].removesuffix('Spec')}Spec"
         # What is known later for one of those who refer to it has to be allowed to be.
         if token not in self._found or not self._plain:
-            summary, told = documented(schema.get("description", ""))
+            summary, descriptions = documented(schema.get("description", ""))
             made: Schema = {"type": "object", "description": summary, "properties": {}, "required": []}
             self._found[token] = made
             for key, each in schema["properties"].items():
                 kind = plainly(self._type(each)) if self._plain else self._type(each)
-                description = each.get("description") or told.get(key) or f"As `{key}` in a stack file."
+                description = each.get("description") or descriptions.get(key) or f"As `{key}` in a stack file."
                 made["properties"][key] = {**kind, "description": description}
             made["required"] = [key for key in schema.get("required", []) if key in made["properties"]]
         return {"$ref": f"#/types/{token}"}

@@ -50,13 +50,13 @@ def of_dataclass(
         optional: fields without a default that its plain form can do without.
         known: types of fields, where they do not follow from the annotations.
     """
-    summary, told = documented(made_from.__doc__ or "")
+    summary, descriptions = documented(made_from.__doc__ or "")
     hints = typing.get_type_hints(made_from)
     properties = tuple(
         Property(
             _camel(field.name),
             (known or {}).get(field.name) or _type(hints[field.name]),
-            told[field.name],
+            descriptions[field.name],
             required=_needed(field) and field.name not in optional,
         )
         for field in dataclasses.fields(made_from)

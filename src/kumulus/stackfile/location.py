@@ -40,13 +40,13 @@ def read_text(location: str, base: Path, path: str, source: str = "") -> tuple[s
             return _public(location), _decoded(_fetch(location))
         return location, _decoded(_read(location, base))
     except _Unreadable as reason:
-        raise SpecError([Problem(path, *reason.told)], source) from None
+        raise SpecError([Problem(path, *reason.problem)], source) from None
 
 
 class _Unreadable(Exception):
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
-        self.told = (message, remedy)
+        self.problem = (message, remedy)
 
 
 def _public(url: str) -> str:

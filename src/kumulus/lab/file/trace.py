@@ -151,8 +151,8 @@ def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Proble
     arrival = number(columns.arrival, -1e12, 1e12)
     size = number(columns.size, 1, MOST_WORKERS) if columns.size else None
     # In a trace of tasks, a job whose duration is not known has none.
-    told = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
-    duration = number(columns.duration, 0, 366 * 86_400) if told else None
+    has_duration = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
+    duration = number(columns.duration, 0, 366 * 86_400) if has_duration else None
     asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None
     if len(problems) > before or arrival is None:
         return None

@@ -23,8 +23,8 @@ def _known() -> str:
     """The runtimes, for people."""
 
     def words(each: Descriptor) -> str:
-        told = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
-        return f"`{each.name}`" + (f" ({', '.join(told)})" if told else "")
+        remarks = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
+        return f"`{each.name}`" + (f" ({', '.join(remarks)})" if remarks else "")
 
     *others, last = map(words, registry.every())
     return f"{', '.join(others)} or {last}"

@@ -17,7 +17,7 @@ from kumulus.provider.resources.in_cluster import WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 
 _EVERY = 1.0
-# Longer than a pod takes whose image is there; then the user is told what it waits for, not only at the end.
+# Longer than a pod takes whose image is there; the user then sees what it waits for, not only at the end.
 _QUIET = 20.0
 _MOST_TOLD = 4
 _REMEDY = (
@@ -38,7 +38,7 @@ class ReleaseReady(OfRelease):
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`: it is waited for."""
-        begun, told, shown = time.monotonic(), False, ""
+        begun, reported, shown = time.monotonic(), False, ""
         patience = float(known(inputs, "timeout"))
         where = self.title(inputs)
         while True:
@@ -56,8 +56,8 @@ class ReleaseReady(OfRelease):
                 # Each is a line of its own where the output is no terminal.
                 op.report.status(status)
                 shown = status
-            if waited >= _QUIET and found.reasons and not told:
-                told = True
+            if waited >= _QUIET and found.reasons and not reported:
+                reported = True
                 op.report.warn(f"waiting up to {patience:.0f} s for {_why(found)}")
             try:
                 await asyncio.wait_for(op.stop.wait(), _EVERY)

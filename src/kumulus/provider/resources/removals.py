@@ -45,14 +45,14 @@ async def preview(
         return
     try:
         client = await connections.client(str(kubeconfig), str(identity), LOOK_PATIENCE)
-        told = await _meanings(client, faults, pools, come)
+        meanings = await _meanings(client, faults, pools, come)
     except GONE:
         return
     except SILENT as error:
         names = ", ".join([*faults, *pools][:5])
         reporters(urn).warn(f"what the removal of {names} means could not be looked up: {error}")
         return
-    for path, meaning in told.items():
+    for path, meaning in meanings.items():
         reporters(_sibling(urn, path)).info(meaning)
 
 

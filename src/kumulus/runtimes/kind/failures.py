@@ -68,12 +68,12 @@ def _core(error: str) -> str:
 def _decoding(error: str, config: str) -> str:
     """Kind's words with the line that they are about: its number is that of a file which nobody has seen."""
     lines = config.splitlines()
-    told = []
+    reasons = []
     for number, what in _LINE.findall(error):
         index = int(number) - 1
         place = f" (at {lines[index].strip()!r})" if index < len(lines) else ""
-        told.append(f"{what}{place}")
-    return _short("; ".join(told) or _core(error).partition("unable to decode config: ")[2] or _core(error))
+        reasons.append(f"{what}{place}")
+    return _short("; ".join(reasons) or _core(error).partition("unable to decode config: ")[2] or _core(error))
 
 
 def _short(text: str) -> str:

@@ -30,7 +30,7 @@ def there(layout: Layout) -> bool:
     return all(file.exists() or copy.exists() for file, copy in files_and_copies)
 
 
-def told(layout: Layout, lost: list[str]) -> str:
+def loss(layout: Layout, lost: list[str]) -> str:
     """What it means that files are lost, in words."""
     is_or_are = "is damaged and has" if len(lost) == 1 else "are damaged and have"
     what = ", ".join(str(layout.directory / name) for name in lost)

@@ -160,7 +160,7 @@ class KwokRuntime(Runtime):
         logs.rotate(layout)
         found = self._observed(layout, identity)
         if lost := kept.lost(layout):
-            report.warn(kept.told(layout, lost))
+            report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
             return found
         try:
@@ -224,7 +224,7 @@ class KwokRuntime(Runtime):
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None
         if lost := kept.lost(layout):
-            raise ProviderError(kept.told(layout, lost))
+            raise ProviderError(kept.loss(layout, lost))
 
     def removed(self, directory: str) -> bool:
         """See :meth:`Runtime.removed`."""

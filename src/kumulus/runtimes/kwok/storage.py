@@ -56,7 +56,7 @@ class Storages:
     def __init__(self) -> None:
         self._open: dict[Path, tuple[tuple[float, float], OwnEtcd]] = {}
         self._asking = asyncio.Lock()
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     async def of(self, kubeconfig: str, client: Client) -> OwnEtcd | None:
         """The storage of a cluster; None where it has none that is known, or where it was said before why not.
@@ -77,8 +77,8 @@ class Storages:
             found = await self._storage(layout, client)
         # This is asked each time: who made the cluster may put a webhook into it.
         reason = found if isinstance(found, str) else await _contested(client)
-        if reason and (kubeconfig, reason) not in self._told:
-            self._told.add((kubeconfig, reason))
+        if reason and (kubeconfig, reason) not in self._reported:
+            self._reported.add((kubeconfig, reason))
             raise NotThroughStorage(reason)
         return None if reason or isinstance(found, str) else found
 

@@ -82,8 +82,8 @@ def markdown(schema: Schema) -> str:
     lines: list[str] = []
     for each in found.values():
         also = f" Also at {', '.join(f'`{path}`' for path in each.also)}." if each.also else ""
-        told = f"{each.description}{also}".strip()
-        lines += [f"## {f'`{each.path}`' if each.path else 'The file'}", "", *([told, ""] if told else [])]
+        text = f"{each.description}{also}".strip()
+        lines += [f"## {f'`{each.path}`' if each.path else 'The file'}", "", *([text, ""] if text else [])]
         lines += ["| Field | Type | Default | Meaning | Example |", "|---|---|---|---|---|"]
         lines += _rows(each.mapping, each.below(""), definitions)
         lines += [""]
@@ -153,8 +153,8 @@ def _rows(mapping: Schema, path: str, definitions: Mapping[str, Schema]) -> Iter
 def _row(path: str, key: str, schema: Schema, needed: bool, definitions: Mapping[str, Schema]) -> str:
     default = "needed" if needed else f"`{_written(schema['default'])}`" if "default" in schema else ""
     examples = [f"`{key}: {_written(example)}`" for example in schema.get("examples", [])[:1]]
-    told = schema.get("description") or target(schema, definitions).get("description", "")
-    cells = [f"`{path}`", kind(schema, definitions), default, told, *(examples or [""])]
+    text = schema.get("description") or target(schema, definitions).get("description", "")
+    cells = [f"`{path}`", kind(schema, definitions), default, text, *(examples or [""])]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -103,9 +103,10 @@ def _observability() -> Schema:
 
 def _topology_labels() -> Schema:
     key = {"type": "string", "pattern": patterns.LABEL_KEY}
-    told = "Label keys by level of the topology."
+    about = "Label keys by level of the topology."
     return _only(
-        {level: {**key, "description": f"The label key of the level {level}."} for level in LEVELS}, description=told
+        {level: {**key, "description": f"The label key of the level {level}."} for level in LEVELS},
+        description=about,
     )
 
 
@@ -118,8 +119,8 @@ def _attributes() -> Schema:
     number = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
     version = {"type": "string", "maxLength": VALUE_LENGTH, "pattern": patterns.whole(VERSION)}
     kinds: Mapping[str, Schema] = {"string": text, "int": number, "bool": {"type": "boolean"}, "version": version}
-    told = {kind: {**kinds[kind], "description": f"A value of the kind {kind}."} for kind in ATTRIBUTE_KINDS}
-    value = [text, number, {"type": "boolean"}, _only(told, minProperties=1, maxProperties=1)]
+    by_kind = {kind: {**kinds[kind], "description": f"A value of the kind {kind}."} for kind in ATTRIBUTE_KINDS}
+    value = [text, number, {"type": "boolean"}, _only(by_kind, minProperties=1, maxProperties=1)]
     ours = "|".join(map(patterns.literal, PER_DEVICE))
     return {
         "type": "object",
