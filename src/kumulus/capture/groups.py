@@ -137,14 +137,14 @@ def _base(node: Mapping[str, Any]) -> str:
 
 
 def _named(alike: Sequence[tuple[str, list[Mapping[str, Any]]]], own: frozenset[str]) -> list[dict[str, Any]]:
-    counts, given = Counter(_base(nodes[0]) for _, nodes in alike), Counter[str]()
+    counts, numbers = Counter(_base(nodes[0]) for _, nodes in alike), Counter[str]()
     taken = set(counts)
     found = []
     for _, nodes in alike:
         name = base = _base(nodes[0])
         while counts[base] > 1 and (name == base or name in taken):
-            given[base] += 1
-            name = f"{base}-{given[base]}"
+            numbers[base] += 1
+            name = f"{base}-{numbers[base]}"
         taken.add(name)
         found.append(_group(name, nodes, own))
     return found

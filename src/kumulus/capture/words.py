@@ -48,14 +48,14 @@ class Words:
 
     Args:
         key: secret; with the same one, names get the same words again.
-        given: words by name.
+        by_name: words by name.
     """
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    given: dict[str, str] = field(default_factory=dict)
+    by_name: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._taken = {word: name for name, word in self.given.items()}
+        self._taken = {word: name for name, word in self.by_name.items()}
 
     def name(self, text: str) -> str:
         """An object's name, exchanged for a word; the system's own names stay."""
@@ -75,13 +75,13 @@ class Words:
 
     def word(self, text: str) -> str:
         """The word for a text, always the same, and of no other text."""
-        if (known := self.given.get(text)) is not None:
+        if (known := self.by_name.get(text)) is not None:
             return known
         digest = hmac.new(self.key, text.encode(_ENCODING, "surrogatepass"), hashlib.sha256).digest()
         start = f"{ADJECTIVES[digest[0] % len(ADJECTIVES)]}-{NOUNS[digest[1] % len(NOUNS)]}"
         tries = (f"{start}-{digest.hex()[-digits:]}" for digits in (4, 8, 16, 32))
         made = next(each for each in tries if each not in self._taken)
-        self.given[text], self._taken[made] = made, text
+        self.by_name[text], self._taken[made] = made, text
         return made
 
     def back(self, text: str) -> str:
@@ -94,7 +94,7 @@ class Words:
         Raises:
             OSError: it cannot be written.
         """
-        content = {"kind": "KumulusTranslation", "key": self.key.hex(), "words": dict(sorted(self.given.items()))}
+        content = {"kind": "KumulusTranslation", "key": self.key.hex(), "words": dict(sorted(self.by_name.items()))}
         beside = file.with_name(f".{file.name}.{os.getpid()}")
         try:
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding=_ENCODING) as to:

@@ -103,16 +103,16 @@ def of_removal(stack: str) -> None:
             raise UserError(found.refusal())
 
 
-def shown_options(stack: str, given: list[str]) -> list[str]:
+def shown_options(stack: str, options: list[str]) -> list[str]:
     """Options for pulumi with which a fleet of many groups does not fill the screen with its outputs.
 
     Args:
         stack: the stack.
-        given: options that the user wrote, which stay as they are.
+        options: options that the user wrote, which stay as they are.
     """
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
-    if groups <= _GROUPS_SHOWN or any("outputs" in each for each in given):
+    if groups <= _GROUPS_SHOWN or any("outputs" in each for each in options):
         return []
     print(f"{stack} has {groups} node groups: to see its outputs, pulumi stack output -s {stack}", flush=True)
     return ["--suppress-outputs"]

@@ -151,18 +151,20 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     Raises:
         SpecError: with every problem of the command line.
     """
-    given: dict[str, object] = {
+    overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
     }
     files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
     # Paths in a file start from the file, those of the command line from where it is given.
     chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
     if args.scheduler or chosen:
-        given["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
-    if not given:
+        overrides["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
+    if not overrides:
         return loaded
-    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **given}, "the command line")
-    return replace(loaded, experiment=loaded.experiment.model_copy(update={key: getattr(made, key) for key in given}))
+    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **overrides}, "the command line")
+    return replace(
+        loaded, experiment=loaded.experiment.model_copy(update={key: getattr(made, key) for key in overrides})
+    )
 
 
 def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path]:

@@ -118,19 +118,19 @@ def described(args: argparse.Namespace) -> dict[str, Any]:
     found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "downFor", "container", "exitCode")}
     found |= {key: getattr(args, key) for key in ("reason", "message", "delay", "jitter", "share")}
     found |= {
-        "target": _given(target),
+        "target": _present(target),
         "conditions": {kind: _reason(reason) for kind, _, reason in map(_split, args.condition or ())},
         "taints": [_taint(text) for text in args.taint or ()],
         "labels": _pairs("--set-label", args.set_label),
         "annotations": _pairs("--set-annotation", args.set_annotation),
         "capacity": _pairs("--capacity", args.capacity),
-        "pods": _given(pods),
+        "pods": _present(pods),
         "repeat": False if args.once else None,
     }
-    return _given(found)
+    return _present(found)
 
 
-def _given(raw: dict[str, Any]) -> dict[str, Any]:
+def _present(raw: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if value not in (None, {}, [])}
 
 

@@ -154,9 +154,9 @@ def _machines(text: str) -> list[Machine]:
     from kumulus.lab.offline.fleet import Machine
     from kumulus.model.quantity import NANO, QuantityError, parse
 
-    given = _pairs(text, "--machines")
-    values = {"count": "1", "gpus": "0", "cpu": "64", "memory": "512Gi", "model": ""} | given
-    for key in given:
+    pairs = _pairs(text, "--machines")
+    values = {"count": "1", "gpus": "0", "cpu": "64", "memory": "512Gi", "model": ""} | pairs
+    for key in pairs:
         if key not in ("count", "gpus", "cpu", "memory", "model"):
             raise UserError(f"--machines has no {key}; it has count, gpus, cpu, memory and model")
     try:

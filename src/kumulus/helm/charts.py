@@ -127,7 +127,7 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
     if not _has_schema(chart.place):
         return
     try:
-        await run("template", "check", str(chart.place), "--values", "-", given=json.dumps(dict(values)))
+        await run("template", "check", str(chart.place), "--values", "-", stdin=json.dumps(dict(values)))
     except HelmError as error:
         head, found, problems = str(error).partition(_SCHEMA)
         del head

@@ -15,12 +15,12 @@ class HelmError(Exception):
     """Helm failed; the message is what it said."""
 
 
-async def run(*arguments: str, given: str = "", timeout: float = _PATIENCE) -> str:
+async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> str:
     """Run helm and return its standard output.
 
     Args:
         arguments: its arguments.
-        given: its standard input.
+        stdin: its standard input.
         timeout: seconds after which it is killed.
 
     Raises:
@@ -35,7 +35,7 @@ async def run(*arguments: str, given: str = "", timeout: float = _PATIENCE) -> s
     process = await asyncio.create_subprocess_exec(helm, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(timeout):
-            output, said = await process.communicate(given.encode())
+            output, said = await process.communicate(stdin.encode())
     except TimeoutError:
         raise HelmError(f"helm {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:

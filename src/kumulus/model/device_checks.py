@@ -134,14 +134,14 @@ def _value_problems(where: Where, value: object) -> list[Problem]:
         remedy = f"write {near}" if near else 'write a text, a number, true or false, or {version: "1.2.3"}'
         message = f"has {', '.join(map(str, value)) or 'no key'}, not one of {', '.join(ATTRIBUTE_KINDS)}"
         return [problem(where, message, remedy)]
-    kind, given = next(iter(value.items()))
+    kind, content = next(iter(value.items()))
     here = (*where, kind)
     if kind == "version":
-        return version_problems(here, given)
+        return version_problems(here, content)
     wanted = {"string": str, "bool": bool, "int": int | float}[kind]
-    if not isinstance(given, wanted) or (kind == "int" and isinstance(given, bool)):
-        return [problem(here, f"is {shown(given)}", f"write a value of the kind {kind}")]
-    return _plain_value_problems(here, given)
+    if not isinstance(content, wanted) or (kind == "int" and isinstance(content, bool)):
+        return [problem(here, f"is {shown(content)}", f"write a value of the kind {kind}")]
+    return _plain_value_problems(here, content)
 
 
 def _plain_value_problems(where: Where, value: object) -> list[Problem]:

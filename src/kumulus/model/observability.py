@@ -59,10 +59,10 @@ class Observability:
 
 def observability_from(raw: Mapping[str, Any]) -> Observability:
     """What a checked mapping asks for; a key that is missing or empty means its default."""
-    given = {key: value for key, value in raw.items() if value is not None}
+    values = {key: value for key, value in raw.items() if value is not None}
     # YAML makes 4294967296 a number, and JSON has one kind of those.
     kinds: Mapping[str, Callable[[Any], Any]] = {"prometheusPort": int, "nodeLabels": tuple}
-    return Observability(**{key: kinds.get(key, str)(value) for key, value in given.items()})
+    return Observability(**{key: kinds.get(key, str)(value) for key, value in values.items()})
 
 
 def observability_problems(where: Where, raw: object) -> list[Problem]:

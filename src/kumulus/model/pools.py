@@ -315,12 +315,12 @@ def taints_from(raw: object) -> tuple[Taint, ...]:
 
 def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
     """Node information: what is given, else what the labels say, else the defaults; checked before."""
-    given = cast(Mapping[str, str | None], raw or {})
+    overrides = cast(Mapping[str, str | None], raw or {})
     default = NodeInfo()
     return NodeInfo(
-        architecture=given.get("architecture") or labels.get(ARCH_LABEL) or default.architecture,
-        operating_system=given.get("operatingSystem") or labels.get(OS_LABEL) or default.operating_system,
-        kubelet_version=given.get("kubeletVersion") or default.kubelet_version,
+        architecture=overrides.get("architecture") or labels.get(ARCH_LABEL) or default.architecture,
+        operating_system=overrides.get("operatingSystem") or labels.get(OS_LABEL) or default.operating_system,
+        kubelet_version=overrides.get("kubeletVersion") or default.kubelet_version,
     )
 
 

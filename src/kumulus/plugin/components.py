@@ -66,12 +66,12 @@ class Kind:
             pulumi.RunError: with every argument that is wrong.
         """
         known = {each.key: each for each in self.arguments}
-        given = {
+        arguments = {
             # One that is unknown goes on as it is called, for the component to tell of it.
-            known[key].name if key in known else key: _given(known.get(key), value, f"{name}-{self.label}", opts)
+            known[key].name if key in known else key: _value_for(known.get(key), value, f"{name}-{self.label}", opts)
             for key, value in inputs.items()
         }
-        return self.component(name, opts=opts, **{key: value for key, value in given.items() if value is not None})
+        return self.component(name, opts=opts, **{key: value for key, value in arguments.items() if value is not None})
 
     def place(self, path: str) -> str:
         """A place in the arguments, as the schema calls it."""
@@ -94,14 +94,14 @@ def is_groups(argument: Argument) -> bool:
     return argument.name == "node_groups"
 
 
-def _given(argument: Argument | None, value: Settled, owner: str, opts: pulumi.ResourceOptions) -> Any:
+def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulumi.ResourceOptions) -> Any:
     if argument is None:
         return value.plain
     if is_cluster(argument):
         return cluster_of(value, owner, opts)
     if is_groups(argument):
         return [group_of(each) for each in value.items()]
-    return value.plain if argument.plain and value.is_plain else value.given
+    return value.plain if argument.plain and value.is_plain else value.original
 
 
 @cache

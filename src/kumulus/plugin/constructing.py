@@ -57,8 +57,8 @@ class _Servicer(ProviderServicer):
         """What the component is given, with what is known of it at hand: a constructor waits for nothing."""
         # The SDK would take a reference for its id, which components do not have.
         encoded = struct_pb2.Struct(fields={key: by_urn(value) for key, value in inputs.fields.items()})
-        given = await ProviderServicer._construct_inputs(encoded, input_dependencies)
-        return {key: await Settled.of(value) for key, value in given.items()}
+        received = await ProviderServicer._construct_inputs(encoded, input_dependencies)
+        return {key: await Settled.of(value) for key, value in received.items()}
 
 
 async def constructed(request: bytes, engine: str) -> bytes:

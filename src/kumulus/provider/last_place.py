@@ -46,10 +46,10 @@ class LastPlace:
             return kept
         return json.dumps({"machine": self.here.machine.id, "program": str(self.here.program)})
 
-    def take(self, given: Mapping[str, Any]) -> None:
+    def take(self, configuration: Mapping[str, Any]) -> None:
         """Take over what was kept."""
         try:
-            found = json.loads(str(given.get(KEY) or "{}"))
+            found = json.loads(str(configuration.get(KEY) or "{}"))
         except ValueError:
             found = {}
         self._recorded = found if isinstance(found, dict) else {}

@@ -23,26 +23,26 @@ class Settings:
     allow_replace: bool = False
     place: LastPlace = field(default_factory=LastPlace)
 
-    def take(self, given: Mapping[str, Any]) -> None:
+    def take(self, configuration: Mapping[str, Any]) -> None:
         """Take over what Pulumi configures the plugin with."""
-        self.move_here = _said(given.get("moveHere"))
-        self.allow_replace = _said(given.get("allowReplace"))
-        self.place.take(given)
+        self.move_here = _is_true(configuration.get("moveHere"))
+        self.allow_replace = _is_true(configuration.get("allowReplace"))
+        self.place.take(configuration)
 
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether two configurations say different things to the plugin."""
         return any(old.get(key) != new.get(key) for key in ("moveHere", "allowReplace", KEY))
 
-    def kept(self, old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, str]:
+    def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
         """What is kept in the state beside what the user says.
 
         Args:
             old: the recorded configuration.
-            given: the one that the user has now.
+            configuration: the one that the user has now.
         """
-        return {KEY: self.place.noted(old, _said(given.get("moveHere")))}
+        return {KEY: self.place.noted(old, _is_true(configuration.get("moveHere")))}
 
 
-def _said(value: Any) -> bool:
+def _is_true(value: Any) -> bool:
     return value is True or value == "true"

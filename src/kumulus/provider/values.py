@@ -99,18 +99,18 @@ def keep_secret(outputs: struct_pb2.Struct, *inputs: struct_pb2.Struct) -> struc
 
     The engine does so for plugins that know of no secrets; ours has to know of them for the sake of components.
     """
-    for given in inputs:
-        for key in given.fields:
+    for source in inputs:
+        for key in source.fields:
             if key in outputs.fields:
-                _keep_secret(outputs.fields[key], given.fields[key])
+                _keep_secret(outputs.fields[key], source.fields[key])
     return outputs
 
 
-def _keep_secret(output: struct_pb2.Value, given: struct_pb2.Value) -> None:
-    if _is_secret(output) or not _has_secret(given):
+def _keep_secret(output: struct_pb2.Value, source: struct_pb2.Value) -> None:
+    if _is_secret(output) or not _has_secret(source):
         return
-    if output.HasField("struct_value") and given.HasField("struct_value") and not _is_secret(given):
-        keep_secret(output.struct_value, given.struct_value)
+    if output.HasField("struct_value") and source.HasField("struct_value") and not _is_secret(source):
+        keep_secret(output.struct_value, source.struct_value)
         return
     marked = struct_pb2.Struct(fields={_SIGNATURE: struct_pb2.Value(string_value=_SECRET), "value": output})
     output.CopyFrom(struct_pb2.Value(struct_value=marked))

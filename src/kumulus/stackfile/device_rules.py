@@ -82,9 +82,9 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
     if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
         return
     # What is given and wrong is told where it stands.
-    given = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
+    product_known = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
     label = labels.get(GPU_PRODUCT_LABEL)
-    if given or (isinstance(label, str) and label in gpu_products()):
+    if product_known or (isinstance(label, str) and label in gpu_products()):
         return
     said = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
     remedy = "write gpuProduct: NVIDIA-H100-80GB-HBM3, or resourceSlices.attributes.productName for any other"

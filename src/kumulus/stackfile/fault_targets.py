@@ -232,15 +232,15 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
 def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
     """What a fault says of pods while it is one of nodes, or the other way round; and one that does nothing."""
     kind = kinds()[fault.kind] if fault.kind else None
-    given = fault.model_fields_set
+    present = fault.model_fields_set
     if kind is not None and kind.pods is not None:
         for key in NODE_KEYS:
-            if key in given:
+            if key in present:
                 remedy = "leave it out, or declare a second fault for the nodes"
                 yield problem((*here, key), f"is for nodes, and {fault.kind} is a fault of pods", remedy)
         return
     for key in POD_KEYS:
-        if key in given:
+        if key in present:
             message = f"is for pods, and {fault.kind} is a fault of nodes" if kind else "needs a kind that hits pods"
             yield problem((*here, key), message, "leave it out, or write a kind such as container-fails")
     if kind is None and not any(getattr(fault, key) for key in NODE_KEYS):
@@ -271,7 +271,7 @@ def _condition(name: str, raw: Mapping[str, str]) -> Condition:
 
 
 def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
-    given = {
+    present = {
         "container": fault.container or None,
         "exit_code": fault.exitCode,
         "reason": fault.reason or base.reason or _ACTION_REASONS[base.action],
@@ -284,7 +284,7 @@ def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
         "namespaces": fault.pods.namespaces if fault.pods else None,
         "owner_kinds": fault.pods.ownerKinds if fault.pods else None,
     }
-    return replace(base, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    return replace(base, **{key: value for key, value in present.items() if value is not None})  # type: ignore[arg-type]
 
 
 def nodes_text(nodes: NodeSet) -> str:

@@ -172,8 +172,8 @@ class _Conversion:
             result["metadata"] = self._metadata((*where, "metadata"), metadata)
         capacity = result.get("capacity")
         if not capacity and (capacity is None or isinstance(capacity, Mapping)):
-            given = ", ".join(f"{name} {amount}" for name, amount in _KWOK_CAPACITY.items())
-            self.notice((*where, "capacity"), f"is missing; taken as KWOK's default: {given}")
+            defaults = ", ".join(f"{name} {amount}" for name, amount in _KWOK_CAPACITY.items())
+            self.notice((*where, "capacity"), f"is missing; taken as KWOK's default: {defaults}")
             result["capacity"] = dict(_KWOK_CAPACITY)
         elif isinstance(capacity, Mapping):
             result["capacity"] = self._capacity((*where, "capacity"), capacity)

@@ -120,11 +120,11 @@ def _gpus(template: object) -> int:
     return amount.nanos // NANO if amount.is_whole() and 0 <= amount.nanos < LARGEST * NANO else -1
 
 
-def _under(given: object, known: Mapping[str, str]) -> object:
+def _under(written: object, known: Mapping[str, str]) -> object:
     """What is known with what is given laid over it; what is given alone when it is no mapping."""
-    if given is None:
+    if written is None:
         return dict(known)
-    return {**known, **given} if isinstance(given, Mapping) else given
+    return {**known, **written} if isinstance(written, Mapping) else written
 
 
 def _any_of(names: list[str]) -> str:

@@ -154,7 +154,7 @@ class Arrival(Section):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        given = [name for name in ("rate", "poisson", "trace") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise found([problem((given[1],), f"cannot be beside {given[0]}", "leave one of them out")])
+        present = [name for name in ("rate", "poisson", "trace") if getattr(self, name) is not None]
+        if len(present) > 1:
+            raise found([problem((present[1],), f"cannot be beside {present[0]}", "leave one of them out")])
         return self

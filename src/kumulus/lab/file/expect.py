@@ -94,20 +94,20 @@ class Expectation(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        given = [name for name in BOUNDS if getattr(self, name) is not None]
+        present = [name for name in BOUNDS if getattr(self, name) is not None]
         wrong: list[Problem] = []
         if bool(self.measure) == (self.nodes is not None):
             remedy = "write measure: allocation.gpu with atLeast: 99%, or workload: and nodes:"
             wrong.append(problem((), "says neither or both of measure and nodes", remedy))
-        elif self.nodes is not None and (self.workload is None or given):
+        elif self.nodes is not None and (self.workload is None or present):
             wrong.append(problem((), "names nodes, which is about a workload", "write workload: and nodes: alone"))
-        elif self.measure and not given:
+        elif self.measure and not present:
             wrong.append(problem((), "has no threshold", "write atMost:, atLeast: or equals:"))
         elif self.measure:
             unit = UNITS[self.measure]
             wrong += [
                 problem((name,), f"is {shown(getattr(self, name))}", f"write {_EXAMPLES[unit]}")
-                for name in given
+                for name in present
                 if bound(unit, getattr(self, name)) is None
             ]
         if wrong:

@@ -11,7 +11,7 @@ from kumulus.lab.file.timeline import ACTIONS
 from kumulus.lab.file.workload import GENERATED, MOST_PRIORITY, PLACES
 from kumulus.stackfile.schema import patterns
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, schema_of
-from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, given
+from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, required
 
 Schema = dict[str, Any]
 
@@ -28,7 +28,7 @@ def _forms() -> dict[str, Schema]:
         "place": {"anyOf": [{"enum": list(PLACES)}, {"type": "string", "pattern": patterns.PREFIXED_KEY}]},
         "priority": {"anyOf": [{"type": "string"}, priority]},
         "arrivalRules": at_most_one("rate", "poisson", "trace"),
-        "eventRules": {"oneOf": [given(action) for action in ACTIONS]},
+        "eventRules": {"oneOf": [required(action) for action in ACTIONS]},
         "schedulerRules": {
             "if": {"properties": {"name": {"const": "default"}}},
             "then": {"properties": {key: {"enum": ["", None]} for key in ("config", "binary")}},
@@ -57,9 +57,15 @@ def _expectation() -> Schema:
         }
         for unit, form in texts.items()
     ]
-    measured = {"allOf": [given("measure"), {"anyOf": [given(bound) for bound in BOUNDS]}, {"not": given("nodes")}]}
+    measured = {
+        "allOf": [required("measure"), {"anyOf": [required(bound) for bound in BOUNDS]}, {"not": required("nodes")}]
+    }
     placed = {
-        "allOf": [given("workload"), given("nodes"), {"not": {"anyOf": [given(key) for key in ("measure", *BOUNDS)]}}]
+        "allOf": [
+            required("workload"),
+            required("nodes"),
+            {"not": {"anyOf": [required(key) for key in ("measure", *BOUNDS)]}},
+        ]
     }
     return {"allOf": [{"anyOf": [measured, placed]}, *written]}
 
@@ -71,8 +77,8 @@ def _workload() -> Schema:
     single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
     return {
         "allOf": [
-            {"if": named, "then": {"not": {"anyOf": [given(key) for key in GENERATED]}}},
-            {"if": endless, "then": {"not": given("duration")}},
+            {"if": named, "then": {"not": {"anyOf": [required(key) for key in GENERATED]}}},
+            {"if": endless, "then": {"not": required("duration")}},
             {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
         ]
     }

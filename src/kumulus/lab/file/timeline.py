@@ -54,10 +54,10 @@ class Event(Section):
 
     @model_validator(mode="after")
     def _one_action(self) -> Self:
-        given = [name for name in ACTIONS if getattr(self, name) is not None]
-        if len(given) != 1:
-            what = f"says {' and '.join(given)} at once" if given else "says nothing of what happens"
-            remedy = "write each as an item of its own" if given else f"write one of {', '.join(ACTIONS)}"
+        present = [name for name in ACTIONS if getattr(self, name) is not None]
+        if len(present) != 1:
+            what = f"says {' and '.join(present)} at once" if present else "says nothing of what happens"
+            remedy = "write each as an item of its own" if present else f"write one of {', '.join(ACTIONS)}"
             raise found([problem((), what, remedy)])
         return self
 

@@ -120,8 +120,8 @@ def outputs(report: Report, directory: Path) -> str:
 
 
 def _command(level: Level, file: str, line: int | None, title: str, message: str) -> str:
-    given = {"file": file, "line": line if file else None, "title": title}
-    properties = ",".join(f"{key}={_property(str(value))}" for key, value in given.items() if value)
+    fields = {"file": file, "line": line if file else None, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items() if value)
     return f"::{level} {properties}::{_data(message)}"
 
 

@@ -129,8 +129,8 @@ class Resource(ABC):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""
-        given = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        return Checked(given, self.input_failures(inputs))
+        present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
+        return Checked(present, self.input_failures(inputs))
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """Compare what is recorded with what is wanted."""

@@ -56,8 +56,8 @@ class Cluster(Resource):
         since otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
         """
         # An import and a refresh hand on the status that check has filled in; a name is told of further down.
-        given = {key: value for key, value in inputs.items() if key != "status"}
-        failures = [failure for failure in self.input_failures(given) if failure.path != "name"]
+        declared = {key: value for key, value in inputs.items() if key != "status"}
+        failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
         name = checked.get("name")
         if not isinstance(name, str) and name is not UNKNOWN:

@@ -41,8 +41,8 @@ def join(path: str, key: str) -> str:
 
 def covers(pattern: str, path: str) -> bool:
     """Whether a property path is the one of a pattern, as in ``ignoreChanges``, or lies below it; ``*`` is any key."""
-    wanted, given = _steps(pattern), _steps(path)
-    return 0 < len(wanted) <= len(given) and all(want in ("*", have) for want, have in zip(wanted, given, strict=False))
+    wanted, steps = _steps(pattern), _steps(path)
+    return 0 < len(wanted) <= len(steps) and all(want in ("*", have) for want, have in zip(wanted, steps, strict=False))
 
 
 def _steps(path: str) -> list[str]:

@@ -45,9 +45,9 @@ class Namespace(InCluster):
         if isinstance(name, str) and (fault := dns_label_fault(name)):
             failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
         for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
-            given = inputs.get(key)
-            if given is not None and not contains_unknown(given):
-                failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems((key,), given, True)]
+            value = inputs.get(key)
+            if value is not None and not contains_unknown(value):
+                failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems((key,), value, True)]
         return Checked(checked.inputs, failures)
 
     def title(self, properties: Properties) -> str:

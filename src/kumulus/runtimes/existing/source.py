@@ -45,10 +45,10 @@ class Source:
         # Imported here: a plugin that only compares properties needs no YAML.
         from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
 
-        given, context = str(options["kubeconfig"]), options.get("context")
-        path = None if is_content(given) else Path(given)
+        setting, context = str(options["kubeconfig"]), options.get("context")
+        path = None if is_content(setting) else Path(setting)
         label = path or _CONTENT
-        document = read_kubeconfig(path) if path else parse_kubeconfig(given, label)
+        document = read_kubeconfig(path) if path else parse_kubeconfig(setting, label)
         name, found = minified(document, label, str(context) if context else None)
         return cls(label, path, name, found)
 
@@ -121,13 +121,13 @@ def minified(document: Mapping[str, Any], label: Path, context: str | None) -> t
 
 def problems(options: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong with the options that say where the cluster is: the option → what to do."""
-    given = options.get("kubeconfig")
-    if not isinstance(given, str) or not given.strip():
+    setting = options.get("kubeconfig")
+    if not isinstance(setting, str) or not setting.strip():
         return {"kubeconfig": "is required: the path of a kubeconfig, or its content"}
     if not isinstance(options.get("context", ""), str):
         return {"context": "is not the name of a context"}
-    if not is_content(given) and ":" in given and not Path(given).exists():
-        return {"kubeconfig": f"{given} names several files; write the one that has the context"}
+    if not is_content(setting) and ":" in setting and not Path(setting).exists():
+        return {"kubeconfig": f"{setting} names several files; write the one that has the context"}
     try:
         source = Source.of(options)
         if several := _several(options, source):
@@ -148,8 +148,8 @@ def _several(options: Mapping[str, Any], source: Source) -> str:
         return ""
     from kumulus.kube.config import contexts, parse_kubeconfig, read_kubeconfig
 
-    given = str(options["kubeconfig"])
-    names = contexts(read_kubeconfig(source.path) if source.path else parse_kubeconfig(given, source.label))
+    setting = str(options["kubeconfig"])
+    names = contexts(read_kubeconfig(source.path) if source.path else parse_kubeconfig(setting, source.label))
     if len(names) < 2:
         return ""
     listed = f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"

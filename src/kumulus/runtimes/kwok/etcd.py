@@ -80,8 +80,8 @@ def is_secured(settings: Mapping[str, Any]) -> bool:
 
 def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
     """The value of one of a component's flags, by what kwokctl saved; None where it is started without."""
-    given = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
-    return next((value for key, _, value in given if key == name), None)
+    parsed = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
+    return next((value for key, _, value in parsed if key == name), None)
 
 
 def connection(layout: Layout) -> Connection:

@@ -55,8 +55,8 @@ def secure(layout: Layout) -> None:
 
 
 def _with(arguments: Sequence[str], wanted: Mapping[str, str]) -> list[str]:
-    given = [each.removeprefix("--").partition("=") for each in arguments]
-    if all((key, "=", value) in given for key, value in wanted.items()):
+    parsed = [each.removeprefix("--").partition("=") for each in arguments]
+    if all((key, "=", value) in parsed for key, value in wanted.items()):
         return list(arguments)
-    kept = [each for each, (key, *_) in zip(arguments, given, strict=True) if key not in wanted]
+    kept = [each for each, (key, *_) in zip(arguments, parsed, strict=True) if key not in wanted]
     return [*kept, *(f"--{key}={value}" for key, value in wanted.items())]

@@ -114,8 +114,8 @@ async def _unfit(layout: Layout, client: Client) -> str:
     # kwokctl sets the default.
     if flags[_PREFIX] == "/registry":
         del flags[_PREFIX]
-    if given := [name for name, value in flags.items() if value is not None]:
-        return f"the API server has --{given[0]}"
+    if flags_set := [name for name, value in flags.items() if value is not None]:
+        return f"the API server has --{flags_set[0]}"
     version = str((await client.get("/version")).get("gitVersion"))
     return "" if version in _KNOWN_VERSIONS else f"Kubernetes {version} is not known to store them as written here"
 

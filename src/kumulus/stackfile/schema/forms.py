@@ -190,19 +190,19 @@ def _resources() -> dict[str, Schema]:
     }
 
 
-def given(key: str) -> Schema:
+def required(key: str) -> Schema:
     """That a mapping has a key with a value."""
     return {"required": [key], "properties": {key: {"not": NULL}}}
 
 
-def any_given(*keys: str) -> Schema:
+def any_required(*keys: str) -> Schema:
     """That a mapping has at least one of some keys with a value."""
-    return {"anyOf": [given(key) for key in keys]}
+    return {"anyOf": [required(key) for key in keys]}
 
 
 def at_most_one(*keys: str) -> Schema:
     """That a mapping has no two of some keys with a value."""
-    return {"not": {"anyOf": [{"allOf": [given(one), given(other)]} for one, other in combinations(keys, 2)]}}
+    return {"not": {"anyOf": [{"allOf": [required(one), required(other)]} for one, other in combinations(keys, 2)]}}
 
 
 def _rules() -> dict[str, Schema]:
@@ -212,17 +212,17 @@ def _rules() -> dict[str, Schema]:
     by_labels = {"properties": {"ownerKinds": {"items": {"enum": list(OWNER_LABELS)}}}}
     return {
         "nodeGroupRules": {
-            "if": given("instanceType"),
+            "if": required("instanceType"),
             "else": {"required": ["nodeTemplate"], "properties": {"nodeTemplate": whole}},
         },
         "topologyRules": {
             "allOf": [
-                {"if": given(key), "then": given(needed)}
+                {"if": required(key), "then": required(needed)}
                 for key, needed in (("blocks", "racksPerBlock"), ("leavesPerSpine", "racksPerLeaf"))
             ]
         },
-        "lifecycleRules": {"allOf": [any_given("imagePull", "init", "startUp", "run", "failures")]},
+        "lifecycleRules": {"allOf": [any_required("imagePull", "init", "startUp", "run", "failures")]},
         "usageRules": {
-            "allOf": [any_given("cpu", "memory", "gpu", "gpuMemory"), {"properties": {"selector": by_labels}}]
+            "allOf": [any_required("cpu", "memory", "gpu", "gpuMemory"), {"properties": {"selector": by_labels}}]
         },
     }

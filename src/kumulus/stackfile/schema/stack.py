@@ -10,7 +10,7 @@ from kumulus.stackfile.clusters import MOST, Member
 from kumulus.stackfile.load import CONFIG_KEYS
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
-from kumulus.stackfile.schema.forms import NULL, closed, forms, given
+from kumulus.stackfile.schema.forms import NULL, closed, forms, required
 
 Schema = dict[str, Any]
 NAMESPACE = "kumulus:"
@@ -124,14 +124,14 @@ def _config() -> Schema:
     }
     assert tuple(properties) == CONFIG_KEYS
     known = "|".join(CONFIG_KEYS)
-    sources = [given(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
+    sources = [required(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
     return {
         "description": "The stack's configuration; keys of other namespaces than kumulus are left alone.",
         "type": "object",
         "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
         "oneOf": sources,
-        "allOf": [{"if": given(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub")],
+        "allOf": [{"if": required(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub")],
     }
 
 
