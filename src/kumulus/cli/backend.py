@@ -30,7 +30,7 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
     for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         lock = _read(file)
         pid = lock.get("pid")
-        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and _lives(pid):
+        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and _is_alive(pid):
             since = str(lock.get("timestamp", "")).partition("T")[2][:8]
             return f"pid {pid} ({lock.get('username')}, since {since})"
     return None
@@ -83,7 +83,7 @@ def _read(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -30,7 +30,7 @@ def running(directory: Path) -> dict[str, list[int]]:
     return found
 
 
-def strayed(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]:
+def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]:
     """Return the pids of the directory's programs whose working directory is another one than it is now.
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
@@ -99,11 +99,11 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
         except psutil.NoSuchProcess:
             continue
     deadline = time.monotonic() + timeout
-    while any(_lives(process) for process in processes) and time.monotonic() < deadline:
+    while any(_is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice.
 
     Of several threads the first may be a zombie while others still hold both.

@@ -39,7 +39,7 @@ class Step:
 
     title: str
     begun: float = field(default_factory=time.monotonic)
-    last_said: float = field(default_factory=time.monotonic)
+    last_printed: float = field(default_factory=time.monotonic)
     last_drawn: float = 0.0
 
     def __post_init__(self) -> None:
@@ -61,8 +61,8 @@ class Step:
             if now - self.begun >= _QUIET_SECONDS and now - self.last_drawn >= _REDRAW_SECONDS:
                 self.last_drawn = now
                 self._rewrite(so_far or f"{self.seconds} s")
-        elif now - self.last_said >= _LOG_HEARTBEAT_SECONDS:
-            self.last_said = now
+        elif now - self.last_printed >= _LOG_HEARTBEAT_SECONDS:
+            self.last_printed = now
             say(f"{self.title} … {so_far or f'{self.seconds} s'}")
 
     def end(self, outcome: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PATIENCE = 20.0
 
 
-async def wait_until_played(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> str:
+async def wait_until_managed(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> str:
     """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
 
     Where it reads its stages as objects, it begins to take leases seconds after the cluster answers, and pods that are

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import leases, pods, slices
 from kumulus.cluster.faults.changes import Change, Changes, Turn, turns_of
-from kumulus.cluster.faults.new_pods import wait_until_played
+from kumulus.cluster.faults.new_pods import wait_until_managed
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
@@ -96,7 +96,7 @@ async def turn(
     if woken:
         await pods.resume(client, await pods.on(client, woken))
     if result.created:
-        await wait_until_played(client, [each.name for each in outcome.done if each.kubelets()[0] == "gone"], stop)
+        await wait_until_managed(client, [each.name for each in outcome.done if each.kubelets()[0] == "gone"], stop)
     return result
 
 

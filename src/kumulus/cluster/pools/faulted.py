@@ -69,12 +69,12 @@ async def forgotten(client: Client, name: str, owner: Owner) -> None:
     await records.forget_pool(client, name, owner)
 
 
-async def played(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
+async def managed(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
     """Wait until KWOK plays nodes that were made, where that takes its time; returns which it does not, in a sentence.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    from kumulus.cluster.faults.new_pods import wait_until_played
+    from kumulus.cluster.faults.new_pods import wait_until_managed
 
-    return await wait_until_played(client, [pool.node_name(ordinal) for ordinal in ordinals], stop)
+    return await wait_until_managed(client, [pool.node_name(ordinal) for ordinal in ordinals], stop)

@@ -81,27 +81,27 @@ class Timeline:
         Raises:
             LabError: something cannot happen in this cluster; says what to do.
         """
-        await self._play([each for each in self._events if each.after == "start" and not each.at], self._now())
+        await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
         self.happened = [replace(each, at=0.0) for each in self.happened]
 
     async def run(self) -> None:
         """Let everything else happen; raises as :meth:`begin`."""
         starts = sorted((each for each in self._events if each.after == "start" and each.at), key=lambda each: each.at)
         later = sorted((each for each in self._events if each.after == "created"), key=lambda each: each.at)
-        playing = [asyncio.create_task(self._play(starts, 0.0))]
+        running = [asyncio.create_task(self._run_events(starts, 0.0))]
         if later:
-            playing.append(asyncio.create_task(self._play_later(later)))
+            running.append(asyncio.create_task(self._run_later(later)))
         try:
-            await asyncio.gather(*playing)
+            await asyncio.gather(*running)
         finally:
-            for each in playing:
+            for each in running:
                 each.cancel()
 
-    async def _play_later(self, events: list[Event]) -> None:
+    async def _run_later(self, events: list[Event]) -> None:
         await self.created.wait()
-        await self._play(events, self._now())
+        await self._run_events(events, self._now())
 
-    async def _play(self, events: list[Event], origin: float) -> None:
+    async def _run_events(self, events: list[Event], origin: float) -> None:
         for event in events:
             await asyncio.sleep(max(0.0, origin + event.at - self._now()))
             what = await self._do(event)

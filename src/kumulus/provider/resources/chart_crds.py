@@ -158,7 +158,7 @@ class ChartCrds(InCluster):
         if not problems:
             op.report.info(f"CRDs up to date: {_names(wanted)}")
             return inputs
-        reasons = [f"the CRD {name}: {_said(error)}" for name, error in problems.items()]
+        reasons = [f"the CRD {name}: {_reason(error)}" for name, error in problems.items()]
         done = {**inputs, "crds": {name: digest for name, digest in wanted.items() if name not in problems}}
         raise PartialFailure(reasons[0], resource_id, done, reasons[1:])
 
@@ -172,7 +172,7 @@ def _key(properties: Properties) -> tuple[str, str, str]:
     return str(properties["chart"]), str(properties.get("repository") or ""), str(properties.get("version") or "")
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return "it was not established within 15 s" if isinstance(error, TimeoutError) else str(error)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.pools import afterwards, drift, pods, real, room
 from kumulus.cluster.pools.converge import converge
-from kumulus.cluster.pools.faulted import forgotten, looked_at, played, recorded
+from kumulus.cluster.pools.faulted import forgotten, looked_at, managed, recorded
 from kumulus.cluster.pools.live import of_pool, selected
 from kumulus.cluster.pools.observe import Observation, observe
 from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
@@ -165,8 +165,8 @@ class NodePool(InCluster):
                     result = await converge(client, pool, seen, stop, op.report, storage)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
-                if result.complete and (unplayed := await played(client, pool, seen.missing, stop)):
-                    op.report.warn(f"pool {pool.name}: {unplayed}")
+                if result.complete and (unmanaged := await managed(client, pool, seen.missing, stop)):
+                    op.report.warn(f"pool {pool.name}: {unmanaged}")
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:

@@ -23,10 +23,10 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
         layout: the cluster.
         programs: what runs of it, as :func:`kumulus.host.processes.running` has found.
     """
-    strayed, suspended = processes.strayed(layout.directory, programs), processes.suspended(programs)
+    orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
     found = {}
     for name, pids in programs.items():
-        if strayed.intersection(pids):
+        if orphaned.intersection(pids):
             found[name] = f"was started in another folder than is at {layout.directory} now"
         elif suspended.intersection(pids) and name not in _ASKED:
             found[name] = "was stopped by a signal"

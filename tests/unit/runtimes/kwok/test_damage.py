@@ -54,7 +54,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
         (found.directory / "pki" / name).write_text(PEM)
     kept.keep(found)
     monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
-    monkeypatch.setattr(processes, "strayed", lambda *_: set())
+    monkeypatch.setattr(processes, "orphaned", lambda *_: set())
     monkeypatch.setattr(apiserver, "identity", partial(_asked_once, apiserver.identity))
     return found
 
