@@ -147,6 +147,7 @@ class InCluster(pulumi.CustomResource):
             "kubeconfig": cluster.kubeconfig,
             "clusterIdentity": cluster.identity,
             "stackId": cluster.stack_id,
+            **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
         super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
 

@@ -28,7 +28,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described as meaning
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
-from kumulus.runtimes.existing.copy import is_copy
+from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.faults import fault_from
@@ -106,7 +106,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[str]:
     """The stack's faults that no file declares; in a cluster of its own, those on which nobody's identity is, too."""
-    nobodys = not mine.identity or not is_copy(str(kubeconfig))
+    nobodys = not mine.identity or not outlives_by_note(kubeconfig)
     ours = [each for each in known.of(mine).faults.values() if not each.declared]
     return sorted(each.name for each in ours if each.owner.identity or nobodys)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Found, Operation
+from kumulus.provider.resources.base import Failure, Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
@@ -129,3 +130,30 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
                 assert warning.startswith((f"{title} was not looked at: ", f"{title.split()[0]} were not looked at: "))
                 assert "is not reachable" in warning
         await connections.close()
+
+
+@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
+    resource: type[InCluster], own: dict[str, Any], title: str, tmp_path: Path
+) -> None:
+    # A name that says nothing, in a folder that is not here: as on another machine.
+    recorded = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
+    says = {"clusterOutlivesStack": True}
+    served = resource(Connections())
+    assert served.check({}, {**PLACE, **own, **says}, "").inputs.items() >= says.items()
+    # What an earlier version recorded is no reason for an update.
+    assert not served.diff(recorded, {**recorded, **says})
+    if resource in (ReleaseMark, ReleaseReady):
+        return  # Nothing of theirs is removed.
+    op = operation(Said())
+    for outputs, inputs in (({**recorded, **says}, {}), (recorded, says)):
+        with pytest.raises(ProviderError, match="`pulumi refresh` writes this machine's copy of it"):
+            await served.delete(replace(op, old_inputs=inputs), "id", outputs)
+
+
+@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+def test_whether_a_cluster_outlives_its_stack_is_true_or_false(
+    resource: type[InCluster], own: dict[str, Any], title: str
+) -> None:
+    found = resource(Connections()).check({}, {**PLACE, **own, "clusterOutlivesStack": "yes"}, "")
+    assert Failure("clusterOutlivesStack", "'yes' is not a boolean") in found.failures

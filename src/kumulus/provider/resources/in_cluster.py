@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from kumulus.cluster.errors import ProviderError
@@ -17,10 +18,10 @@ from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
-from kumulus.provider.properties import STRING, STRINGS, Property
+from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import Difference
-from kumulus.runtimes.existing.copy import is_copy
+from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 STACK_ID = Property(
     "stackId", STRING, "The identity of the stack whose it is: what is made carries it, and nobody else's is touched."
+)
+OUTLIVES = Property(
+    "clusterOutlivesStack",
+    BOOLEAN,
+    "Whether the cluster is there before the stack and after it: that it is not found does not mean that it is gone.",
 )
 PLACE = (
     Property("kubeconfig", STRING, "Path of the cluster's kubeconfig file.", required=True),
@@ -40,6 +46,7 @@ PLACE = (
     ),
     Property("clusterName", STRING, "The cluster's name.", required=True, replaces=True),
     STACK_ID,
+    OUTLIVES,
 )
 PLACE_KEYS = tuple(each.name for each in PLACE)
 DRIFT = Property("drift", STRINGS, "What a refresh found not to be as wanted, by where; absent when all is well.")
@@ -83,17 +90,19 @@ class InCluster(Resource):
     def input_failures(cls, inputs: Properties) -> list[Failure]:
         """See :meth:`Resource.input_failures`; and a place that is none."""
         found = super().input_failures(inputs)
-        for key in PLACE_KEYS:
-            value = inputs.get(key)
-            if value is not None and value is not UNKNOWN and not isinstance(value, str):
-                found.append(Failure(key, f"{value!r} is not a string"))
+        for each in PLACE:
+            value, kind = inputs.get(each.name), bool if each is OUTLIVES else str
+            if value is not None and value is not UNKNOWN and not isinstance(value, kind):
+                found.append(Failure(each.name, f"{value!r} is not a {each.type.name}"))
         return found
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
         drift = old_outputs.get("drift")
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
-        return super().diff(old_outputs, inputs) + [Difference(path, "delete") for path in paths]
+        # What a record of an earlier version does not say is no reason for an update.
+        found = [each for each in super().diff(old_outputs, inputs) if each.path != OUTLIVES.name]
+        return found + [Difference(path, "delete") for path in paths]
 
     @abstractmethod
     def title(self, properties: Properties) -> str:
@@ -171,14 +180,16 @@ class InCluster(Resource):
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; what has become somebody else's is left alone."""
+        # An update that changed nothing else has put it among the inputs alone.
+        said = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:
-            await self.remove(op, outputs)
+            await self.remove(op, {**outputs, **said})
         except GONE:
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
         except SILENT as error:
-            raise self.failed(outputs, error) from None
+            raise self.failed({**outputs, **said}, error) from None
 
     @staticmethod
     def owner(op: Operation, properties: Properties) -> Owner:
@@ -202,11 +213,11 @@ class InCluster(Resource):
         try:
             return await self._connections.client(kubeconfig, identity, patience)
         except KubeconfigError as error:
-            if not is_copy(kubeconfig):
+            if not outlives_stack(properties):
                 raise
             raise ProviderError(f"{error}; `pulumi refresh` writes this machine's copy of it") from None
         except WrongCluster as error:
-            if not is_copy(kubeconfig):
+            if not outlives_stack(properties):
                 raise
             raise ProviderError(f"{error}; nothing was changed; {GONE_FOR_GOOD}") from None
 
@@ -227,8 +238,18 @@ def stack_of(urn: str) -> str:
     return f"{project}/{stack}"
 
 
+def outlives_stack(properties: Properties) -> bool:
+    """Whether a resource's cluster is there before its stack and after it.
+
+    Args:
+        properties: which have its place; a record of an earlier version does not say it.
+    """
+    said = properties.get(OUTLIVES.name)
+    return said if isinstance(said, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
+
+
 def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError:
     """A failure with what can be done about a cluster that does not answer."""
-    if is_copy(str(properties.get("kubeconfig"))):
+    if outlives_stack(properties):
         return ProviderError(f"{failure}; when it answers, run this again; {GONE_FOR_GOOD}")
     return ProviderError(f"{failure}; `pulumi up --refresh` brings a cluster back that is down")

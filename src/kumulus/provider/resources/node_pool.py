@@ -33,13 +33,13 @@ from kumulus.provider.resources.in_cluster import (
     ClearWay,
     InCluster,
     drifted,
+    outlives_stack,
     recorded_owner,
     with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
 from kumulus.provider.resources.pool_inputs import INPUTS, checked, formerly, left_behind, pool_of
 from kumulus.provider.values import contains_unknown
-from kumulus.runtimes.existing.copy import is_copy
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -201,7 +201,7 @@ class NodePool(InCluster):
             ProviderError: there are such nodes.
             ApiError, Unreachable, KubeconfigError, WrongCluster: it could not be looked.
         """
-        if contains_unknown(inputs) or not is_copy(str(inputs["kubeconfig"])):
+        if contains_unknown(inputs) or not outlives_stack(inputs):
             return
         client = await self.client(inputs, patience)
         if taken := await real.in_the_way(client, pool := pool_of(inputs), patience):

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import ClassVar
 
 from kumulus.kube import KubeconfigError
-from kumulus.runtimes.existing import KUBECONFIG_FILE
+from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.place import Place
 from kumulus.surroundings import files
 
-_SOURCE, _CONTEXT = "source", "context"
+_RUNTIME, _SOURCE, _CONTEXT = "runtime", "source", "context"
 
 
 class CopyPlace(Place):
-    """Where the copy is: its name tells that the cluster outlives its stack."""
+    """Where the copy is."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "existing.tmp"})
@@ -38,9 +38,14 @@ class CopyPlace(Place):
         return self.directory / KUBECONFIG_FILE
 
 
-def is_copy(kubeconfig: str) -> bool:
-    """Whether a path is that of a copy, and so the cluster one that no stack makes or removes."""
-    return Path(kubeconfig).name == KUBECONFIG_FILE
+def outlives_by_note(kubeconfig: Path) -> bool:
+    """Whether a cluster is one that no stack makes or removes, by the note beside its kubeconfig.
+
+    Where there is none, as on another machine than the last one, the kubeconfig's name is all that a state of before
+    2026-11-22 says of it. To take such a cluster for one that has gone with its machine would leave its nodes there.
+    """
+    runtime = Place(kubeconfig.parent).note().get(_RUNTIME)
+    return runtime == RUNTIME.name if runtime else kubeconfig.name == KUBECONFIG_FILE
 
 
 def write(place: CopyPlace, source: Source, owner: str) -> None:
@@ -52,7 +57,7 @@ def write(place: CopyPlace, source: Source, owner: str) -> None:
     place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     place.directory.parent.mkdir(mode=0o700, exist_ok=True)
     place.directory.mkdir(mode=0o700, exist_ok=True)
-    note = {"owner": owner, "runtime": "existing", _SOURCE: str(source.path or ""), _CONTEXT: source.context}
+    note = {"owner": owner, _RUNTIME: RUNTIME.name, _SOURCE: str(source.path or ""), _CONTEXT: source.context}
     # The note first: who is killed meanwhile leaves something that is known to be the stack's.
     if place.note() != note:
         place.write_note(note)
@@ -71,8 +76,6 @@ def refresh(kubeconfig: str) -> None:
     Args:
         kubeconfig: the path of a copy, or of any other kubeconfig, which is left alone.
     """
-    if not is_copy(kubeconfig):
-        return
     place = CopyPlace(Path(kubeconfig).parent)
     note = place.note()
     if not note.get(_SOURCE):

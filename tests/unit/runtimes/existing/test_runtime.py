@@ -138,7 +138,14 @@ def test_a_kubeconfig_that_is_no_copy_is_left_alone(tmp_path: Path) -> None:
     before = config.read_text()
     copy.refresh(str(config))
     assert config.read_text() == before
-    assert not copy.is_copy(str(config))
+
+
+def test_the_note_and_not_a_files_name_tells_that_a_cluster_outlives_its_stack(tmp_path: Path) -> None:
+    place = CopyPlace.of(str(tmp_path / "home"), "demo")
+    copy.write(place, Source.of({"kubeconfig": str(written(tmp_path, document()))}), "me")
+    assert copy.outlives_by_note(place.directory / "called-otherwise")
+    place.write_note({"owner": "me", "runtime": "kwok"})
+    assert not copy.outlives_by_note(place.kubeconfig)
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], dict[str, Any]], str, list[str]]] = {
