@@ -11,12 +11,12 @@ from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import telling, within
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.resources import ClusterLike, InCluster
+from kumulus.fields.validation import validated
 from kumulus.model.errors import SpecError
 from kumulus.model.node_sets import to_plain
 from kumulus.model.pools import Pool
 from kumulus.stackfile import faults
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
-from kumulus.stackfile.validation import validated
 
 
 class FaultArgs(TypedDict, total=False):

@@ -11,8 +11,8 @@ import pulumi
 from pydantic import BaseModel
 
 from kumulus.components.engine import user_error
+from kumulus.fields.validation import validated
 from kumulus.model.errors import Problem, SpecError, Where, under
-from kumulus.stackfile.validation import validated
 
 Model = TypeVar("Model", bound=BaseModel)
 _NEXT = ("", ".", "[")

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kumulus.fields import Section, short_label, whole
+from kumulus.fields.validation import validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
 from kumulus.model.names import suggest
 from kumulus.stackfile.load import SEVERAL, Loaded, default_cluster_name, load
 from kumulus.stackfile.model import CLUSTER_NAME_LENGTH
 from kumulus.stackfile.secrets import Secrets
-from kumulus.stackfile.validation import validated
 
 MOST = 100
 """How many clusters one entry may stand for, and how many a stack may have."""

@@ -21,6 +21,7 @@ from kumulus.fields import (
     short_label,
     whole,
 )
+from kumulus.fields.validation import validated
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
 from kumulus.model.durations import duration_problems, of
 from kumulus.model.errors import Problem, Where, shown
@@ -29,7 +30,6 @@ from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
 from kumulus.stackfile.pod_selection import PodSelector
-from kumulus.stackfile.validation import validated
 
 FAULT_NAME_LENGTH = 40
 

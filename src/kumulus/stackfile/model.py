@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, create_model, model_validator
 
 from kumulus.fields import Section, checked, found, short_label
+from kumulus.fields.validation import in_file_order, problems_of, validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.observability import Observability, observability_from, observability_problems
@@ -28,7 +29,6 @@ from kumulus.stackfile.rules import rule_problems
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
-from kumulus.stackfile.validation import in_file_order, problems_of, validated
 
 if TYPE_CHECKING:
     from kumulus.runtimes.existing.section import Existing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from kumulus.fields import FORM, Section, found, whole
+from kumulus.fields.validation import in_file_order, problems_of, validated
 from kumulus.lab.file.expect import Expectation
 from kumulus.lab.file.fields import LabelKey, Name, Seconds
 from kumulus.lab.file.rules import rule_problems
@@ -16,7 +17,6 @@ from kumulus.lab.file.timeline import Event
 from kumulus.lab.file.workload import Workload
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.schedulers import NAMES
-from kumulus.stackfile.validation import in_file_order, problems_of, validated
 
 OWN = "default"
 """The cluster's own scheduler."""
