@@ -10,12 +10,12 @@ path or series are served after a restart only (RemoveRoute, server/metrics.go).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.node_effects import XID_ANNOTATION
 
-KINDS = ("pods", "gpus")
+Kind = Literal["pods", "gpus"]
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"
 PATH = "/metrics/resource"
 UNREAD: tuple[dict[str, Any], ...] = (

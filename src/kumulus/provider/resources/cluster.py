@@ -203,7 +203,7 @@ class Cluster(Resource):
             components = dict(seen.components) if seen else _mapping(old_outputs, "components")
             for name, state in components.items():
                 if state != "running":
-                    op.report.info(f"{name} is {state} and will be {_REMEDIES.get(state, 'started')}")
+                    op.report.info(f"{name} is {state} and will be {_REMEDIES.get(str(state), 'started')}")
             if left := left_by_runs(old_outputs):
                 op.report.info(f"the cluster is {left}, which is gone: all of it is put back")
             before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))

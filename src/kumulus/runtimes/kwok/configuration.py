@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kumulus import toolchain
 from kumulus.host import memory
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
-from kumulus.model.errors import path_text
-from kumulus.model.observability import observability_problems
-from kumulus.model.quantity import QuantityError, parse
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, logs, monitoring, storage, usage
+from kumulus.runtimes.kwok import access, etcd, logs, monitoring, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -58,74 +54,7 @@ _PORT_KEYS = (
     "kwokControllerPort",
 )
 
-
-def problems(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with a stack's options: the option → what to write instead."""
-    found: dict[str, str] = {}
-    for key, value in options.items():
-        if key == "observability" and value is not None:
-            # Its places are below the option: `observability.retention`.
-            found |= {each.path: f"{each.message}; {each.remedy}" for each in observability_problems((key,), value)}
-        elif key not in _CHECKS:
-            found[path_text((key,))] = f"unknown option; it takes: {', '.join(sorted(_CHECKS))}"
-        elif value is not None and (wrong := _CHECKS[key](value)):
-            found[path_text((key,))] = wrong
-    return found
-
-
-def _port_problem(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 1024 <= value <= 65535:
-        return None
-    return f"{value!r} is not a port; write a number from 1024 to 65535"
-
-
-def _switches_problem(value: Any) -> str | None:
-    if not isinstance(value, Mapping):
-        return f"is {value!r}; write a mapping of names to true or false"
-    for name, switch in value.items():
-        if not name or set(name) & set("=, \t\n") or (not isinstance(switch, bool) and switch not in ("true", "false")):
-            return f"{name!r} is {switch!r}; write a name and true or false"
-    return None
-
-
-def _quota_problem(value: Any) -> str | None:
-    try:
-        enough = parse(value).nanos > 0
-    except QuantityError:
-        enough = False
-    return None if enough else f"is {value!r}; write a quantity such as 8Gi"
-
-
-def _factor_problem(value: Any) -> str | None:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
-        return None
-    return f"is {value!r}; write a number above 0"
-
-
-def _switch_problem(value: Any) -> str | None:
-    return None if isinstance(value, bool) else f"is {value!r}; write true or false"
-
-
-def _usage_problem(value: Any) -> str | None:
-    return None if value in node_metrics.KINDS else f"is {value!r}; write one of {', '.join(node_metrics.KINDS)}"
-
-
-_NEW_CLUSTER: Mapping[str, Callable[[Any], str | None]] = {
-    "apiServerPort": _port_problem,
-    "featureGates": _switches_problem,
-    "runtimeConfig": _switches_problem,
-    "etcdFsync": _switch_problem,
-    "heartbeatFactor": _factor_problem,
-}
-_IN_PLACE: Mapping[str, Callable[[Any], str | None]] = {
-    "etcdQuota": _quota_problem,
-    "stageObjects": _switch_problem,
-    "podUsage": _usage_problem,
-    "observability": lambda _: None,
-    storage.OPTION: storage.problem,
-}
-_CHECKS = {**_NEW_CLUSTER, **_IN_PLACE}
-REPLACED_BY = frozenset(_NEW_CLUSTER)
+REPLACED_BY = frozenset(("apiServerPort", "featureGates", "runtimeConfig", "etcdFsync", "heartbeatFactor"))
 
 
 def port_keys(options: dict[str, Any]) -> list[str]:
@@ -134,7 +63,7 @@ def port_keys(options: dict[str, Any]) -> list[str]:
 
 
 def usage_kind(options: Mapping[str, Any]) -> str | None:
-    """Which of :data:`node_metrics.KINDS` the nodes' endpoints serve; the most of them for observability alone."""
+    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; the most of them for observability alone."""
     kind = options.get("podUsage")
     return str(kind) if kind else None if options.get("observability") is None else "gpus"
 

@@ -48,7 +48,12 @@ class KwokRuntime(Runtime):
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """See :meth:`Runtime.problems`."""
-        return configuration.problems(options)
+        if not options:
+            return {}
+        # Here and not above: most clusters have none, and their previews need no pydantic.
+        from kumulus.runtimes.kwok.options import options_problems
+
+        return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
 
     def default_version(self) -> str:
         """See :meth:`Runtime.default_version`."""

@@ -98,11 +98,6 @@ class Storages:
         return found
 
 
-def problem(value: object) -> str | None:
-    """What is wrong with the option."""
-    return None if value in (API, STORAGE) else f"is {value!r}; write {STORAGE} or {API}"
-
-
 async def _unfit(layout: Layout, client: Client) -> str:
     """Why nodes of a cluster have to be posted; empty when they can be written."""
     if _declared(layout).get(OPTION) == API:

@@ -11,6 +11,7 @@ import pytest
 from kumulus.host import processes
 from kumulus.runtimes.kwok import configuration, etcd_space
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.support.said import Said
 
 
@@ -55,7 +56,7 @@ def test_the_same_quota_changes_nothing(layout: Layout, ended: list[int], option
 
 def test_a_quota_is_no_reason_for_a_new_cluster() -> None:
     assert "etcdQuota" not in configuration.REPLACED_BY
-    assert configuration.problems({"etcdQuota": "a lot"}).keys() == {"etcdQuota"}
+    assert KwokRuntime().problems({"etcdQuota": "a lot"}).keys() == {"etcdQuota"}
 
 
 def test_an_etcd_that_does_not_answer_is_not_taken_for_full(layout: Layout) -> None:

@@ -18,6 +18,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, additions, configuration, monitoring
 from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.scraping import configuration as scrape_configuration
 
 ALL = Observability()
@@ -219,10 +220,10 @@ def test_a_cluster_without_it_keeps_the_fingerprint_it_was_made_with() -> None:
 
 
 def test_an_option_that_is_no_observability_is_told_with_its_place() -> None:
-    found = configuration.problems({"observability": {"retention": "1 day", "prometheusPort": 80}})
+    found = KwokRuntime().problems({"observability": {"retention": "1 day", "prometheusPort": 80}})
     assert set(found) == {"observability.retention", "observability.prometheusPort"}
-    assert configuration.problems({"observability": {}}) == {}
-    assert configuration.problems({"observability": None}) == {}
+    assert KwokRuntime().problems({"observability": {}}) == {}
+    assert KwokRuntime().problems({"observability": None}) == {}
 
 
 def test_a_preview_says_what_a_change_means() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 from kumulus.runtimes.kwok import configuration, objects
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 SETTINGS = {
     "kind": "KwokctlConfiguration",
@@ -47,5 +48,7 @@ def test_the_stages_are_either_in_the_file_or_objects() -> None:
 
 def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
     assert "stageObjects" not in configuration.REPLACED_BY
-    assert configuration.problems({"stageObjects": True}) == {}
-    assert configuration.problems({"stageObjects": "yes"}) == {"stageObjects": "is 'yes'; write true or false"}
+    assert KwokRuntime().problems({"stageObjects": True}) == {}
+    assert KwokRuntime().problems({"stageObjects": "yes"}) == {
+        "stageObjects": 'is "yes", not true or false; write true or false'
+    }

@@ -13,6 +13,7 @@ from aiohttp import web
 from kumulus.cluster.pools.through_storage import NotThroughStorage
 from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support.apiserver import serving
 
@@ -116,5 +117,6 @@ async def test_other_runtimes_have_no_storage_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["API", 1, True, {}])
 def test_the_option_is_one_of_two_words(value: object) -> None:
-    assert storage.problem(value) == f"is {value!r}; write storage or api"
-    assert storage.problem("api") is None
+    problems = KwokRuntime().problems
+    assert problems({"createThrough": value})["createThrough"].endswith(("write one of storage, api", "write api"))
+    assert not problems({"createThrough": "api"})

@@ -1,0 +1,59 @@
+"""The options of a cluster of the kwok runtime: its section of the stack file, and what the rest of that file asks."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, ValidationError, field_validator
+
+from kumulus.fields import checked, found
+from kumulus.fields.validation import problems_of
+from kumulus.kwok.node_metrics import Kind
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, shown
+from kumulus.model.observability import Observability, observability_from, observability_problems
+from kumulus.model.quantity import parse
+from kumulus.runtimes.kwok.section import Kwok, Switches
+
+
+class Options(Kwok):
+    """Options of the resource Cluster."""
+
+    # Texts, too, as programs in other languages have them: "true" and "false".
+    featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
+    stageObjects: bool | None = None
+    podUsage: Kind | None = None
+    observability: (
+        Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
+    ) = None
+
+    @field_validator("featureGates", "runtimeConfig")
+    @classmethod
+    def _switches(cls, value: dict[str, str]) -> dict[str, str]:
+        # They become one argument of the API server's, a=true,b=false.
+        wrong = [
+            problem((name,), f"is {shown(switch)}", "write a name and true or false")
+            for name, switch in value.items()
+            if not name or set(name) & set("=, \t\n") or switch not in ("true", "false")
+        ]
+        if wrong:
+            raise found(wrong)
+        return value
+
+    @field_validator("etcdQuota")
+    @classmethod
+    def _quota(cls, value: str) -> str:
+        if value and parse(value).nanos <= 0:
+            raise found([problem((), f"is {shown(value)}", "write a quantity such as 8Gi")])
+        return value
+
+
+def options_problems(options: dict[str, object]) -> list[Problem]:
+    """What is wrong with a cluster's options."""
+    try:
+        Options.model_validate(options)
+    except ValidationError as error:
+        return problems_of(error, Options)
+    return []
