@@ -421,10 +421,7 @@ async def test_a_cancelled_wait_ends_at_once(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_preview_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with waiting(Cluster(deployments=[item("Deployment", "a", {})]), monkeypatch) as (resource, op, _):
         preview = Operation(op.urn, op.report, op.stop, preview=True)
-        assert await resource.create(preview, {**INPUTS, "timeout": 30}) == (
-            "monitoring/stack",
-            {**INPUTS, "timeout": 30},
-        )
+        assert await resource.create(preview, {**INPUTS, "timeout": 30}) == ("", {**INPUTS, "timeout": 30})
 
 
 def test_another_revision_is_waited_for_anew() -> None:
