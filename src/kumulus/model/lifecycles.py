@@ -10,7 +10,7 @@ from kumulus.model.distributions import Distribution
 
 @dataclass(frozen=True)
 class PodSelection:
-    """Pods that fulfil everything that is given; all pods when nothing is.
+    """Pods that match every field; all pods if there is none.
 
     Args:
         labels: labels that a pod has, with these values.

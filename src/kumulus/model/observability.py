@@ -29,16 +29,18 @@ def _described(default: Any, description: str) -> Any:
 
 @dataclass(frozen=True)
 class Observability:
-    """What is measured, how often, and what that may take."""
+    """What is measured, how often, and with how much memory and disk."""
 
-    prometheusPort: int | None = _described(None, "Prometheus' port on 127.0.0.1; a free one is taken unless given.")
+    prometheusPort: int | None = _described(None, "Prometheus' port on 127.0.0.1; by default a free one.")
     retention: str = _described("24h", "How long samples are kept, from 2h to 8760h.")
     retentionSize: str = _described("2Gi", "How much disk samples may take, 512Mi or more; the oldest go first.")
     memory: str = _described("1Gi", "How much memory Prometheus' garbage collector keeps to, 256Mi or more.")
-    scrapeInterval: str = _described("15s", "How often control plane and kube-state-metrics are asked, from 1s to 30s.")
-    nodeScrapeInterval: str = _described("1m", "How often each emulated node's own endpoint is asked, from 5s to 2m.")
+    scrapeInterval: str = _described(
+        "15s", "How often the control plane and kube-state-metrics are scraped, from 1s to 30s."
+    )
+    nodeScrapeInterval: str = _described("1m", "How often each emulated node's own endpoint is scraped, from 5s to 2m.")
     nodeLabels: tuple[str, ...] = _described(
-        (), "Keys of node labels that kube-state-metrics shows besides those of the dashboards."
+        (), "Keys of node labels that kube-state-metrics exports in addition to those of the dashboards."
     )
 
     @property

@@ -102,23 +102,23 @@ def in_order(addons: Sequence[Addon]) -> list[Addon]:
 
 
 class RepositoryOpts(Section):
-    """How to be let into a private chart repository, as `helm.v3.Release` has it."""
+    """Credentials of a private chart repository, as in `helm.v3.Release`."""
 
     username: str = Field(
-        default="", description="The user's name at the repository; goes with `password`.", examples=["reader"]
+        default="", description="The user name at the repository; requires `password`.", examples=["reader"]
     )
     password: str = Field(
         default="",
-        description="The user's password; better a secret, set by `pulumi config set --secret --path`.",
+        description="The user's password; preferably a secret, set by `pulumi config set --secret --path`.",
         examples=['"…"'],
     )
     caFile: str = Field(
         default="",
-        description="Path of the certificate authority that the server's certificate is of.",
+        description="Path of the certificate authority that signed the server's certificate.",
         examples=["./ca.pem"],
     )
     certFile: str = Field(
-        default="", description="Path of a client certificate; goes with `keyFile`.", examples=["./client.pem"]
+        default="", description="Path of a client certificate; requires `keyFile`.", examples=["./client.pem"]
     )
     keyFile: str = Field(default="", description="Path of the client certificate's key.", examples=["./client-key.pem"])
 
@@ -126,24 +126,28 @@ class RepositoryOpts(Section):
 class ReleaseOptions(Section):
     """What `helm.v3.Release` knows besides, under its names; each does what Helm's option of that name does."""
 
-    cleanupOnFail: bool = Field(default=False, description="Delete what a failed upgrade has made.", examples=["true"])
+    cleanupOnFail: bool = Field(
+        default=False, description="Delete what a failed upgrade has created.", examples=["true"]
+    )
     dependencyUpdate: bool = Field(
         default=False, description="Fetch the chart's dependencies first, for a chart from a path.", examples=["true"]
     )
-    devel: bool = Field(default=False, description="Without a version, take one of development too.", examples=["true"])
+    devel: bool = Field(
+        default=False, description="Without a version, accept development versions too.", examples=["true"]
+    )
     disableOpenapiValidation: bool = Field(
         default=False, description="Do not check the objects against the cluster's OpenAPI schema.", examples=["true"]
     )
     disableWebhooks: bool = Field(default=False, description="Run no hooks.", examples=["true"])
     forceUpdate: bool = Field(
-        default=False, description="Delete and make anew what cannot be updated.", examples=["true"]
+        default=False, description="Delete and recreate what cannot be updated.", examples=["true"]
     )
     keyring: str = Field(default="", description="Path of the public keys for `verify`.", examples=["./pubring.gpg"])
     lint: bool = Field(default=False, description="Lint the chart before an upgrade.", examples=["true"])
     maxHistory: Annotated[int, whole(0, 1000)] = Field(
         default=0, description="How many revisions are kept; 0 means all of them.", examples=["10"]
     )
-    verify: bool = Field(default=False, description="The chart has to be signed.", examples=["true"])
+    verify: bool = Field(default=False, description="Require a signed chart.", examples=["true"])
     waitForJobs: bool = Field(default=False, description="Wait for Jobs to complete, too.", examples=["true"])
 
     def further(self) -> dict[str, Any]:
@@ -181,16 +185,16 @@ class Addon(ReleaseOptions):
         examples=["prometheus-community/kube-prometheus-stack"],
     )
     version: str | None = Field(
-        default=None, description="The chart's version; the newest unless given.", examples=['"75.16.1"']
+        default=None, description="The chart's version; by default the newest.", examples=['"75.16.1"']
     )
     valuesObject: MappingOrYaml = Field(
-        default_factory=dict, description="The chart's values: a mapping, or a YAML text of one.", examples=["{}"]
+        default_factory=dict, description="The chart's values, as a mapping or YAML text.", examples=["{}"]
     )
     createNamespace: bool = Field(default=True, description="Create the namespace.", examples=["true"])
     timeout: Annotated[int, whole(1, DAY)] = Field(
         default=300, description="Seconds to wait until everything is ready.", examples=["300"]
     )
-    atomic: bool = Field(default=False, description="Take the release back when it fails.", examples=["true"])
+    atomic: bool = Field(default=False, description="Roll the release back if it fails.", examples=["true"])
     skipAwait: bool = Field(default=False, description="Do not wait until everything is ready.", examples=["true"])
     dependsOn: list[str] = Field(
         default_factory=list,
@@ -200,13 +204,13 @@ class Addon(ReleaseOptions):
     crds: Crds = Field(
         default="CreateReplace",
         description=(
-            "What becomes of the CRDs in the chart's `crds` directories: made and upgraded, made once, or neither."
+            "What happens to CRDs in the chart's `crds` directories: created and upgraded, created once, or neither."
         ),
         examples=["CreateReplace"],
     )
     repositoryOpts: RepositoryOpts | None = Field(
         default=None,
-        description="How to be let into a private repository; registries are entered by `helm registry login`.",
+        description="Credentials of a private repository; for registries use `helm registry login`.",
         examples=['{username: reader, password: "…"}'],
     )
 

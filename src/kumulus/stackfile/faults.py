@@ -213,7 +213,7 @@ class Target(Section):
     percent: Share | None = Field(default=None, description="Only so much of the nodes, in per cent.", examples=["10"])
     seed: str = Field(
         default="",
-        description="Chooses others for `count` and `percent`; the fault's name unless given.",
+        description="Another seed chooses other nodes for `count` and `percent`; by default the fault's name.",
         examples=['"another"'],
     )
 
@@ -224,26 +224,24 @@ class Target(Section):
 
 
 class Fault(Section):
-    """A fault that holds while the stack file declares it."""
+    """A fault that is active while the stack file declares it."""
 
     name: Annotated[str, short_label(FAULT_NAME_LENGTH)] = Field(
         description="The fault's name, unique in the stack.", examples=["xid79-rack3"]
     )
     target: Target = Field(
         default_factory=Target,
-        description="The nodes it holds on; of a fault of pods, the nodes they run on. All nodes unless given.",
+        description="The nodes it affects; for a fault of pods, the nodes they run on. By default all nodes.",
         examples=["{nodeGroup: a100, zone: use1}"],
     )
     kind: Annotated[str, checked(kind_problems, str, form="faultKind")] | None = Field(
         default=None,
-        description=(
-            "An entry of the catalog of faults (docs/faults.md); what is given beside it comes on top, or in its place."
-        ),
+        description=("An entry of the catalog of faults (docs/faults.md); other fields add to it or override it."),
         examples=["gpu-fell-off-bus"],
     )
     conditions: Conditions = Field(
         default_factory=dict,
-        description="Conditions of each node, by type; the status is True where it is not given.",
+        description="Conditions of each node, by type; the status defaults to True.",
         examples=["{GpuHWSlowDown: {reason: Active}}"],
     )
     taints: Taints = Field(
@@ -257,31 +255,31 @@ class Fault(Section):
     )
     capacity: Changes = Field(
         default_factory=dict,
-        description='What is left of a resource, "7", or what is lost of it, "-1"; in capacity and allocatable.',
+        description='How much of a resource is left, "7", or lost, "-1"; in capacity and allocatable.',
         examples=['{nvidia.com/gpu: "-1"}'],
     )
     kubelet: Annotated[str, checked(kubelet_problems, form="kubelet")] | None = Field(
-        default=None, description="What becomes of each node's kubelet.", examples=["notReady"]
+        default=None, description="What happens to each node's kubelet.", examples=["notReady"]
     )
     downFor: Duration | None = Field(
         default=None,
-        description="How long a reboot takes; as the kind has it, or else two minutes, unless given.",
+        description="How long a reboot takes; by default as the kind sets it, or two minutes.",
         examples=["2m"],
     )
     pods: PodSelector | None = Field(
         default=None,
-        description="Which pods are hit, of a fault of pods; all on the target's nodes unless given.",
+        description="For a fault of pods, which pods it affects; by default all on the target's nodes.",
         examples=["{labels: {app: training}}"],
     )
     container: str = Field(
-        default="", description="The container that fails; the pod's first unless given.", examples=["main"]
+        default="", description="The container that fails; by default the pod's first.", examples=["main"]
     )
     exitCode: Annotated[int, whole(0, 255)] | None = Field(
         default=None, description="The exit code of the container that fails.", examples=["1"]
     )
     reason: str = Field(
         default="",
-        description="The reason in the container's or pod's status; that of the kind unless given.",
+        description="The reason in the container's or pod's status; by default the kind's.",
         examples=["Error"],
     )
     message: str = Field(

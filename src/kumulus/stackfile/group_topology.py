@@ -95,33 +95,33 @@ LabelKeys = Annotated[dict[str, str], checked(_label_keys_problems, dict, form="
 
 
 class GroupTopology(Section):
-    """How the nodes of a group stand in each of its zones; places are filled in the order of the ordinals."""
+    """How the nodes of a group are arranged in each of its zones; places are filled in the order of the ordinals."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "topologyRules"})
 
     nodesPerRack: Count = Field(description="Nodes in a rack.", examples=["16"])
     racksPerBlock: Count | None = Field(
-        default=None, description="Racks in a block; there are no blocks unless given.", examples=["8"]
+        default=None, description="Racks in a block; by default there are no blocks.", examples=["8"]
     )
     blocks: Count | None = Field(
-        default=None, description="How many blocks a zone has; as many as its nodes need unless given.", examples=["4"]
+        default=None, description="How many blocks a zone has; by default as many as its nodes need.", examples=["4"]
     )
     nodesPerNvlinkDomain: Count | None = Field(
-        default=None, description="Nodes that share an NVLink domain; none do unless given.", examples=["4"]
+        default=None, description="Nodes that share an NVLink domain; by default none.", examples=["4"]
     )
     racksPerLeaf: Count | None = Field(
         default=None,
-        description="Racks behind one leaf switch; there are no leaf switches unless given.",
+        description="Racks behind one leaf switch; by default there are no leaf switches.",
         examples=["1"],
     )
     leavesPerSpine: Count | None = Field(
         default=None,
-        description="Leaf switches behind one spine switch; there are no spine switches unless given.",
+        description="Leaf switches behind one spine switch; by default there are no spine switches.",
         examples=["4"],
     )
     preset: Preset = Field(
         default="kumulus",
-        description="Whose label keys are used: those of Kueue, KAI, Volcano or Kumulus' own.",
+        description="Whose label keys to use: those of Kueue, KAI, Volcano or Kumulus.",
         examples=["kueue"],
     )
     labels: LabelKeys = Field(

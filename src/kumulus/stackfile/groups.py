@@ -37,11 +37,11 @@ NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, name
 
 
 class Metadata(Section):
-    """Labels and annotations of every node of a group; labels win over those Kumulus gives."""
+    """Labels and annotations of every node of a group; labels override those that Kumulus sets."""
 
     labels: Labels = Field(
         default_factory=dict,
-        description="Labels of every node of the group; they win over those Kumulus gives.",
+        description="Labels of every node of the group; they override those that Kumulus sets.",
         examples=["{example.com/team: search}"],
     )
     annotations: Annotations = Field(
@@ -60,7 +60,7 @@ class Metadata(Section):
 
 
 class NodeTemplate(Section):
-    """What every node of a group is like."""
+    """What every node of a group has."""
 
     metadata: Metadata = Field(
         default_factory=Metadata,
@@ -72,31 +72,31 @@ class NodeTemplate(Section):
     )
     capacity: Capacity = Field(
         json_schema_extra={COMPLETED: True},
-        description="Resource names to quantities; `pods` is needed unless an instance type gives it.",
+        description="Resource names to quantities; `pods` is required unless an instance type provides it.",
         examples=['{cpu: "96", memory: 1360Gi, pods: "110"}'],
     )
     allocatable: Allocatable = Field(
         default_factory=dict,
-        description="What pods can have of the capacity; resources left out are allocatable in full.",
+        description="How much of the capacity pods can use; resources left out are allocatable in full.",
         examples=['{cpu: "95"}'],
     )
     nodeInfo: NodeInfoFields = Field(
         default_factory=dict,
-        description="Architecture, operating system and kubelet version, where they are not to follow the labels.",
+        description="Architecture, operating system and kubelet version, if they should not follow the labels.",
         examples=["{architecture: arm64}"],
     )
 
 
 class Placement(Section):
-    """How many nodes of a group stand in one zone."""
+    """How many nodes of a group are in one zone."""
 
     availabilityZone: GroupName = Field(
         description="The zone's name, part of the nodes' names and their zone label.", examples=["us-east1-b"]
     )
-    replicas: Replicas = Field(description="How many nodes stand in the zone.", examples=["5"])
+    replicas: Replicas = Field(description="How many nodes are in the zone.", examples=["5"])
     region: LabelValue = Field(
         default="",
-        description="The zone's region; the one that the zone's name tells, if it does, unless given.",
+        description="The zone's region; by default derived from the zone's name, if possible.",
         examples=["us-east1"],
     )
     nodes: NamedNodes = Field(
@@ -110,13 +110,13 @@ class Placement(Section):
 
 
 class GpuOperator(Section):
-    """What a GPU operator is to find on the nodes of a group."""
+    """What a GPU operator finds on the nodes of a group."""
 
     simulatedPool: LabelValue = Field(
         default="",
         description=(
             "The fake GPU operator's pool that the nodes belong to, the value of the label "
-            "run.ai/simulated-gpu-node-pool; the group's name unless given."
+            "run.ai/simulated-gpu-node-pool; by default the group's name."
         ),
         examples=["a100"],
     )
@@ -128,11 +128,11 @@ class NodeGroup(Section):
     model_config = ConfigDict(json_schema_extra={FORM: "nodeGroupRules"})
 
     name: GroupName = Field(
-        description="Part of the nodes' names, and their instance type where none is given.",
+        description="Part of the nodes' names, and their default instance type.",
         examples=["a2-ultragpu-8g"],
     )
     placement: list[Placement] = Field(
-        description="Where the nodes stand: an item for each availability zone.",
+        description="Where the nodes are: an item for each availability zone.",
         examples=["[{availabilityZone: us-east1-b, replicas: 5}]"],
     )
     instanceType: Annotated[str, checked(instance_type_problems, form="instanceType")] = Field(
@@ -141,21 +141,21 @@ class NodeGroup(Section):
         examples=["a3-highgpu-8g"],
     )
     gpuProduct: Annotated[str, checked(gpu_product_problems, form="gpuProduct")] = Field(
-        default="", description="The GPUs' product, where it is not the instance type's.", examples=["NVIDIA-L40S"]
+        default="", description="The GPUs' product, if it is not the instance type's.", examples=["NVIDIA-L40S"]
     )
     gpuOperator: GpuOperator | None = Field(
         default=None,
-        description="Given when the fake GPU operator is to know the nodes.",
+        description="Labels the nodes for the fake GPU operator.",
         examples=["{simulatedPool: a100}"],
     )
     topology: GroupTopology | None = Field(
         default=None,
-        description="Where the nodes stand in the network; nowhere in particular unless given.",
+        description="Where the nodes are in the network; by default nowhere in particular.",
         examples=["{nodesPerRack: 16, racksPerBlock: 8}"],
     )
     nodeTemplate: NodeTemplate = Field(
         json_schema_extra={COMPLETED: True},
-        description="What every node of the group is like; needed unless an instance type gives it.",
+        description="What every node of the group has; required unless an instance type provides it.",
         examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}'],
     )
     resourceSlices: ResourceSlices | None = Field(

@@ -68,17 +68,17 @@ class HostCommand(Section):
     create: Command = Field(description="What is run first.", examples=["docker build -t my-app:dev ."])
     update: Command | None = Field(
         default=None,
-        description="What is run when anything here changes; `create` again unless given.",
+        description="What is run when anything here changes; by default `create` again.",
         examples=["docker build -t my-app:dev ."],
     )
     delete: Command | None = Field(
         default=None,
-        description="What is run when the command is taken out of the stack, or the stack is destroyed.",
+        description="What is run when the command is removed from the stack, or the stack is destroyed.",
         examples=["docker image rm my-app:dev"],
     )
     triggers: list[Any] = Field(
         default_factory=list,
-        description="Whatever they are, a change of one runs `delete` and `create`.",
+        description="Any values; a change of one runs `delete` and `create`.",
         examples=["[v1]"],
     )
     environment: Annotated[dict[str, str], checked(_environment_problems, form="environment")] = Field(

@@ -89,18 +89,18 @@ class KwokCharts(Section):
     )
     shards: Annotated[int, whole(1, MOST_SHARDS)] | None = Field(
         default=None,
-        description="How many kwok-controllers share the nodes; one for each 10,000 nodes begun unless given.",
+        description="How many kwok-controllers share the nodes; by default one per 10,000 nodes, rounded up.",
         examples=["4"],
     )
     parallelism: Annotated[int, whole(1, 1000)] = Field(
         default=32,
-        description="How many stages of nodes, of pods, and leases each kwok-controller plays at once.",
+        description="How many stages of nodes, of pods, and leases each kwok-controller processes at once.",
         examples=["32"],
     )
     leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(
         default=None,
         description=(
-            "How long a node's lease holds, renewed at each quarter of it; 40 unless given, or 100 from 2,500 nodes on."
+            "How long a node's lease lasts; it is renewed at each quarter. By default 40, or 100 from 2,500 nodes on."
         ),
         examples=["40"],
     )

@@ -31,19 +31,21 @@ class Failure(Section):
     """One way in which a container ends with an error."""
 
     share: Annotated[float, checked(share_problems, float, form="share")] = Field(
-        description="How many of the container's runs end so, from 0 to 1.", examples=["0.05"]
+        description="The share of the container's runs that end this way, from 0 to 1.", examples=["0.05"]
     )
     exitCode: Annotated[int, whole(1, 255)] = Field(default=1, description="The container's exit code.", examples=["1"])
     reason: str = Field(
-        default="Error", description="The reason as a kubelet gives it, such as Error or OOMKilled.", examples=["Error"]
+        default="Error",
+        description="The reason as a kubelet reports it, such as Error or OOMKilled.",
+        examples=["Error"],
     )
     message: str = Field(default="", description="What the container's status says of it.", examples=["out of memory"])
     container: str = Field(
-        default="", description="The container that fails; the pod's first unless given.", examples=["main"]
+        default="", description="The container that fails; by default the pod's first.", examples=["main"]
     )
     after: DurationField | None = Field(
         default=None,
-        description="How long it runs until then; as long as it would have run unless given.",
+        description="How long it runs until then; by default as long as it would have run.",
         examples=["{exponential: {mean: 1h}}"],
     )
 
@@ -53,7 +55,7 @@ class Failure(Section):
 
 
 class PodLifecycle(Section):
-    """How the pods of a selection live. What is not given is as in a cluster without lifecycles."""
+    """How long the selected pods run and how they end. Fields left out behave as without lifecycles."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "lifecycleRules"})
 
@@ -62,14 +64,14 @@ class PodLifecycle(Section):
     )
     selector: PodSelector = Field(
         default_factory=PodSelector,
-        description="Which pods live so; those of an earlier lifecycle are not this one's.",
+        description="Which pods have this lifecycle; a pod has only the first that selects it.",
         examples=["{labels: {app: training}}"],
     )
     seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
         default=0, description="The same seed draws the same durations for the same pods.", examples=["1"]
     )
     imagePull: DurationField | None = Field(
-        default=None, description="From the pod's start until its images are there.", examples=["20s"]
+        default=None, description="From the pod's start until its images are pulled.", examples=["20s"]
     )
     init: DurationField | None = Field(
         default=None, description="How long each init container runs, one after the other.", examples=["5s"]
@@ -79,7 +81,7 @@ class PodLifecycle(Section):
     )
     run: DurationField | None = Field(
         default=None,
-        description="How long the containers run from then on; without end unless given.",
+        description="How long the containers run from then on; by default without end.",
         examples=["{lognormal: {median: 10m, sigma: 0.5}}"],
     )
     failures: list[Failure] = Field(

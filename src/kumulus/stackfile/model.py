@@ -58,7 +58,7 @@ class _Fleet(Section):
     """The sections that any runtime reads, and the further ones of some."""
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
-        default="", description="The cluster's name; one made from the stack's unless given.", examples=["my-cluster"]
+        default="", description="The cluster's name; by default derived from the stack's.", examples=["my-cluster"]
     )
     runtime: Runtime = Field(
         default=registry.DEFAULT,
@@ -70,12 +70,12 @@ class _Fleet(Section):
     )
     kubernetesVersion: Version | None = Field(
         default=None,
-        description="The version of Kubernetes, whole; the runtime's own unless given.",
+        description="The full version of Kubernetes; by default the runtime's own.",
         examples=['"1.35.4"'],
     )
     kindConfig: KindConfig | None = Field(
         default=None,
-        description="kind's own configuration, a mapping or a YAML text of one; only with the runtime kind.",
+        description="kind's own configuration, as a mapping or YAML text; only with the runtime kind.",
         examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"],
     )
     clusterAddons: list[Addon] = Field(
@@ -85,7 +85,7 @@ class _Fleet(Section):
     )
     hostCommands: list[HostCommand] = Field(
         default_factory=list,
-        description="Commands of the user's own that are run on this machine.",
+        description="Commands to run on this machine.",
         examples=["[{name: build, create: docker build -t my-app:dev .}]"],
     )
     loadImages: list[Image] = Field(
@@ -103,22 +103,22 @@ class _Fleet(Section):
     )
     faults: list[Fault] = Field(
         default_factory=list,
-        description="What goes wrong, on which nodes, while it stands here (docs/faults.md).",
+        description="What goes wrong, and on which nodes, while the entry is in the file (docs/faults.md).",
         examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"],
     )
     podLifecycles: PodLifecycles = Field(
         default_factory=list,
-        description="How pods live; for each pod the first that selects it holds (docs/pods.md).",
+        description="How long pods run and how they end; the first entry that selects a pod applies (docs/pods.md).",
         examples=["[{name: training, selector: {labels: {app: training}}, run: 10m}]"],
     )
     podUsage: PodUsages = Field(
         default_factory=list,
-        description="What pods use while they run; for each pod the first that selects it holds (docs/pods.md).",
+        description="What pods use while they run; the first entry that selects a pod applies (docs/pods.md).",
         examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"],
     )
     observability: Measured | None = Field(
         default=None,
-        description="What is measured (docs/observability.md): `{}` for all defaults; nothing unless given.",
+        description="What is measured (docs/observability.md): `{}` for all defaults; by default nothing.",
         examples=["{}"],
     )
     tenants: list[Tenant] = Field(
@@ -160,7 +160,7 @@ class ClusterSpec(_WithSections):
 
     kwokCharts: KwokCharts = Field(
         default_factory=KwokCharts,
-        description="How KWOK is installed where nodes run containers: with the runtimes kind and existing.",
+        description="How KWOK is installed with the runtimes kind and existing, whose nodes run containers.",
         examples=["{shards: 4}"],
     )
     prometheusStack: PrometheusStack = Field(

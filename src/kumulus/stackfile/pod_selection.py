@@ -56,11 +56,11 @@ def _owner_kind_problems(where: Where, raw: object) -> list[Problem]:
 
 
 class PodSelector(Section):
-    """Pods that fulfil everything that is given; all pods when nothing is."""
+    """Pods that match every field; all pods if there is none."""
 
     labels: Labels = Field(
         default_factory=dict,
-        description="Labels that a pod has to have, with these values.",
+        description="Labels that a pod must have, with these values.",
         examples=["{app: training}"],
     )
     namespaces: Annotated[tuple[str, ...], checked(_namespace_problems, tuple, form="namespaces")] = Field(

@@ -49,6 +49,6 @@ class PrometheusStack(Section):
     )
     repositoryOpts: RepositoryOpts | None = Field(
         default=None,
-        description="How to be let into a private repository.",
+        description="Credentials of a private repository.",
         examples=['{username: reader, password: "…"}'],
     )

@@ -47,7 +47,7 @@ class ResourceSlices(Section):
     count: DeviceCount | None = Field(
         default=None,
         description=(
-            "Devices of a node; as many as the capacity's extended resource of the driver's vendor unless given."
+            "Devices of a node; by default as many as the capacity's extended resource of the driver's vendor."
         ),
         examples=["8"],
     )
@@ -63,22 +63,22 @@ class ResourceSlices(Section):
     )
     pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
         default=None,
-        description="Over how many PCIe roots a node's devices are spread; each has its own unless given.",
+        description="How many PCIe roots a node's devices are spread over; by default each has its own.",
         examples=["4"],
     )
     numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
         default=None,
-        description="Over how many NUMA nodes a node's devices are spread; not said unless given.",
+        description="How many NUMA nodes a node's devices are spread over; by default not published.",
         examples=["2"],
     )
     extendedResource: bool = Field(
         default=True,
-        description="Whether nodes also offer the devices the old way, as nvidia.com/gpu.",
+        description="Whether nodes also offer the devices as the extended resource nvidia.com/gpu.",
         examples=["false"],
     )
     deviceClass: ClassName | None = Field(
         default=None,
-        description="The DeviceClass to declare; one named after the driver unless given, none where it is empty.",
+        description="The DeviceClass to declare; by default one named after the driver; none if empty.",
         examples=[NVIDIA_DRIVER],
     )
 

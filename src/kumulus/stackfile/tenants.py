@@ -42,7 +42,7 @@ Quota = Annotated[dict[str, str], checked(quota_problems, canonical_resources, f
 
 
 class Rule(Section):
-    """A right in the tenant's namespace, as the rules of an RBAC Role are written."""
+    """A permission in the tenant's namespace, written like a rule of an RBAC Role."""
 
     apiGroups: Texts = Field(
         description='API groups such as batch.volcano.sh; "" is Kubernetes\' core group.',
@@ -63,14 +63,14 @@ class Rule(Section):
 
 
 class Tenant(Section):
-    """Somebody who shares the cluster: a namespace, what may be used in it, a kubeconfig that is good for no more."""
+    """A tenant of the cluster: a namespace, a quota, and a kubeconfig limited to it."""
 
     name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(
         description="The tenant's name, unique in the stack.", examples=["research"]
     )
     namespace: Annotated[str, short_label(63), text(_namespace_fault, form="ownNamespace")] = Field(
         default="",
-        description="The namespace made for the tenant; one of the tenant's name unless given.",
+        description="The namespace created for the tenant; by default it has the tenant's name.",
         examples=["research"],
     )
     quota: Quota = Field(
@@ -82,12 +82,12 @@ class Tenant(Section):
     )
     role: Role = Field(
         default="edit",
-        description="The ClusterRole of Kubernetes' own that the tenant has in the namespace.",
+        description="The built-in ClusterRole that the tenant has in the namespace.",
         examples=["edit"],
     )
     rules: list[Rule] = Field(
         default_factory=list,
-        description="Rights besides, for custom resources.",
+        description="Additional permissions, for custom resources.",
         examples=["[{apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, create]}]"],
     )
     podSecurity: PodSecurity = Field(
@@ -97,7 +97,7 @@ class Tenant(Section):
     )
     readNodes: bool = Field(
         default=True,
-        description="Whether the tenant may look at nodes, which belong to no namespace.",
+        description="Whether the tenant may read nodes, which belong to no namespace.",
         examples=["true"],
     )
     labels: Labels = Field(
@@ -109,7 +109,7 @@ class Tenant(Section):
         examples=["{example.com/owner: research@example.com}"],
     )
     credential: Annotated[int, whole(1, 1_000_000)] = Field(
-        default=1, description="Another number makes another credential and takes the last one back.", examples=["2"]
+        default=1, description="Another number creates a new credential and revokes the last one.", examples=["2"]
     )
 
     @property

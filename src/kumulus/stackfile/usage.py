@@ -108,7 +108,7 @@ def _check(absolute: str) -> Callable[[Where, object], list[Problem]]:
 
 
 class PodUsage(Section):
-    """What the containers of a selection of pods use while they run. What is not given is 0."""
+    """What the containers of the selected pods use while they run. Fields left out are 0."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "usageRules"})
 
@@ -117,7 +117,7 @@ class PodUsage(Section):
     )
     selector: PodSelector = Field(
         default_factory=PodSelector,
-        description="Which pods use so much; for each pod the first usage that selects it holds.",
+        description="Which pods use this much; the first usage that selects a pod applies.",
         examples=["{labels: {app: training}}"],
     )
     cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(

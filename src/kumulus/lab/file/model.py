@@ -41,7 +41,7 @@ class Scheduler(Section):
     config: str = Field(
         default="",
         description=(
-            "The scheduler's configuration file, relative to the experiment file; its own default unless given."
+            "The scheduler's configuration file, relative to the experiment file; by default the scheduler's own."
         ),
         examples=["schedulers/mine.yaml"],
     )
@@ -89,7 +89,7 @@ class Experiment(Section):
         default="",
         description=(
             "The stack's file, relative to the experiment file: whose machines a run without a cluster has; "
-            "`stacks/Pulumi.<stack>.yaml` of the project unless given."
+            "`stacks/Pulumi.<stack>.yaml` of the project by default."
         ),
         examples=["openb.yaml"],
     )

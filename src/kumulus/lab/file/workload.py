@@ -75,7 +75,7 @@ class Workload(Section):
         default=1, description="How many jobs; a trace decides it instead.", examples=["15"]
     )
     arrival: Arrival = Field(
-        default_factory=Arrival, description="When the jobs come; all at once unless given.", examples=["{poisson: 2}"]
+        default_factory=Arrival, description="When the jobs arrive; by default all at once.", examples=["{poisson: 2}"]
     )
     manifest: str = Field(
         default="",
@@ -130,7 +130,7 @@ class Workload(Section):
         examples=["true"],
     )
     duration: DurationField | None = Field(
-        default=None, description="How long each pod runs; without end unless given.", examples=["10m"]
+        default=None, description="How long each pod runs; by default without end.", examples=["10m"]
     )
     labels: Labels = Field(
         default_factory=dict, description="Further labels of the pods.", examples=["{app: training}"]

@@ -33,7 +33,7 @@ INPUTS = (
     Property("taints", listing(TAINT), "Taints of every node."),
     Property("capacity", STRINGS, "Quantities by resource, such as `cpu`, `memory`, `nvidia.com/gpu`."),
     Property("allocatable", STRINGS, "Quantities by resource; the capacity where it names none."),
-    Property("nodeInfo", NODE_INFO, "What a node says of its machine."),
+    Property("nodeInfo", NODE_INFO, "What a node reports about its machine."),
     Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
     Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
     Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),

@@ -30,13 +30,13 @@ class Existing(RuntimeSection):
         default="",
         description=(
             "A path, from the project's directory or with `~`; or a kubeconfig's whole text, which belongs in an "
-            "encrypted value. `$KUBECONFIG` unless given, or else `~/.kube/config`."
+            "encrypted value. By default `$KUBECONFIG`, or else `~/.kube/config`."
         ),
         examples=["~/.kube/config"],
     )
     context: str = Field(
         default="",
-        description="The context of that kubeconfig; may be left out where it has one alone.",
+        description="The context of that kubeconfig; optional if there is only one.",
         examples=["my-cluster"],
     )
 

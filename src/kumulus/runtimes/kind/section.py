@@ -25,7 +25,7 @@ class Kind(RuntimeSection):
     provider: Provider | None = Field(
         default=None,
         description=(
-            "Whose containers the nodes are; what kind itself finds, or `KIND_EXPERIMENTAL_PROVIDER`, unless given."
+            "Whose containers the nodes are; by default what kind itself finds, or `KIND_EXPERIMENTAL_PROVIDER`."
         ),
         examples=["docker"],
     )

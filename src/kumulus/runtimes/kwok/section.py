@@ -38,7 +38,7 @@ class Kwok(RuntimeSection):
 
     apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(
         default=None,
-        description="The API server's port on 127.0.0.1; a free one is taken unless given.",
+        description="The API server's port on 127.0.0.1; by default a free one.",
         examples=["6443"],
     )
     featureGates: dict[str, bool] = Field(
@@ -58,18 +58,18 @@ class Kwok(RuntimeSection):
         examples=["false"],
     )
     etcdQuota: QuantityText = Field(
-        default="", description="How large etcd's data may grow; KWOK's default unless given.", examples=["8Gi"]
+        default="", description="How large etcd's data may grow; by default KWOK's own limit.", examples=["8Gi"]
     )
     heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
         default=None,
-        description="Multiplies the nodes' heartbeat intervals; KWOK's default unless given.",
+        description="Multiplies the nodes' heartbeat intervals; by default KWOK's own factor.",
         examples=["5"],
     )
     createThrough: Literal["storage", "api"] | None = Field(
         default=None,
         description=(
             "How new nodes are made: written where the API server keeps them, which is several times faster, or posted "
-            "one by one; `storage` unless given, wherever that gives the same nodes."
+            "one by one; by default `storage`, wherever that gives the same nodes."
         ),
         examples=["api"],
     )

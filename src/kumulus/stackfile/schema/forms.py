@@ -90,15 +90,15 @@ def _amount(pattern: str, number: Schema) -> Schema:
 def _mappings() -> dict[str, Schema]:
     any_text: Schema = {"type": "string"}
     info = {
-        "architecture": "The machine's architecture as Go calls it, such as amd64; the label's unless given.",
-        "operatingSystem": "The operating system as Go calls it, such as linux; the label's unless given.",
+        "architecture": "The machine's architecture as Go calls it, such as amd64; by default the label's.",
+        "operatingSystem": "The operating system as Go calls it, such as linux; by default the label's.",
         "kubeletVersion": "The kubelet's version, which kubectl shows as the node's.",
     }
     value = {**text(patterns.LABEL_VALUE, LABEL_LENGTH), "type": ["string", "null"]}
     return {
         "labels": mapping({FORM: "labelValue"}, patterns.FREE_LABEL_KEY),
         "annotations": mapping(any_text, patterns.FREE_ANNOTATION_KEY),
-        "nodeInfo": {"description": "What a node says of its machine."}
+        "nodeInfo": {"description": "What a node reports about its machine."}
         | closed({key: {**value, "description": told} for key, told in info.items()}),
         "environment": mapping(any_text, patterns.VARIABLE),
         "switches": mapping({"type": ["boolean", "string"]}),
@@ -106,7 +106,7 @@ def _mappings() -> dict[str, Schema]:
             closed(
                 {
                     "status": {"enum": ["True", "False", "Unknown"], "description": "The condition's status."},
-                    "reason": {**any_text, "description": "Its reason; the condition's type unless given."},
+                    "reason": {**any_text, "description": "Its reason; by default the condition's type."},
                     "message": {**any_text, "description": "Its message."},
                 }
             ),
@@ -116,7 +116,7 @@ def _mappings() -> dict[str, Schema]:
         | closed(
             {
                 "key": {**text(patterns.LABEL_KEY), "description": "A qualified name, such as example.com/dedicated."},
-                "value": {**value, "description": "The taint's value; none unless given."},
+                "value": {**value, "description": "The taint's value; by default none."},
                 "effect": {"enum": list(EFFECTS), "description": "What it does to pods that do not tolerate it."},
             },
             ("key", "effect"),
@@ -136,11 +136,11 @@ def _lists() -> dict[str, Schema]:
                     "name": {**text(patterns.SUBDOMAIN, NODE_NAME_LENGTH), "description": "The node's name."},
                     "labels": {
                         "anyOf": [mapping({FORM: "labelValue"}, patterns.NODE_LABEL_KEY), NULL],
-                        "description": "Labels of this node alone; they win over the group's.",
+                        "description": "Labels of this node only; they override the group's.",
                     },
                     "unschedulable": {
                         "type": ["boolean", "null"],
-                        "description": "Whether it is made cordoned; later on, a cordon is left as it is.",
+                        "description": "Whether the node is created cordoned; later cordons are left as they are.",
                     },
                 },
                 ("name",),

@@ -98,7 +98,7 @@ def _observability() -> Schema:
     for each in fields(Observability):
         default = {"default": each.default} if each.default not in (None, (), MISSING) else {}
         properties[each.name] = {**kinds[each.name], **each.metadata, **default, "$nullable": True}
-    return _only(properties, description="What is measured, how often, and what that may take.")
+    return _only(properties, description="What is measured, how often, and with how much memory and disk.")
 
 
 def _topology_labels() -> Schema:

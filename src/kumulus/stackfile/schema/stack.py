@@ -92,13 +92,13 @@ def _config() -> Schema:
             "anyOf": [ref(_DEFAULTS), {"type": "string"}, NULL],
         },
         "hub": {
-            "description": "The one of kumulus:clusters that commands mean where none is named.",
+            "description": "The cluster of kumulus:clusters that commands use if none is named.",
             "type": ["string", "null"],
             "minLength": 1,
             "examples": ["hub"],
         },
         "runtime": {
-            "description": "Where the control plane runs, in place of what the cluster says.",
+            "description": "Where the control plane runs, overriding the cluster's setting.",
             "enum": [*registry.NAMES, None],
             "examples": ["kind"],
         },
@@ -126,7 +126,7 @@ def _config() -> Schema:
     known = "|".join(CONFIG_KEYS)
     sources = [required(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
     return {
-        "description": "The stack's configuration; keys of other namespaces than kumulus are left alone.",
+        "description": "The stack's configuration; keys of other namespaces are left alone.",
         "type": "object",
         "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
