@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 
-from benchmarks import certificates, console, creation, engine, faults, kind_fleet, others, sizes
+from benchmarks import certificates, console, creation, engine, faults, kind_fleet, others, page, sizes
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import look_rarely
 
@@ -26,6 +26,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "faults": faults.applied,
     "fault-previews": faults.previewed,
     "console": console.views,
+    "page": page.of_an_hour,
     "certificates": certificates.of_etcd,
     "kind": kind_fleet.large_kind,
 }

@@ -90,6 +90,7 @@ def read_at(plain: dict[str, Any], at: int) -> dict[str, Any]:
         count = Counter(status for status, _ in mine)
         held = sum(count[status] for status in (2, 3, 4, 5))
         jobs["/".join(reversed(plain["jobs"][number]))] = {
+            "state": _state(plain, number, past, count),
             "waiting": count[1],
             "held": held,
             "running": count[3],
@@ -114,3 +115,20 @@ def read_at(plain: dict[str, Any], at: int) -> dict[str, Any]:
         },
         "happened": [plain["texts"][event[2]] for event in past if event[1] == 4],
     }
+
+
+def _state(plain: dict[str, Any], number: int, past: list[list[int]], count: Counter[int]) -> str:
+    """A job's state by the last that was said of it and by its pods."""
+    told = [event[3] for event in past if event[1] == 2 and event[2] == number]
+    size, says = (plain["facts"][told[-1]][0], plain["facts"][told[-1]][3]) if told and told[-1] >= 0 else (0, "gone")
+    held = sum(count[status] for status in (2, 3, 4, 5))
+    if not held and not count[1]:
+        remade = says not in ("gone", "Complete", "Completed", "Failed", "Finished")
+        if not remade or (count[6] >= size if size else count[6] + count[7] + count[8]):
+            return "ended"
+    if not held:
+        return "waiting"
+    wanted = size or count[1] + held + count[6]
+    if held + count[6] < wanted:
+        return "partly"
+    return "running" if count[3] + count[6] >= wanted else "placed"

@@ -34,7 +34,7 @@ def plain(found: Moment) -> dict[str, Any]:
         "nodes": {n: [each.state, amounts(each.allocatable), amounts(each.taken)] for n, each in found.nodes.items()},
         "jobs": {
             name: {
-                **{part: getattr(job, part) for part in ("waiting", "held", "running", "succeeded", "lost")},
+                **{part: getattr(job, part) for part in ("state", "waiting", "held", "running", "succeeded", "lost")},
                 "reasons": dict(job.reasons),
                 "nodes": dict(job.nodes),
             }

@@ -9,6 +9,9 @@ from kumulus.cluster.history.document import Event, History
 from kumulus.cluster.history.words import HOLDING, Kind, Status
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 
+OVER = frozenset({"Complete", "Completed", "Failed", "Finished"})
+"""What objects say of a job that is over."""
+
 
 @dataclass
 class NodeThen:
@@ -30,6 +33,7 @@ class JobThen:
     """A job.
 
     Attributes:
+        kind: what it was, such as ``Job``.
         size: how many pods it wanted: what is said of it, or else how many there were.
         queue, priority: what is said of it.
         waiting, held: pods that waited for a scheduler, and that had a node and had not ended.
@@ -42,6 +46,7 @@ class JobThen:
         nodes: where it was.
     """
 
+    kind: str = ""
     size: int = 0
     queue: str = ""
     priority: int = 0
@@ -63,9 +68,16 @@ class JobThen:
         return self.size or self.waiting + self.held + self.succeeded
 
     @property
+    def _over(self) -> bool:
+        """Whether no more pods of it are to come: those that were lost are made anew, of whatever has a size."""
+        if not self.there or self.says in OVER:
+            return True
+        return self.succeeded >= self.size if self.size and self.kind != "Pod" else bool(self.succeeded + self.lost)
+
+    @property
     def state(self) -> str:
         """How it was, in a word."""
-        if not self.waiting and not self.held and (not self.there or self.succeeded + self.lost):
+        if not self.waiting and not self.held and self._over:
             return "ended"
         placed = self.held + self.succeeded
         if not self.held:
@@ -151,7 +163,7 @@ class _Replay:
             self.happened.append((event.at, self.history.texts[event.what]))
 
     def _job(self, number: int, at: int) -> JobThen:
-        job = self.jobs.setdefault(number, JobThen())
+        job = self.jobs.setdefault(number, JobThen(self.history.jobs[number][1]))
         if job.first < 0:
             job.first = at
         return job

@@ -4,6 +4,8 @@
 export const NODE = 0, POD = 1, JOB = 2, QUEUE = 3, HAPPENED = 4;
 export const WAITING = 1, BOUND = 2, RUNNING = 3, PREEMPTED = 4, EVICTED = 5, SUCCEEDED = 6, FAILED = 7, GONE = 8;
 export const JOB_STATES = ["waiting", "partly", "placed", "running", "ended"];
+// What objects say of a job that is over; as kumulus.cluster.history.moment has it.
+const OVER = new Set(["Complete", "Completed", "Failed", "Finished"]);
 const FIVE = 5;
 const TABLES = ["nodes", "conditions", "jobs", "facts", "queues", "figures", "requests", "pods", "texts", "events"];
 const holds = (status) => status >= BOUND && status <= EVICTED;
@@ -165,13 +167,21 @@ export class History {
 
   jobState(job) {
     const { waiting, held, running, succeeded, lost } = this.tally[job];
-    // One that nobody says anything of any more is over; one that was never told of is its pods.
-    const told = this.fact[job] >= 0;
-    if (!waiting && !held && (succeeded + lost || !told)) return "ended";
+    if (!waiting && !held && this.over(job, succeeded, lost)) return "ended";
     if (!held) return "waiting";
     const wanted = this.wanted(job);
     if (held + succeeded < wanted) return "partly";
     return running + succeeded >= wanted ? "running" : "placed";
+  }
+
+  // Whether no more pods are to come: those that were lost are made anew, of whatever has a size.
+  over(job, succeeded, lost) {
+    const facts = this.facts[this.fact[job]];
+    // Gone, or never told of: then it is its pods.
+    if (!facts) return true;
+    const [size, , , says] = facts;
+    if (OVER.has(says)) return true;
+    return size && this.jobs[job][1] !== "Pod" ? succeeded >= size : succeeded + lost > 0;
   }
 
   job(number) {
@@ -248,7 +258,7 @@ export class History {
     return {
       nodes: Object.fromEntries(present.map((n) => [name(n), [this.conditions[this.condition[n]][0], has(n), [...this.taken[n]]]])),
       jobs: Object.fromEntries(this.jobsNow().map((job) => [[job.of, job.kind, job.name].join("/"), {
-        waiting: job.waiting, held: job.held, running: job.running, succeeded: job.succeeded, lost: job.lost,
+        state: job.state, waiting: job.waiting, held: job.held, running: job.running, succeeded: job.succeeded, lost: job.lost,
         reasons: Object.fromEntries(this.reasons(job.number)),
         nodes: Object.fromEntries([...this.where(job.number)].map(([n, count]) => [name(n), count])),
       }])),

@@ -2,7 +2,7 @@
 
 import { computed } from "./colours.js";
 import { element, number } from "./fleet.js";
-import { BOUND, EVICTED, FAILED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING } from "./history.js";
+import { BOUND, EVICTED, FAILED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING, WAITING } from "./history.js";
 
 const HEIGHT = 64;
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 30, 100];
@@ -196,10 +196,10 @@ function isLoss({ events, before }, n) {
   return status === PREEMPTED || status === EVICTED || (status >= FAILED && before[n / 5] >= BOUND && before[n / 5] <= RUNNING);
 }
 
-export function said(history, [, kind, what, one]) {
+export function said(history, [, kind, what, one, other]) {
   if (kind === POD) {
-    const reason = one === 1 ? `: ${history.texts[history.place[what]] ?? ""}`.split("\n")[0] : "";
-    return `${history.pods[what][0]} ${WORDS[one]}${one < GONE && one > 1 ? "" : reason}`;
+    const reason = one === WAITING ? `: ${history.texts[other].split("\n")[0]}` : "";
+    return `${history.pods[what][0]} ${WORDS[one]}${reason}`;
   }
   if (kind === HAPPENED) return `${SORTS[one] ?? "·"}: ${history.texts[what]}`;
   if (kind === NODE) return `node ${history.nodes[what][0]} ${one < 0 ? "is gone" : `is ${history.conditions[one].slice(0, 2).filter(Boolean).join(": ")}`}`;

@@ -71,6 +71,11 @@ class Placement:
         _, facts = self._jobs.get(planned.name, (key, Facts(queue=self._queues.get(planned.workload, ""))))
         self._note(planned.name, key, facts._replace(size=planned.workers), self._now())
 
+    def deleted(self, name: str) -> None:
+        """A job was deleted, of its name."""
+        if known := self._jobs.get(name):
+            self._recorder.job(known[0], None, self._now())
+
     def happened(self, what: str, sort: Sort) -> None:
         """Something else has happened."""
         self._recorder.happened(what, sort, self._now())

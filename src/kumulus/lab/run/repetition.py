@@ -250,6 +250,9 @@ class Repetition:
             if job.workload == workload
             for each in job.objects
         ]
+        for job in self._plan.jobs:
+            if job.workload == workload:
+                self.outcome.placement.deleted(job.name)
         outcome = await for_each(targets, delete, workers=self._bench.client.connections)
         if outcome.failed:
             raise outcome.failed[0][1]

@@ -1,0 +1,186 @@
+"""The page at 10,000 nodes and 10,000 pods after an hour of 50 events a second, in a real Chromium.
+
+``python -m benchmarks page``. The fleet is no cluster's: it is filled as watches would fill it, by a clock that is
+turned, so that an hour takes a minute; the page, its server and what both remember are the product's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import statistics
+import sys
+import time
+from dataclasses import replace
+
+import psutil
+from playwright.async_api import Browser, CDPSession, Page, async_playwright
+
+from benchmarks.report import Row
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.cluster.live.fleet import Live
+from kumulus.cluster.live.node import NOWHERE, Node
+from kumulus.cluster.live.pod import Pod
+from kumulus.console import page as served_page
+from kumulus.console.memory import Memory
+from kumulus.kube import Client, Connection
+
+NODES = PODS = 10_000
+HOUR, RATE = 3600, 50
+_WHOLE = Amounts(96_000, 2**40, 8, 110)
+
+
+async def of_an_hour() -> list[Row]:
+    """First picture, frames while dragging, and what page and server hold."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        return []
+    command = [sys.executable, "-m", "benchmarks.page"]
+    server = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        address = (await server.stdout.readline()).decode().strip()
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            rows = await _visit(browser, address)
+            await browser.close()
+        held = psutil.Process(server.pid).memory_info().rss
+    finally:
+        server.terminate()
+        await server.wait()
+    what = f"`kumulus ui` that remembers an hour of {RATE} events a second at {NODES:,} nodes"
+    return [*rows, _row(what, "< 150 MB", held / 1e6, "MB", held < 150e6)]
+
+
+async def _visit(browser: Browser, address: str) -> list[Row]:
+    page = await browser.new_page(viewport={"width": 1440, "height": 1000})
+    session = await page.context.new_cdp_session(page)
+    began = time.monotonic()
+    await page.goto(address, wait_until="commit")
+    await _until(page, "globalThis.kumulus?.paints().length > 0 && kumulus.cells().cells.length > 0")
+    first = time.monotonic() - began
+    await _until(page, "kumulus.lately().all !== null")
+    remembered = time.monotonic() - began
+    frames = await _dragged(page)
+    heap, alone = await _heap(session), _alone()
+    slow = statistics.quantiles(frames, n=20)[-1]
+    rate = 1000 / statistics.mean(frames)
+    size = f"{NODES:,} nodes and {PODS:,} pods"
+    return [
+        _row(f"first picture of {size}", "≤ 1.5 s", first, "s", first <= 1.5),
+        _row(f"its last hour ({HOUR * RATE:,} events) can be dragged", "", remembered, "s", None),
+        _row(f"dragging the time line over the hour, {size}", "≥ 30 frames/s", rate, "frames/s", rate >= 30),
+        _row("the slowest twentieth of these frames", "", slow, "ms", None),
+        _row("what the page's scripts hold after it", "< 300 MB", heap / 1e6, "MB", heap < 300e6),
+        _row("what its renderer holds for itself alone, Chromium's own part included", "", alone / 1e6, "MB", None),
+    ]
+
+
+def _alone() -> float:
+    """Bytes that only the renderer of the page has; of several the largest is the page's."""
+    every = psutil.Process().children(recursive=True)
+    return max(each.memory_full_info().uss for each in every if "--type=renderer" in each.cmdline())
+
+
+async def _until(page: Page, script: str) -> None:
+    # Playwright's own way of waiting needs `eval`, which the page's policy forbids.
+    for _ in range(3000):
+        if await page.evaluate(script):
+            return
+        await asyncio.sleep(0.02)
+    raise RuntimeError(f"after a minute still not so: {script}")
+
+
+async def _dragged(page: Page) -> list[float]:
+    """The milliseconds between pictures while the handle is drawn from one end to the other and back."""
+    await page.evaluate(
+        """() => { globalThis.shown = []; let last = performance.now();
+        const step = (now) => { shown.push(now - last); last = now; watching = requestAnimationFrame(step); };
+        globalThis.watching = requestAnimationFrame(step); }"""
+    )
+    box = await page.locator(".strip").bounding_box()
+    assert box is not None
+    await page.locator(".strip").scroll_into_view_if_needed()
+    box = await page.locator(".strip").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    await page.mouse.move(box["x"] + box["width"] - 2, middle)
+    await page.mouse.down()
+    await page.evaluate("shown.length = 0")
+    for step in range(300):
+        # There and back, as a hand that looks for something does.
+        share = 1 - abs(1 - step / 150)
+        await page.mouse.move(box["x"] + box["width"] * (1 - share), middle)
+    found: list[float] = await page.evaluate("() => { cancelAnimationFrame(watching); return shown; }")
+    await page.mouse.up()
+    return found
+
+
+async def _heap(session: CDPSession) -> float:
+    await session.send("HeapProfiler.collectGarbage")
+    await session.send("Performance.enable")
+    found = await session.send("Performance.getMetrics")
+    return next(float(each["value"]) for each in found["metrics"] if each["name"] == "JSHeapUsedSize")
+
+
+def _row(what: str, must: str, value: float, unit: str, passed: bool | None) -> Row:
+    written = f"{value:,.0f} {unit}" if value >= 10 else f"{value:.2f} {unit}"
+    return Row(what, must, written, passed, {"value": value})
+
+
+class _Hands:
+    """A clock that is turned, until it goes by itself."""
+
+    def __init__(self) -> None:
+        self.turned, self.goes = 0.0, 0.0
+
+    def __call__(self) -> float:
+        return self.turned + (time.monotonic() - self.goes if self.goes else 0.0)
+
+
+def _node(number: int) -> Node:
+    zone, group = f"use{number % 3 + 1}", ("a100", "h100", "h200")[number // 3 % 3]
+    name, rack = f"{group}-{zone}-{number // 9}", f"{group}-{zone}-r{number // 144}"
+    return Node(name, zone, group, "", rack, "", f"NVIDIA-{group}", _WHOLE, _WHOLE, "True", False, (), (), ())
+
+
+def _pod(name: str, job: str, node: str) -> Pod:
+    asks = Amounts(4000, 2**33, 1, 1)
+    phase, reasons = ("Running", ()) if node else ("Pending", ("Insufficient nvidia.com/gpu",))
+    return Pod("default", name, job, node, phase, asks, reasons, 0, 0, False, job, f"team-{len(job) % 3}")
+
+
+async def _serve() -> None:
+    draw, hands = random.Random(20), _Hands()
+    live = Live(Client(Connection("http://127.0.0.1:1", "none")), NOWHERE)
+    nodes = [_node(number) for number in range(NODES)]
+    for node in nodes:
+        live.fleet.set_node(node.name, node)
+    there = [f"train-{number}" for number in range(PODS)]
+    for number, name in enumerate(there):
+        live.fleet.set_pod(f"default/{name}", _pod(name, f"Job/j-{number // 50}", nodes[number].name))
+    page = served_page.Page("bench", live)
+    page._memory = memory = Memory("bench", live, clock=hands)
+    made = PODS
+    for _ in range(HOUR * RATE // 4):
+        # One goes, one comes, waits, is bound: four events.
+        gone = draw.randrange(PODS)
+        live.fleet.set_pod(f"default/{there[gone]}", None)
+        there[gone] = name = f"train-{made}"
+        waits = _pod(name, f"Job/j-{made // 50}", "")
+        live.fleet.set_pod(f"default/{name}", waits)
+        bound = replace(waits, node=nodes[gone].name, reasons=())
+        live.fleet.set_pod(f"default/{name}", bound)
+        live.fleet.set_pod(f"default/{name}", replace(bound, phase="Running"))
+        hands.turned += 4 / RATE
+        made += 1
+    memory.tick()
+    hands.goes = time.monotonic()
+    async with page.served() as address:
+        print(address, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())
