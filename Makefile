@@ -29,21 +29,21 @@ setup: ## make .venv and the tools of every usual stack, and nothing else
 kind-image: ## make and load a node image for the runtime kind, where no image registry is in reach
 	@$(KUMULUS) kind-image $(ARGS)
 
-up: ## set everything up, then bring the stack up
+up: ## fetch what is missing, then bring the stack up
 	@$(KUMULUS) up "$(STACK)" $(ARGS)
 
-preview: ## set everything up, then show what `make up` would change
+preview: ## fetch what is missing, then show what `make up` would change
 	@$(KUMULUS) preview "$(STACK)" $(ARGS)
 
 down: ## destroy what the stack made
 	@$(KUMULUS) down "$(STACK)" $(ARGS)
 
-test: ## set everything up, then run every test
+test: ## fetch what is missing, then run every test
 	@$(KUMULUS) venv --dev
 	@$(KUMULUS) tools $(MEASURING)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
-soak: ## set everything up, then try every fault in full, which takes hours
+soak: ## fetch what is missing, then try every fault in full, which takes hours
 	@$(KUMULUS) venv --dev
 	@$(KUMULUS) tools $(EVERY_STACK)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m tests.soak $(ARGS)
@@ -55,7 +55,7 @@ lint: ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: ## set everything up, then measure
+bench: ## fetch what is missing, then measure
 	@$(KUMULUS) venv --dev
 	@$(KUMULUS) tools $(EVERY_STACK)
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m benchmarks $(ARGS)

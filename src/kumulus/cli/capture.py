@@ -1,12 +1,12 @@
-"""Read a cluster of your own and write what its scheduler sees as files, of which a clone is made on this machine.
+"""Save what your own cluster's scheduler sees as files, from which you can create a clone on this machine.
 
     kumulus capture --context prod --to capture/                 # reads only: pages of lists, 20 requests a second
-    kumulus capture --context prod --to shared/ --anonymise      # words for names; the table of them stays apart
+    kumulus capture --context prod --to shared/ --anonymise      # words for names; their table is kept separately
     kumulus capture --from nodes.yaml --from pods.yaml --to capture/
-    kumulus capture --rbac | kubectl apply -f -                  # the rights that it needs, and no more
+    kumulus capture --rbac | kubectl apply -f -                  # only the permissions that it needs
 
 Writes stack.yaml (the nodes), workload.yaml (pods, and what they refer to) and left-out.md. A capture that was cut off
-goes on when it is called again. `kumulus clone capture/ -s mine` brings it up. More: docs/your-cluster.md.
+continues when you run it again. `kumulus clone capture/ -s mine` brings it up. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--context", help="which context of the kubeconfig (default: its current one)")
     parser.add_argument("--kubeconfig", metavar="FILE", help="default: KUBECONFIG, or ~/.kube/config")
-    parser.add_argument("-s", "--stack", help="a stack of this machine, in place of a context")
+    parser.add_argument("-s", "--stack", help="a stack on this machine, instead of a context")
     which.add_option(parser)
     parser.add_argument(
         "--from",
@@ -47,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", metavar="DIRECTORY", type=Path, help="where to write")
     parser.add_argument("--rate", type=float, default=_RATE, help=f"the most requests a second (default: {_RATE:g})")
-    parser.add_argument("--anonymise", action="store_true", help="exchange every name for a word")
+    parser.add_argument("--anonymise", action="store_true", help="replace every name by a word")
     parser.add_argument(
         "--table",
         metavar="FILE",
         type=Path,
         help=f"the words' table, kept for the next capture (default: DIRECTORY-{_TABLE}, beside it, mode 0600)",
     )
-    parser.add_argument("--restart", action="store_true", help="forget what a capture that was cut off has read")
-    parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and end")
+    parser.add_argument("--restart", action="store_true", help="discard what an interrupted capture has read")
+    parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and exit")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
-"""Make a cluster of your own from a capture: its nodes as a stack, its pods where they were.
+"""Create a cluster from a capture: its nodes as a stack, its pods on the same nodes.
 
-    kumulus clone capture/ -s mine      # writes the stack's file, brings it up, puts the pods
-    kumulus clone capture/ -s mine      # again: puts what is missing
+    kumulus clone capture/ -s mine      # writes the stack's file, brings it up, creates the pods
+    kumulus clone capture/ -s mine      # again: creates what is missing
 
-The stack is one like any other: `kumulus watch`, `fault`, `experiment`, `down`. More: docs/your-cluster.md.
+The stack is like any other: `kumulus watch`, `fault`, `experiment`, `down`. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMED = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("capture", metavar="DIRECTORY", type=Path, help="what `kumulus capture` wrote")
-    parser.add_argument("-s", "--stack", required=True, help="the stack to make of it")
+    parser.add_argument("-s", "--stack", required=True, help="the stack to create from it")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,10 +1,10 @@
-"""Print a KEMU ClusterConfig as a stack file of Kumulus' own format, which gives the same cluster.
+"""Print a KEMU ClusterConfig as a stack file, which gives the same cluster.
 
     kumulus convert gcp-large.yaml > stacks/Pulumi.mine.yaml
     kumulus convert https://example.com/cluster.yaml --runtime kind
 
-The file works as it is too: `kumulus:clusterConfig` in a stack file names it (docs/from-kemu.md). What was corrected in
-it stands in comments. KEMU itself runs every file in kind: one that says how (`kindConfig`) stays with kind.
+The file also works unchanged: `kumulus:clusterConfig` in a stack file names it (docs/from-kemu.md). Comments list what
+was corrected. KEMU itself runs every file in kind: a file with a `kindConfig` keeps the runtime kind.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Say for each tool which version is used and from where, or what is missing and how to get it.
+"""Show for each tool which version is used and where it comes from, or how to get it if it is missing.
 
     kumulus doctor                              # this machine
-    kumulus doctor -s dev                       # what that stack would need of it, before it is tried
-    kumulus doctor elsewhere/Pulumi.dev.yaml    # likewise, for any stack file
+    kumulus doctor -s dev                       # what that stack would need on it, before you try it
+    kumulus doctor elsewhere/Pulumi.dev.yaml    # the same for any stack file
 
-Ends with 0 when everything needed is there or would be had, else with 1. Changes nothing.
+The exit code is 0 if everything needed is installed or can be fetched, else 1. Changes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Destroy everything a stack made and forget its state; its file stays."""
+"""Destroy everything a stack created and forget its state; its file stays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         tenants_first.ALL_THE_SAME,
         dest="with_tenants",
         action="store_true",
-        help="also where teams' stacks still have something in the cluster",
+        help="even if teams' stacks still have something in the cluster",
     )
 
 

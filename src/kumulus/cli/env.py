@@ -4,8 +4,8 @@
     eval "$(kumulus env quickstart)"    # and that stack is the current one: of pulumi, kubectl and kumulus
     eval "$(kumulus env many --cluster west)"   # likewise, and kubectl's is that one of its clusters
 
-Doing so again changes nothing. What is set already stays, such as a passphrase of your own.
-What plain pulumi needs besides is made: the directory of a local backend, and where the engine finds the plugin.
+Running it again changes nothing. Variables that are already set stay, such as your own passphrase.
+It also creates for plain pulumi a local backend's directory and a launcher by which the engine finds the plugin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Experiments: what a scheduler does with a workload at scale, measured and reported.
+"""Experiments: measure and report what a scheduler does with a workload at scale.
 
     kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
@@ -10,8 +10,8 @@
     kumulus experiment check experiments/*.yaml
 
 A run creates the file's workloads in the stack's cluster, measures until all is scheduled, writes a directory with
-report.json, plots and JUnit XML, and leaves the cluster as it was. It ends with 0 when every threshold was reached,
-with 1 otherwise. docs/experiments.md says what a file may say and how it is measured.
+report.json, plots and JUnit XML, and leaves the cluster as it was. The exit code is 0 if every threshold was reached,
+otherwise 1. docs/experiments.md describes the file and the measurements.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
     )
     run_it.add_argument("--json", action="store_true", help="offline: for programs")
-    check = commands.add_parser("check", help="say what is wrong with experiment files; nothing is run")
+    check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    listed = commands.add_parser("list", help="list the runs there are")
-    compare = commands.add_parser("compare", help="runs side by side")
+    listed = commands.add_parser("list", help="list the runs")
+    compare = commands.add_parser("compare", help="compare runs side by side")
     compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     compare.add_argument("--all", action="store_true", help="every measure, not only those that tell most")
     compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")

@@ -1,4 +1,4 @@
-"""Faults outside the stack file, for a while: inject one, clear it, list those that hold.
+"""Temporary faults, outside the stack file: inject one, clear it, list active ones.
 
     kumulus fault inject lost-gpu -s dev --kind gpu-fell-off-bus --group a100 --count 3 --for 5m
     kumulus fault inject quiet-rack -s dev --kind unreachable --rack r3
@@ -6,8 +6,8 @@
     kumulus fault clear lost-gpu -s dev
     kumulus fault list -s dev
 
-The kinds are in docs/faults.md. With --for the fault ends by itself: a small process waits for the time and clears it,
-and any later operation on the cluster does so where that process did not live to.
+The kinds are in docs/faults.md. With --for, the fault ends by itself: a small process waits for the time and clears it,
+or the next operation on the cluster does, if that process was killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLACES = ("region", "rack", "leaf", "block", "spine")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(dest="action", metavar="inject|clear|list", required=True)
-    inject = commands.add_parser("inject", help="let a fault hold")
+    inject = commands.add_parser("inject", help="inject a fault")
     inject.add_argument("name", help="what to call it")
     _target_arguments(inject)
     _effect_arguments(inject)
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clear = commands.add_parser("clear", help="end a fault")
     clear.add_argument("name", nargs="?", help="which one")
     clear.add_argument("--all", action="store_true", help="all that no stack file declares")
-    listed = commands.add_parser("list", help="say which faults hold")
+    listed = commands.add_parser("list", help="list active faults")
     for each in (inject, clear, listed):
         stack.add_option(each)
         which.add_option(each)

@@ -1,11 +1,11 @@
-"""Say whether a workload would fit into a cluster: how many of it, where, what ends it, and what would let all in.
+"""Check whether a workload fits into a cluster: how many pods, where, what the limit is, and what would make all fit.
 
     kumulus fit training.yaml -s mine                 # as many pods as the file says
     kumulus fit training.yaml -s mine --count 500
     kumulus fit training.yaml --on capture/           # on a clone of a capture, which stays up for the next question
 
-The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone answers: pods are made for it
-and removed again, and none of them preempts. Ends with 0 when all fit, else with 1. More: docs/your-cluster.md.
+The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
+and removed again, and none of them preempts. The exit code is 0 if all fit, else 1. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _LONGEST = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("workload", metavar="WORKLOAD", type=Path, help="a manifest, as kubectl takes it")
+    parser.add_argument("workload", metavar="WORKLOAD", type=Path, help="a manifest, as for kubectl")
     stack.add_option(parser)
     which.add_option(parser)
-    parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: its clone is asked, made if need be")
+    parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: use its clone, created if necessary")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
-    parser.add_argument("--no-changes", action="store_true", help="do not look for what would let all in")
+    parser.add_argument("--no-changes", action="store_true", help="do not look for what would make all fit")
 
 
 def run(args: argparse.Namespace) -> int:

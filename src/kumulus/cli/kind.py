@@ -1,6 +1,6 @@
 """Run kind as Kumulus does: the same program, and a `docker` that this machine's engine understands.
 
-Everything after the command's name is kind's own, such as
+Everything after the command's name goes to kind, such as
 kumulus kind load docker-image my:tag --name gcp-small-kind
 """
 

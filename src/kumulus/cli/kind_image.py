@@ -1,4 +1,4 @@
-"""Make a node image for kind from Debian's packages and Go modules, where no image registry is in reach.
+"""Build a node image for kind from Debian's packages and Go modules, for use without an image registry.
 
 Docker has it afterwards as kumulus/node:v<Kubernetes version>; it is kept as an archive too, for `docker load` on other
 machines, so that a second run only loads it. The first takes about 15 minutes on two cores, root, and `debootstrap`.
@@ -15,7 +15,7 @@ from kumulus.kind_image import image
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--mirror", metavar="URL", help="a mirror of Debian to take the packages from")
-    parser.add_argument("--anew", action="store_true", help="make it again, with the packages that Debian has now")
+    parser.add_argument("--anew", action="store_true", help="rebuild it, with the packages that Debian has now")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Make a Pulumi project in a new directory: a program of five lines, and a stack `dev` of 30 nodes.
+"""Create a Pulumi project in a new directory: a program of five lines, and a stack `dev` of 30 nodes.
 
 kumulus new my-fleet
 cd my-fleet
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("directory", metavar="NAME", help="the directory to make, and the project's name")
+    parser.add_argument("directory", metavar="NAME", help="the directory to create, and the project's name")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
-"""Say what a fleet of a size costs its control plane, before there is one.
+"""Show what a fleet of a size costs its control plane, before you create it.
 
     kumulus plan --nodes 10000
     kumulus plan -s gcp-large
 
-The answer is a model's, made of measured figures: docs/scale.md says how good it is and what to do past one machine.
+A model of measured figures gives the answer: docs/scale.md says how accurate it is and how to go beyond one machine.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("-s", "--stack", help="the nodes of that stack (default: the current one)")
     parser.add_argument("--cluster", metavar="NAME", help="which of its clusters, where it has several (default: all)")
     parser.add_argument("--heartbeat-factor", type=int, metavar="F", help="as kwok.heartbeatFactor in the stack file")
-    parser.add_argument("--cores", type=int, metavar="C", help="of the machine it is to run on; this one's by default")
-    parser.add_argument("--memory", type=float, metavar="GB", help="likewise, in GB")
+    parser.add_argument("--cores", type=int, metavar="C", help="of the machine it will run on (default: this one's)")
+    parser.add_argument("--memory", type=float, metavar="GB", help="of that machine, in GB")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

@@ -1,10 +1,10 @@
-"""Make a copy of the policy pack in a new directory, with limits of your own, and the Python that it runs with.
+"""Copy the policy pack into a new directory, with your own limits, and the Python environment it needs.
 
     kumulus policy team-policy
     pulumi preview --policy-pack team-policy --policy-pack-config team-policy/limits.json
 
-The copy needs nothing of Kumulus besides; limits.json in it is yours to change. On another machine, or to make its
-environment anew: the same command again. What the rules are: docs/teams.md.
+The copy does not depend on Kumulus; edit its limits.json. On another machine, or to recreate its
+environment, run the same command again. docs/teams.md describes the rules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULES = ("policy", "model")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("directory", type=Path, help="where; what is there already of a pack stays")
+    parser.add_argument("directory", type=Path, help="where to create it; an existing pack is kept")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Set everything up, then show what `kumulus up` would change."""
+"""Fetch what is missing, then show what `kumulus up` would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print the JSON schema of a stack file or an experiment file, as editors want it; or the page of reference.
+"""Print the JSON schema of a stack file or an experiment file, for editors, or the reference page.
 
     kumulus schema stack > stack.schema.json
     kumulus schema experiment --reference
@@ -16,7 +16,7 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", choices=("stack", "experiment"), help="which of the two files")
-    parser.add_argument("--reference", action="store_true", help="the page of reference, in Markdown")
+    parser.add_argument("--reference", action="store_true", help="the reference page, in Markdown")
 
 
 def run(args: argparse.Namespace) -> int:

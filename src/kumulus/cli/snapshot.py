@@ -1,12 +1,12 @@
-"""Save everything in a stack's cluster, and put it back as it was: nodes, pods, faults, whatever is in it.
+"""Save everything in a stack's cluster, and restore it: nodes, pods, faults, everything in it.
 
     kumulus snapshot save full -s dev       # every object of the cluster, as of one moment
     kumulus snapshot restore full -s dev    # all of them as they were, under the running control plane
     kumulus snapshot list -s dev
 
-For clusters of the runtime kwok. What was made since is removed, what is gone comes back with its UID, so that the
-stack's nodes are the stack's again. Snapshots lie in .kumulus/snapshots, for you alone: the cluster's secrets are in
-them. More: docs/your-cluster.md.
+For clusters of the runtime kwok. A restore removes what was created since; what is gone comes back with its UID, so
+the stack still owns its nodes. Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's
+secrets. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="save|restore|list", required=True)
     save = commands.add_parser("save", help="save every object of the cluster")
     save.add_argument("name", nargs="?", help="what to call it (default: the time); one of that name is replaced")
-    restore = commands.add_parser("restore", help="make every object what it was")
+    restore = commands.add_parser("restore", help="restore every object")
     restore.add_argument("name", nargs="?", help="which one (default: the newest)")
-    listed = commands.add_parser("list", help="say which snapshots there are")
+    listed = commands.add_parser("list", help="list the snapshots")
     for each in (save, restore, listed):
         stack.add_option(each)
         which.add_option(each)

@@ -25,7 +25,7 @@ _CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of a command that works on one stack."""
     parser.add_argument("stack", nargs="?", help=f"which stack ({_CURRENT})")
-    parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help="the same, as pulumi has it")
+    parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help="the same, as in pulumi")
     parser.epilog = "Further options go to pulumi, such as --refresh or --diff."
 
 

@@ -1,11 +1,11 @@
-"""Get the tools that a cluster needs and that are neither on PATH nor there yet; for some stacks and uses, others too.
+"""Fetch the tools that a cluster needs and that are neither on PATH nor in the cache; for some stacks, others too.
 
     kumulus tools                    # what every stack of the runtime kwok needs
     kumulus tools -s gcp-large       # what that stack needs
     kumulus tools --with kubectl     # that one too, or a set of tools
-    kumulus tools --list             # which there are, and from where
+    kumulus tools --list             # list all tools, and where they come from
 
-They are downloaded, or built where that is not possible; docs/tools.md says more. An interrupted run goes on where it
+They are downloaded, or built if that is not possible: docs/tools.md. An interrupted run continues where it
 was.
 """
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with", dest="extra", metavar="TOOL", action="append", default=[], help="also this tool, or set of tools"
     )
     show = parser.add_mutually_exclusive_group()
-    show.add_argument("--list", action="store_true", help="only say which there are, how large, and who needs them")
+    show.add_argument("--list", action="store_true", help="only list the tools, their sizes, and what needs them")
     show.add_argument("--urls", action="store_true", help="only say which files are downloaded, to fill a mirror with")
 
 

@@ -1,9 +1,9 @@
-"""Show where a stack's nodes stand: zones, groups, blocks, racks, NVLink domains and switches.
+"""Show where a stack's nodes are: zones, groups, blocks, racks, NVLink domains and switches.
 
-    kumulus topology -s racks                  # a tree; what is alike is counted, not repeated
+    kumulus topology -s racks                  # a tree; similar nodes are counted, not repeated
     kumulus topology -s racks --svg racks.svg  # a picture; - writes it to the standard output
 
-Both are made from the stack file alone: no cluster has to be up.
+Both need only the stack file: no cluster has to be up.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     kumulus trace formats
 
 Rows that cannot be tasks are counted, listed by line, and kept in a file beside the experiment file. docs/traces.md
-says what the formats are and how a trace is played, with a cluster or without.
+describes the formats and how to run a trace, with a cluster or without.
 """
 
 from __future__ import annotations

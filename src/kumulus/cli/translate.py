@@ -1,4 +1,4 @@
-"""Print a text with the words of an anonymised capture exchanged for the names they stand for.
+"""Print a text with the words of an anonymised capture replaced by the names they stand for.
 
     kumulus translate report.md --table capture-translation.json
     kubectl describe pod amber-otter-3f2c | kumulus translate --table capture-translation.json
@@ -17,7 +17,7 @@ from kumulus.cli.errors import UserError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", help="the text (default: the standard input)")
+    parser.add_argument("file", nargs="?", help="the text (default: standard input)")
     parser.add_argument("--table", metavar="FILE", type=Path, required=True, help="the capture's translation table")
 
 

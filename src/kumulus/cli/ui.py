@@ -1,9 +1,9 @@
-"""A live map of a stack's fleet, as a page of this machine for your browser.
+"""A live map of a stack's fleet, served to your browser from this machine.
 
     kumulus ui -s dev
     kumulus ui -s dev --port 8800
 
-The page is served on 127.0.0.1 only. Its address holds a token, new each time; without it nothing is shown. Ctrl-C
+The page is served on 127.0.0.1 only. Its address contains a token, new each time; without it nothing is shown. Ctrl-C
 ends it. What the page shows, and its keys: docs/console.md.
 """
 

@@ -1,4 +1,4 @@
-"""Set everything up, then bring a stack up, without asking; `kumulus preview` shows beforehand what would change."""
+"""Fetch what is missing, then bring a stack up without asking. `kumulus preview` shows the changes first."""
 
 from __future__ import annotations
 

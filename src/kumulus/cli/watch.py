@@ -4,7 +4,7 @@
     kumulus watch -s dev --once         # one summary, as text
     kumulus watch -s dev --json | jq .  # one summary, for programs
 
-Where the output is no terminal, one summary is all there is. Keys and columns: docs/console.md.
+If the output is not a terminal, it prints one summary. Keys and columns: docs/console.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kumulus.cli import cluster, look
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     cluster.add_arguments(parser)
-    parser.add_argument("--once", action="store_true", help="print one summary as text and end")
-    parser.add_argument("--json", action="store_true", help="print one summary as JSON and end")
+    parser.add_argument("--once", action="store_true", help="print one summary as text and exit")
+    parser.add_argument("--json", action="store_true", help="print one summary as JSON and exit")
 
 
 def run(args: argparse.Namespace) -> int:
