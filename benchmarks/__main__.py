@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 
-from benchmarks import certificates, console, creation, engine, faults, kind_fleet, others, page, sizes
+from benchmarks import certificates, console, creation, engine, faults, kind_fleet, leases, many, others, page, sizes
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import look_rarely
 
@@ -23,6 +23,8 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kemu": others.kemu,
     "single": others.one_resource_a_node,
     "sizes": sizes.curves,
+    "leases": leases.standing,
+    "many": many.side_by_side,
     "faults": faults.applied,
     "fault-previews": faults.previewed,
     "console": console.views,

@@ -48,16 +48,19 @@ class ControlPlane:
 
 
 @asynccontextmanager
-async def control_plane(name: str = "bench", options: dict[str, Any] | None = None) -> AsyncIterator[ControlPlane]:
+async def control_plane(
+    name: str = "bench", options: dict[str, Any] | None = None, nodes: int | None = None
+) -> AsyncIterator[ControlPlane]:
     """Start a control plane of the kwok runtime; it is removed at the end, whatever happens.
 
     Args:
         name: the cluster's name.
         options: as the stack file's ``kwok:`` section.
+        nodes: how many it is made for; None where that is not known.
     """
     home = tempfile.mkdtemp(prefix="kumulus-bench-")
     runtime = KwokRuntime()
-    wanted = Wanted(name, "benchmarks", home, runtime.default_version(), dict(options or {}))
+    wanted = Wanted(name, "benchmarks", home, runtime.default_version(), dict(options or {}), nodes)
     try:
         observed = await runtime.create(wanted, Quiet(), asyncio.Event())
         try:

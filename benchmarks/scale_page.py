@@ -19,6 +19,8 @@ RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _COLOURS = ("#1b6ca8", "#7a9e3f", "#d98324", "#8d5a97", "#5f6b73", "#b8b8b8")
+# What all of them were measured with.
+_FACTOR = 5
 _CORES = 2
 
 
@@ -58,7 +60,7 @@ def draw(sizes: list[dict[str, Any]], file: Path) -> None:
     figure, (time, memory, cpu) = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     nodes = [size["nodes"] for size in sizes]
     line = [max(nodes) * step / 50 for step in range(51)]
-    costs = [scale.cost(round(count), _CORES) for count in line]
+    costs = [scale.cost(round(count), _CORES, _FACTOR) for count in line]
     _panel(time, "seconds until all are Ready", line, [each.creation_s for each in costs])
     time.plot(nodes, [size["ready_s"] for size in sizes], "o", color=_COLOURS[0])
     _panel(cpu, "cores used by a fleet that stands", line, [each.standing_cores for each in costs])

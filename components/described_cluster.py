@@ -81,4 +81,5 @@ def _contents(loaded: Loaded) -> dict[str, object]:
     """The names by which a later preview knows what goes."""
     system = [loaded.system_pool] if loaded.system_pool else []
     pools = (pool.name for pool in (*loaded.pools, *system))
-    return contents((fault.name for fault in loaded.faults), pools, preview=pulumi.runtime.is_dry_run())
+    nodes = sum(pool.replicas for pool in loaded.pools)
+    return contents((fault.name for fault in loaded.faults), pools, nodes=nodes, preview=pulumi.runtime.is_dry_run())

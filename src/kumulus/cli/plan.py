@@ -55,13 +55,13 @@ def run(args: argparse.Namespace) -> int:
         memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
     )
     found = scale.together([scale.cost(nodes, machine.cores, factor) for nodes, factor in fleets])
-    factor = found.heartbeat_factor
-    said, most = scale.limits(found, machine), scale.most_nodes(machine, factor)
+    given = next((factor for _, factor in fleets if factor), None)
+    said, most = scale.limits(found, machine), scale.most_nodes(machine, given)
     if args.json:
         answer = {**asdict(found), "machine": asdict(machine), "limits": said, "most_nodes": most}
         print(json.dumps(answer, indent=2))
     else:
-        print(what + "\n".join(_report(found, machine, factor, said, most)))
+        print(what + "\n".join(_report(found, machine, said, most)))
     return 1 if said else 0
 
 
@@ -81,9 +81,9 @@ def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str
     ], what
 
 
-def _report(found: scale.Cost, machine: scale.Machine, factor: int, said: list[str], most: int) -> list[str]:
+def _report(found: scale.Cost, machine: scale.Machine, said: list[str], most: int) -> list[str]:
     parts = ", ".join(f"{name} {size / 1000:.2f}" for name, size in found.memory_mb.items())
-    lease = scale.LEASE_SECONDS * factor
+    lease = scale.LEASE_SECONDS * found.heartbeat_factor
     lines = [
         f"{found.nodes:,} nodes on {machine.cores} cores, {machine.memory_mb / 1000:,.1f} GB:",
         f"  memory       {found.total_memory_mb / 1000:,.2f} GB ({parts})",

@@ -1,8 +1,8 @@
 """What a stack has in its cluster, by names.
 
 Pulumi asks the plugin about everything that is declared and, in a preview, about nothing that is not any more. So the
-cluster keeps the names of its faults and pools among its inputs, and tells those that are missing the next time. The
-provider plugin imports this file.
+cluster keeps the names of its faults and pools among its inputs, and tells those that are missing the next time. How
+many nodes there are is for the cluster's creation. The provider plugin imports this file.
 """
 
 from __future__ import annotations
@@ -11,26 +11,44 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kumulus.model.names import pool_name
 
-FAULTS, POOLS, PREVIEW = "faults", "pools", "preview"
+FAULTS, POOLS, NODES, PREVIEW = "faults", "pools", "nodes", "preview"
 
 
-def contents(faults: Iterable[str], pools: Iterable[str], *, preview: bool) -> dict[str, object]:
+def contents(
+    faults: Iterable[str], pools: Iterable[str], *, nodes: int | None = None, preview: bool
+) -> dict[str, object]:
     """The plain form.
 
     Args:
         faults: names of the declared faults.
         pools: names of the node pools.
+        nodes: how many nodes they have together, which a new cluster is made for; None where that is not known.
         preview: whether nothing is to happen yet, so that it is worth saying what will.
     """
-    names = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
-    return {**names, **({PREVIEW: True} if preview else {})}
+    names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
+    known = {} if nodes is None else {NODES: nodes}
+    return {**names, **known, **({PREVIEW: True} if preview else {})}
 
 
 def is_contents(raw: object) -> bool:
     """Whether a value is what :func:`contents` makes."""
-    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, PREVIEW}:
+    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, PREVIEW}:
+        return False
+    if NODES in raw and expected_nodes(raw) is None:
         return False
     return all(isinstance(raw.get(key, ""), str) for key in (FAULTS, POOLS)) and raw.get(PREVIEW, True) is True
+
+
+def expected_nodes(raw: object) -> int | None:
+    """How many nodes a cluster is made for; None where that is not known.
+
+    Args:
+        raw: the plain form.
+    """
+    found = raw.get(NODES) if isinstance(raw, Mapping) else None
+    # A number of Pulumi's may be 30.0.
+    known = isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 and found == int(found)
+    return int(found) if known and found is not None else None
 
 
 def removed(before: object, after: object, key: str) -> list[str]:

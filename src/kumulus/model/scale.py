@@ -13,8 +13,8 @@ from dataclasses import dataclass
 LEASE_SECONDS = 40
 """A node's lease as the kubelet has it: it is renewed each quarter of that time (KWOK as kubelets do)."""
 
-HEARTBEAT_FACTOR = 5
-"""kwokctl multiplies the lease, and the controller manager's patience, by this."""
+HEARTBEAT_FACTORS = ((5_000, 5), (math.inf, 40))
+"""What the lease is multiplied by unless the stack file says it, for fleets of up to so many nodes; 5 is kwokctl's."""
 
 QUOTA_MB = 8 * 1024**3 / 1e6
 """etcd's storage quota as kwokctl sets it."""
@@ -107,6 +107,15 @@ class Cost:
         return sum(self.memory_mb.values())
 
 
+def default_heartbeat_factor(nodes: int) -> int:
+    """What the lease is multiplied by where the stack file does not say it.
+
+    Args:
+        nodes: how many the cluster is made for.
+    """
+    return next(factor for most, factor in HEARTBEAT_FACTORS if nodes <= most)
+
+
 def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
     """What a fleet costs, by the model.
 
@@ -115,7 +124,7 @@ def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
         cores: CPUs of the machine.
         heartbeat_factor: as ``kwok.heartbeatFactor``; 1 is what a real cluster has, None the default.
     """
-    heartbeat_factor = heartbeat_factor or HEARTBEAT_FACTOR
+    heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
     return Cost(
         nodes=nodes,
@@ -171,7 +180,7 @@ def limits(found: Cost, machine: Machine) -> list[str]:
     return said
 
 
-def most_nodes(machine: Machine, heartbeat_factor: int = HEARTBEAT_FACTOR) -> int:
+def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:
     """The largest fleet, in steps of 1,000 nodes, that a machine holds by the model."""
     low, high = 0, 1000
     while low < high:

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.model.contents import FAULTS, POOLS, PREVIEW
+from kumulus.model.contents import FAULTS, NODES, POOLS, PREVIEW
 from kumulus.model.devices import Devices
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
@@ -142,6 +142,7 @@ CONTENTS = ObjectType(
     properties=(
         Property(FAULTS, STRING, "Names of its faults, with commas between."),
         Property(POOLS, STRING, "Names of its node pools, likewise."),
+        Property(NODES, INTEGER, "How many nodes these have, which a new cluster is made for."),
         Property(PREVIEW, BOOLEAN, "Whether nothing is to happen yet."),
     ),
 )

@@ -29,6 +29,7 @@ class Wanted:
         home: directory under which runtimes keep their clusters.
         kubernetes_version: such as ``v1.35.4``; "" where the runtime has its own.
         options: the runtime's own options, as in the stack file's section of that name.
+        nodes: how many emulated nodes a new one is made for; None where that is not known.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Wanted:
     home: str
     kubernetes_version: str
     options: dict[str, Any] = field(default_factory=dict)
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)

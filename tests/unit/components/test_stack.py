@@ -100,7 +100,7 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
         "kubernetesVersion": "v1.35.4",
         "options": {"apiServerPort": 7000},
         "stackId": STACK_ID,
-        "contents": {"faults": "", "pools": "a100-use1,a100-use2,cpu-use1"},
+        "contents": {"faults": "", "pools": "a100-use1,a100-use2,cpu-use1", "nodes": 10},
     }
     pools = program.of_type(POOL)
     assert sorted(pools) == ["a100-use1", "a100-use2", "cpu-use1"]

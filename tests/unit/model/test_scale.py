@@ -24,7 +24,8 @@ def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("size", MEASURED, ids=lambda size: f"{size['nodes']}")
 def test_the_model_is_in_step_with_what_was_measured(size: dict[str, Any]) -> None:
-    found = scale.cost(size["nodes"], cores=2)
+    # All of them were measured with kwokctl's own leases.
+    found = scale.cost(size["nodes"], cores=2, heartbeat_factor=5)
     assert found.total_memory_mb == pytest.approx(sum(size["memory_mb"].values()), rel=0.25)
     assert found.etcd_mb == pytest.approx(size["etcd_mb"], rel=0.5)
     assert found.creation_s == pytest.approx(size["ready_s"], rel=0.5)
@@ -58,6 +59,24 @@ def test_each_limit_names_its_remedy() -> None:
     ]
 
 
+def test_large_fleets_have_longer_leases_and_take_a_quarter_of_the_cpu() -> None:
+    assert [scale.default_heartbeat_factor(nodes) for nodes in (0, 5000, 5001, 100_000)] == [5, 5, 40, 40]
+    before, now = (scale.cost(10_000, 2, factor) for factor in (5, None))
+    assert now.leases_per_s == before.leases_per_s / 8
+    assert now.standing_cores <= before.standing_cores / 4
+    # Of two cores one is left to what the fleet is there for.
+    assert scale.cost(100_000, 2).standing_cores <= 1
+
+
+def test_several_clusters_cost_what_each_costs_and_are_limited_as_each_is() -> None:
+    each, other = scale.cost(30, 2), scale.cost(6000, 2)
+    both = scale.together([each, other])
+    assert (both.nodes, both.heartbeat_factor) == (6030, 40)
+    assert both.total_memory_mb == pytest.approx(each.total_memory_mb + other.total_memory_mb)
+    assert both.standing_cores == pytest.approx(each.standing_cores + other.standing_cores)
+    assert both.etcd_mb == other.etcd_mb
+
+
 def test_the_heartbeat_factor_that_is_advised_is_enough() -> None:
     nodes, machine = 200_000, scale.Machine(cores=2, memory_mb=1e6)
     (said,) = [line for line in scale.limits(scale.cost(nodes, 2), machine) if line.startswith("CPU")]
@@ -71,7 +90,7 @@ def test_plan_prints_the_models_answer() -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "10,000 nodes on 8 cores, 16.0 GB:"
     assert [line.split()[0] for line in lines[1:-1]] == ["memory", "creation", "leases", "CPU", "etcd", "controllers"]
-    assert "200 renewals/s (leases of 200 s)" in done.stdout
+    assert "25 renewals/s (leases of 1,600 s)" in done.stdout
     assert lines[-1] == f"it fits: this machine holds {scale.most_nodes(LAPTOP):,} nodes with half of its CPUs to spare"
 
 

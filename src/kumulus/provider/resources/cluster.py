@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Silent
 from kumulus.journal import book
+from kumulus.model.contents import expected_nodes
 from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
@@ -149,7 +151,7 @@ class Cluster(Resource):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        inputs = _own(inputs)
+        nodes, inputs = expected_nodes(inputs.get("contents")), _own(inputs)
         if op.preview:
             found: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
             if not contains_unknown(inputs):
@@ -160,7 +162,7 @@ class Cluster(Resource):
                     self._connections.foresee(path, there.connection)
                     found |= {"identity": there.identity, "server": there.server}
             return "", {**inputs, **found}
-        wanted = self._wanted(inputs, _owner(op, inputs))
+        wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=nodes)
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 

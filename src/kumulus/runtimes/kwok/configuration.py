@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus import toolchain
-from kumulus.host import memory
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, logs, monitoring, usage
+from kumulus.runtimes.kwok import access, etcd, logs, monitoring, sizing, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -38,12 +37,6 @@ _CONTROLLER_MANAGER_FLAGS = {
     "controllers": "*,-ttl-controller",
 }
 _SCHEDULER_FLAGS = {"leader-elect": "false"}
-# Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
-# it grow threefold instead costs memory and saves a fifth of the CPU time (docs/performance.md).
-_GARBAGE_COLLECTION = {"GOGC": "200"}
-# The API server's may grow fivefold, so long as all of it is a quarter of the machine: a small fleet comes sooner for
-# it, and a large one does not take the memory.
-_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 _PORT_KEYS = (
     "etcdPort",
@@ -167,8 +160,8 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         kwokctl["kubeRuntimeConfig"] = _pairs(options["runtimeConfig"])
     if options.get("etcdQuota"):
         kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
-    if options.get("heartbeatFactor"):
-        kwokctl["heartbeatFactor"] = float(options["heartbeatFactor"])
+    if factor := sizing.heartbeat_factor(options, wanted.nodes):
+        kwokctl["heartbeatFactor"] = factor
     if kinds := custom_resources(options):
         kwokctl["enableCRDs"] = kinds
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"
@@ -180,7 +173,8 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
-        *(_environment(component, _garbage_collection(component)) for component in _COMPONENTS),
+        *(_environment(component, sizing.environment(component)) for component in _COMPONENTS),
+        *sizing.patches(options, wanted.nodes),
     ]
     if options.get("etcdFsync") is False:
         patches.append(_flags("etcd", {"unsafe-no-fsync": "true"}))
@@ -196,10 +190,6 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
 def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
     """A patch that gives a component more flags."""
     return {"name": component, "extraArgs": [{"key": key, "value": value} for key, value in flags.items()]}
-
-
-def _garbage_collection(component: str) -> dict[str, str]:
-    return _API_SERVER_GARBAGE_COLLECTION if component == "kube-apiserver" else _GARBAGE_COLLECTION
 
 
 def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:

@@ -62,7 +62,10 @@ class Kwok(RuntimeSection):
     )
     heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
         default=None,
-        description="Multiplies the nodes' heartbeat intervals; by default KWOK's own factor.",
+        description=(
+            "Multiplies the nodes' heartbeat intervals; by default 5, and more where a cluster is made for more than "
+            "5,000 nodes (docs/scale.md)."
+        ),
         examples=["5"],
     )
     createThrough: Literal["storage", "api"] | None = Field(

@@ -1,0 +1,57 @@
+"""What a new cluster's components are given for the size of its fleet.
+
+The size is the one at the cluster's creation: a fleet that grows in place keeps what its cluster was made with. Where
+it is not known, as of a cluster that a program declares by itself, what fits most is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.host import memory
+from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
+from kumulus.runtimes.kwok import access
+
+_API_SERVER = "kube-apiserver"
+# Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
+# it grow threefold instead costs memory and saves a fifth of the CPU time (docs/performance.md).
+_GARBAGE_COLLECTION = {"GOGC": "200"}
+# The API server's may grow fivefold, so long as all of it is a quarter of the machine: a fleet comes sooner for it, and
+# a large one does not take the memory.
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
+# Seconds after which a node whose lease is not renewed is given up, where renewals are rarer than kwokctl's: one and a
+# half of them. kwokctl's own patience is four, by which a silent kubelet would be noticed after 1,600 s.
+_PATIENCE = 1.5 * LEASE_SECONDS / 4
+
+
+def environment(component: str) -> dict[str, str]:
+    """Environment variables of a component, by its name."""
+    return _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
+
+
+def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:
+    """What kwokctl multiplies the leases' time by; None for its own default.
+
+    Args:
+        options: the stack's.
+        nodes: how many the cluster is made for; None where that is not known.
+    """
+    if options.get("heartbeatFactor"):
+        return float(options["heartbeatFactor"])
+    found = default_heartbeat_factor(nodes or 0)
+    return None if found == default_heartbeat_factor(0) else float(found)
+
+
+def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any]]:
+    """How long the controller manager waits for renewals that are rarer than kwokctl's, as kwokctl takes it.
+
+    Args:
+        options: the stack's.
+        nodes: how many the cluster is made for; None where that is not known.
+    """
+    factor = heartbeat_factor({}, nodes)
+    if options.get("heartbeatFactor") or factor is None:
+        return []
+    flag = "node-monitor-grace-period"
+    return [access.patch("kube-controller-manager", {flag: f"{_PATIENCE * factor:.0f}s"}, (flag,))]

@@ -1,0 +1,59 @@
+"""What a new cluster's components are given for the size of its fleet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kumulus import toolchain
+from kumulus.model.contents import contents, expected_nodes, is_contents
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import configuration
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "find", lambda tool, *_: f"/tools/{tool}")
+
+
+def made(nodes: int | None, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """kwokctl's options, and the controller manager's flags that replace kwokctl's own."""
+    wanted = Wanted("c", "me", "/home", "v1.35.4", options, nodes)
+    head = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]
+    flags: dict[str, str] = {}
+    for each in head["componentsPatches"]:
+        if each["name"] == "kube-controller-manager":
+            flags |= {flag["key"]: flag["value"] for flag in each.get("extraArgs", []) if flag.get("override")}
+    return head["options"], flags
+
+
+def test_where_the_size_is_not_known_all_is_as_for_a_fleet_of_thousands() -> None:
+    assert made(None) == made(2550)
+
+
+@pytest.mark.parametrize(("nodes", "factor", "grace"), [(5001, 40.0, "600s"), (100_000, 40.0, "600s")])
+def test_a_large_fleet_has_rarer_renewals_and_little_more_patience(nodes: int, factor: float, grace: str) -> None:
+    options, flags = made(nodes)
+    assert options["heartbeatFactor"] == factor
+    assert flags["node-monitor-grace-period"] == grace
+    # Later than a renewal comes, by half of the time between two.
+    assert int(grace.removesuffix("s")) == 1.5 * (40 * factor / 4)
+
+
+def test_a_factor_of_the_stacks_own_is_kwokctls_in_all() -> None:
+    options, flags = made(100_000, heartbeatFactor=7)
+    assert options["heartbeatFactor"] == 7.0
+    assert "node-monitor-grace-period" not in flags
+    small, flags = made(5000)
+    assert "heartbeatFactor" not in small
+    assert "node-monitor-grace-period" not in flags
+
+
+def test_the_number_of_nodes_is_a_part_of_what_the_stack_has_in_it() -> None:
+    found = contents(["f"], ["p"], nodes=30, preview=False)
+    assert is_contents(found)
+    assert expected_nodes(found) == expected_nodes({**found, "nodes": 30.0}) == 30
+    assert expected_nodes(contents([], [], preview=False)) is None
+    for wrong in ("30", -1, 1.5, True):
+        assert not is_contents({**found, "nodes": wrong})
