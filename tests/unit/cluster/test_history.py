@@ -150,7 +150,9 @@ def test_what_is_no_history_is_refused_with_its_place(change: dict[str, Any], tm
         load(file)
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[")[:-9], gzip.compress(b"\xff{")])
+@pytest.mark.parametrize(
+    "content", [b"", b"no gzip", gzip.compress(b"[", mtime=0)[:-9], gzip.compress(b"\xff{", mtime=0)]
+)
 def test_a_broken_file_is_told(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "broken.json.gz").write_bytes(content)
     with pytest.raises(HistoryError, match=r"broken\.json\.gz"):
