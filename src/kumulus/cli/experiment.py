@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_it.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
     run_it.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     run_it.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    run_it.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     run_it.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
     run_it.add_argument(
         "--offline", action="store_true", help="place the trace by the file's policy, without a cluster"

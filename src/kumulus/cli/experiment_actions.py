@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kumulus.cli import project, which
+from kumulus.catalog.prices import Prices, catalog, with_own
+from kumulus.cli import project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.file.load import Loaded, load
@@ -37,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = _overridden(load(args.file), args)
     stack, kubeconfig = _cluster(args, loaded.experiment)
+    loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(_run(loaded, stack, kubeconfig, args))
+        return asyncio.run(_run(loaded, stack, kubeconfig, prices, args))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = "" if args.kubeconfig else f"\n  `pulumi up -s {stack} --refresh` starts a cluster that is down"
         raise UserError(f"{error}{hint}") from None
@@ -116,7 +118,7 @@ def annotate(args: argparse.Namespace) -> int:
     return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1
 
 
-async def _run(loaded: Loaded, stack: str, kubeconfig: Path, args: argparse.Namespace) -> int:
+async def _run(loaded: Loaded, stack: str, kubeconfig: Path, prices: Prices, args: argparse.Namespace) -> int:
     stop, progress = asyncio.Event(), Progress(sys.stderr, args.quiet)
     loop = asyncio.get_running_loop()
 
@@ -139,7 +141,8 @@ async def _run(loaded: Loaded, stack: str, kubeconfig: Path, args: argparse.Name
             print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
         beside.write(report, directory)
 
-    options = Options(kubeconfig, stack, args.results, _commit(), stop, progress.show, conclude, progress.say)
+    shown = (progress.show, conclude, progress.say)
+    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices)
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         report = await Run(client, loaded, options).run()
     return 0 if report.results.status == "success" else 1
@@ -176,6 +179,23 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Pat
         raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
     found = which.chosen(stack, args.cluster)
     return found.label, found.require_up()
+
+
+def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
+    """What machines cost: by the command's file, else the stack's, else the catalog; a file is kept with the inputs.
+
+    Raises:
+        SpecError: the file has mistakes.
+    """
+    own = args.prices
+    if own is None and args.kubeconfig is None:
+        # A stack whose file is gone by now runs, and can be measured.
+        with suppress(UserError):
+            own = stack_file.prices(args.stack or loaded.experiment.stack)
+    if own is None:
+        return loaded, catalog()
+    prices = with_own(own)
+    return replace(loaded, inputs={**loaded.inputs, "prices.yaml": own.read_text(encoding="utf-8")}), prices
 
 
 def _commit() -> str:

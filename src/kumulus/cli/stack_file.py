@@ -138,6 +138,17 @@ def described_by(file: Path) -> Stack | None:
     return _read(file, stack, owner.root if owner else folder, str(file)).described
 
 
+def prices(stack: str) -> Path | None:
+    """The file of prices that a stack names; None where it names none.
+
+    Raises:
+        UserError: there is no such stack, or its file cannot be read.
+    """
+    file = read(project.require_stack(stack))
+    named = file.config.get("kumulus:prices")
+    return file.base / named if isinstance(named, str) and named else None
+
+
 def check(stack: str) -> None:
     """Look for mistakes in a stack's file before Pulumi is told of the stack.
 

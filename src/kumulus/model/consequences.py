@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kumulus.model.gfd import GPU_RESOURCE
@@ -13,6 +13,8 @@ from kumulus.model.totals import pool_resources, resource_order
 
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
+Hourly = Callable[[Pool], float | None]
+"""What an hour of one of a pool's nodes costs, in US dollars; None where no price is known."""
 # Every node brings them and nobody counts them: mentioned only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
 # A GPU product alone brings 26 labels.
@@ -32,6 +34,7 @@ class Consequence:
         fields: what is changed on those, such as `labels team` or `taints`; resources are in `resources`.
         resources: gains and losses of the whole pool, extended resources first; none is zero.
         devices: the same for the devices in ResourceSlices, by driver.
+        cost: US dollars for each hour gained or lost; None where a price is not known.
         pods: running pods on the nodes that go.
         product: of the GPUs gained or lost; empty when not known.
     """
@@ -46,6 +49,7 @@ class Consequence:
     pods: int = 0
     product: str = ""
     devices: Mapping[str, int] | None = None
+    cost: float | None = None
 
     def __bool__(self) -> bool:
         """Whether anything changes at all."""
@@ -67,7 +71,7 @@ class Consequence:
             parts.append(f"{_count(self.changed, 'node')} changed")
         amounts = [self._amount(name, amount) for name, amount in (self.resources or {}).items()]
         devices = [_devices(driver, amount) for driver, amount in (self.devices or {}).items()]
-        details = [*devices, *amounts, *self.fields]
+        details = [*devices, *amounts, *([_money(self.cost)] if self.cost else []), *self.fields]
         return ", ".join(parts) + (f": {', '.join(details)}" if details else "")
 
     def _amount(self, name: str, amount: Quantity) -> str:
@@ -78,13 +82,14 @@ class Consequence:
         return f"; {_count(self.pods, 'running pod')} would go" if self.pods else ""
 
 
-def consequences(old: Pool | None, new: Pool | None, pods: int = 0) -> Consequence:
+def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hourly = lambda _: None) -> Consequence:
     """What it means to turn one pool into another.
 
     Args:
         old: the pool there is; None when it is created.
         new: the pool wanted; None when it is deleted.
         pods: how many pods run on the nodes that would go.
+        hourly: what the nodes cost.
 
     Raises:
         ValueError: neither pool is given.
@@ -107,6 +112,7 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0) -> Consequen
         pods=pods,
         product=named.gpu_product,
         devices=_gained_devices(old, new),
+        cost=_gained_cost(old, new, hourly),
     )
 
 
@@ -159,6 +165,18 @@ def _gained_devices(old: Pool | None, new: Pool | None) -> dict[str, int]:
     return {driver: amount for driver in {**had, **has} if (amount := has.get(driver, 0) - had.get(driver, 0))}
 
 
+def _gained_cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> float | None:
+    """What the pool costs more for each hour; a pool without nodes costs nothing, whatever its price."""
+    total = 0.0
+    for pool, sign in ((old, -1), (new, +1)):
+        if pool and pool.replicas:
+            price = hourly(pool)
+            if price is None:
+                return None
+            total += sign * pool.replicas * price
+    return round(total, 6)
+
+
 def _published(pool: Pool | None) -> dict[str, int]:
     return {pool.devices.driver: pool.devices.count * pool.replicas} if pool and pool.devices else {}
 
@@ -173,6 +191,10 @@ def _amount(name: str, amount: Quantity) -> str:
     sign = MINUS if amount.nanos < 0 else "+"
     size = human(name, Quantity(abs(amount.nanos), amount.format))
     return f"{sign}{size} {name}"
+
+
+def _money(hourly: float) -> str:
+    return f"{MINUS if hourly < 0 else '+'}${abs(hourly):,.2f}/h"
 
 
 def _devices(driver: str, amount: int) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from kumulus.catalog import prices
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import Pool
 from kumulus.provider.last_place import KEY, LastPlace
 
 
@@ -17,22 +21,35 @@ class Settings:
         move_here: `kumulus:moveHere`: a cluster that is elsewhere is made anew here.
         allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything that is in it.
         place: where the stack was last updated.
+        prices: `kumulus:prices`: a file of the user's own with what machines cost; empty for the catalog alone.
     """
 
     move_here: bool = False
     allow_replace: bool = False
     place: LastPlace = field(default_factory=LastPlace)
+    prices: str = ""
 
     def take(self, configuration: Mapping[str, Any]) -> None:
         """Take over what Pulumi configures the plugin with."""
         self.move_here = _is_true(configuration.get("moveHere"))
         self.allow_replace = _is_true(configuration.get("allowReplace"))
+        self.prices = str(configuration.get("prices") or "")
         self.place.take(configuration)
+
+    def hourly(self, pool: Pool) -> float | None:
+        """What an hour of one of a pool's nodes costs, in US dollars; None where no price is known."""
+        try:
+            known = prices.with_own(Path(self.prices)) if self.prices else prices.catalog()
+        except SpecError:
+            # The program tells of its mistakes, where it reads it; what is taken away needs no price.
+            known = prices.catalog()
+        found = known.of_node(pool.labels)
+        return found.hourly if found else None
 
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether two configurations say different things to the plugin."""
-        return any(old.get(key) != new.get(key) for key in ("moveHere", "allowReplace", KEY))
+        return any(old.get(key) != new.get(key) for key in ("moveHere", "allowReplace", "prices", KEY))
 
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
         """What is kept in the state beside what the user says.

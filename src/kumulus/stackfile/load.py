@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from kumulus.catalog.prices import Prices, catalog, with_own
 from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
 from kumulus.model.names import dns_safe, suggest
@@ -29,7 +30,7 @@ WORDS = ("moveHere", "allowReplace")
 """Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
 SEVERAL = ("clusters", "defaults", "hub")
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
-CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", *WORDS)
+CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", *WORDS)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Loaded:
         source: the file or URL the spec was read from.
         secrets: what of the spec the stack's configuration keeps secret.
         member: what the file calls it among several; empty where it has one cluster.
+        prices: a file of the user's own with what machines cost; None for the catalog alone.
     """
 
     spec: ClusterSpec
@@ -57,6 +59,15 @@ class Loaded:
     source: str
     secrets: Secrets = field(default_factory=Secrets)
     member: str = ""
+    prices: Path | None = None
+
+    def known_prices(self) -> Prices:
+        """What machines cost.
+
+        Raises:
+            SpecError: the stack's file of prices has been changed since, and has mistakes now.
+        """
+        return with_own(self.prices) if self.prices else catalog()
 
     def addons_in_order(self) -> list[Addon]:
         """The add-ons, each after those it depends on."""
@@ -83,7 +94,7 @@ def load(
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
-            mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`,
+            mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
             and :data:`WORDS`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
@@ -107,7 +118,8 @@ def load(
         from kumulus.stackfile.kemu import read_kemu
 
         file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
-        return _loaded(file.spec, stack, base, "kemu", file.notices, file.source)
+        own = _own_prices(settings, base)
+        return replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own)
     kept = secrets or Secrets()
     notices: list[Notice] = []
     problems = list(settings.problems)
@@ -121,7 +133,8 @@ def load(
     problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
     if problems:
         raise SpecError(problems, source)
-    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept)
+    own = _own_prices(settings, base)
+    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
 
 
 def default_cluster_name(stack: str) -> str:
@@ -152,10 +165,26 @@ class _Settings:
         skip = values.get("skipAddons") if skip_addons is None else skip_addons
         if not _is_switch(skip):
             problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
+        if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):
+            problems.append(Problem("prices", f"is {shown(own)}", "write the path of a file (docs/prices.md)"))
         for key in WORDS:
             if not _is_switch(values.get(key)):
                 problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
         return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+
+
+def _own_prices(settings: _Settings, base: Path) -> Path | None:
+    """The file of prices that the stack names, read once for its mistakes.
+
+    Raises:
+        SpecError: it is not there, or has mistakes.
+    """
+    named = settings.values.get("prices")
+    if named is None:
+        return None
+    path = base / str(named)
+    with_own(path)
+    return path
 
 
 def _is_switch(value: object) -> bool:

@@ -110,3 +110,24 @@ def test_thousands_are_separated() -> None:
 def test_a_change_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="before"):
         consequences(None, None)
+
+
+def test_what_a_resize_costs_is_told_where_the_price_is_known() -> None:
+    def told_at(old: Pool | None, new: Pool | None, hourly: float | None) -> str:
+        return consequences(old, new, hourly=lambda _: hourly).describe()
+
+    assert told_at(OLD, replace(OLD, replicas=8), 40.55).endswith("+3.98 TiB memory, +$121.65/h")
+    assert told_at(OLD, replace(OLD, replicas=2), 1000.0).endswith("TiB memory, \N{MINUS SIGN}$3,000.00/h")
+    assert told_at(None, OLD, 2.5).endswith(", +$12.50/h")
+    assert told_at(OLD, None, 2.5).endswith(", \N{MINUS SIGN}$12.50/h")
+    for silent in (told_at(OLD, replace(OLD, replicas=8), None), told_at(OLD, replace(OLD, labels={}), 2.5)):
+        assert "$" not in silent
+
+
+def test_another_machine_costs_the_difference() -> None:
+    other = replace(OLD, labels={"kind": "cheap"})
+    change = consequences(OLD, other, hourly=lambda pool: 1.0 if pool.labels.get("kind") else 3.0)
+    assert change.cost == -10.0
+    # A pool that has no nodes yet costs nothing, whether its price is known or not.
+    empty = replace(OLD, replicas=0)
+    assert consequences(empty, other, hourly=lambda pool: 1.0 if pool.labels.get("kind") else None).cost == 5.0

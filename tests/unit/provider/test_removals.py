@@ -100,7 +100,7 @@ async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
         {"contents": contents(["f"], [], preview=False)},
         {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},
     )
-    await preview(connections, said, CLUSTER, old, {"contents": after})
+    await preview(connections, said, CLUSTER, old, {"contents": after}, lambda _: None)
     await connections.close()
     assert list(said.warnings) == ([CLUSTER] if warned else [])
     assert not warned or "what the removal of f means could not be looked up" in said.warnings[CLUSTER]

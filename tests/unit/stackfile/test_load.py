@@ -246,3 +246,21 @@ def test_a_local_chart_has_to_be_there(tmp_path: Path) -> None:
     assert "no Chart.yaml" in told(config, tmp_path)["clusterAddons[0].chart"]
     (chart / "Chart.yaml").touch()
     assert read(config, tmp_path).spec.clusterAddons[0].chart == "./charts/mine"
+
+
+def test_a_stack_names_a_file_of_prices(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("regions: {us-east-1: {onDemand: {m5.xlarge: 0.1}}}")
+    priced = read({"cluster": CLUSTER, "prices": "own.yaml"}, tmp_path).known_prices().of("m5.xlarge", "us-east-1")
+    assert priced is not None
+    assert priced.hourly == 0.1
+    plain = read({"cluster": CLUSTER}).known_prices().of("m5.xlarge", "us-east-1")
+    assert plain is not None
+    assert plain.hourly == 0.192
+
+
+def test_mistakes_in_a_stacks_prices_are_told(kemu: Path) -> None:
+    (kemu / "own.yaml").write_text("regions: {us-east-1: {onDemand: {m5.xlarge: -1}}}")
+    for config in ({"cluster": CLUSTER}, {"clusterConfig": "kemu.yaml"}):
+        assert "a negative price" in str(told({**config, "prices": "own.yaml"}, kemu))
+        assert "No such file" in str(told({**config, "prices": "gone.yaml"}, kemu))
+    assert "write the path" in told({"cluster": CLUSTER, "prices": 5})["prices"]

@@ -26,6 +26,7 @@ _EXAMPLES: Mapping[Unit, str] = {
     "count": "a number such as 0",
     "perSecond": "a number a second, such as 200",
     "bytes": "a quantity such as 300Mi",
+    "usd": "US dollars such as 12.50",
 }
 
 
@@ -46,7 +47,7 @@ def bound(unit: Unit, raw: object) -> float | None:
     if not math.isfinite(raw):
         return None
     # A bare number is a duration or a share only where it cannot be misread.
-    return float(raw) if unit in ("count", "perSecond", "bytes") or raw in (0, 1) else None
+    return float(raw) if unit in ("count", "perSecond", "bytes", "usd") or raw in (0, 1) else None
 
 
 def _from_text(unit: Unit, raw: str) -> float | None:

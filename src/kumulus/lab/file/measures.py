@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-Unit = Literal["s", "share", "count", "perSecond", "bytes"]
+Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd"]
 Better = Literal["lower", "higher", ""]
 
 PERCENTILES = (50, 90, 99)
@@ -57,6 +57,13 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "memory.scheduler": ("bytes", "lower", "the scheduler's greatest resident memory"),
     "memory.controlPlane": ("bytes", "lower", "the control plane's greatest resident memory, all processes together"),
     "memory.client": ("bytes", "lower", "the measuring client's greatest resident memory"),
+    "cost.total": ("usd", "lower", "what the nodes with a price cost: each one's price for the time that it was there"),
+    "cost.perHourEnd": ("usd", "lower", "what the nodes that are there at the end cost for an hour"),
+    "cost.perHourPeak": ("usd", "lower", "the most that the nodes cost for an hour at one time"),
+    "cost.perGpuHour": ("usd", "lower", "the cost over the GPU-hours that pods had"),
+    "cost.wasted": ("usd", "lower", "the part of the cost for which nothing ran: each node's, by its idle share"),
+    "cost.wastedShare": ("share", "lower", "that part of the cost, as a share"),
+    "cost.unpricedNodes": ("count", "lower", "the most nodes at one time whose price is not known; they cost nothing"),
     "bindings.counted": ("count", "", "bindings by the API server's own counter"),
     "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
 }

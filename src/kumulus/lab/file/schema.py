@@ -45,6 +45,7 @@ def _expectation() -> Schema:
         "share": {"anyOf": [{"type": "string", "pattern": patterns.ANY_PER_CENT}, {"enum": [0, 1]}]},
         "count": {"type": "number"},
         "perSecond": {"type": "number"},
+        "usd": {"type": "number"},
         "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
     }
     written = [

@@ -18,5 +18,7 @@ def shown(unit: Unit, value: float) -> str:
             return f"{value:,.0f}/s" if value >= 10 else f"{value:.2f}/s"
         case "bytes":
             return f"{value / 1e6:,.0f} MB"
+        case "usd":
+            return f"${value:,.2f}" if value >= 1 or not value else f"${value:.3g}"
         case "count":
             return f"{value:,.0f}"

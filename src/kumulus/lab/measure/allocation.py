@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.lab.measure.cost import Meter
 from kumulus.lab.measure.views import NodeView
 
 Cell = tuple[str, str]
@@ -27,9 +28,14 @@ class Share:
 
 
 class Allocation:
-    """The nodes of a cluster and what pods have of them."""
+    """The nodes of a cluster and what pods have of them.
 
-    def __init__(self) -> None:
+    Args:
+        meter: is told of every change, and adds up what the nodes cost.
+    """
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.meter = meter or Meter()
         self.capacity = NOTHING
         self.allocated = NOTHING
         self.cells: dict[Cell, Share] = {}
@@ -70,6 +76,7 @@ class Allocation:
         if name in self._nodes:
             self._account(name, -1)
             del self._nodes[name]
+            self.meter.take(name)
 
     def bind(self, node: str, wants: Amounts) -> None:
         """A pod has a node."""
@@ -106,6 +113,8 @@ class Allocation:
         cell = self.cells.setdefault((node.product, node.zone), Share())
         cell.capacity += sign * node.has.gpus
         cell.allocated += sign * used.gpus
+        if sign > 0:
+            self.meter.put(name, node.hourly, node.has, used)
         free = node.has.gpus - used.gpus
         if used.gpus > 0 and free > 0:
             self._scattered += sign * free

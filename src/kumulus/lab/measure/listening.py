@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from kumulus.catalog.prices import Prices
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
@@ -58,14 +59,14 @@ class Listener:
         news = follow(self._client, f"/api/v1/namespaces/{namespace}/pods", codec=MessageCodec("Pod"))
         await self._listen(news, self._pod, synced)
 
-    async def nodes(self, product_label: str, synced: asyncio.Event) -> None:
+    async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes until cancelled; raises as :meth:`pods`."""
 
         def take(event: Event[Any], _: float) -> None:
             if event.kind == "DELETED":
                 self._records.allocation.remove_node(event.key)
             elif event.item is not None:
-                self._records.allocation.put_node(node_view(event.item, product_label))
+                self._records.allocation.put_node(node_view(event.item, product_label, prices))
             if self._placement is not None:
                 self._placement.node(event.key, None if event.kind == "DELETED" else event.item)
 

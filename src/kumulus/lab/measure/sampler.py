@@ -98,6 +98,8 @@ class Sampler:
             "gpus": allocation.allocated.gpus,
             "gpu capacity": allocation.capacity.gpus,
         }
+        if hourly := allocation.meter.hourly:
+            found["cost per hour"] = hourly
         for (product, zone), share in allocation.by_cell().items():
             found[f"gpus {product} {zone}"] = share.allocated
         found |= self._usage()

@@ -34,7 +34,8 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         found["makespan"] = max(ended)
     unnamed = found.keys() - UNITS.keys()
     assert not unnamed, f"kumulus/lab/file/measures.py does not name {', '.join(sorted(unnamed))}"
-    return {name: round(value, 6) for name, value in found.items()}
+    # A run of a minute costs thousandths of a dollar.
+    return {name: round(value, 9 if UNITS[name] == "usd" else 6) for name, value in found.items()}
 
 
 def _pods(records: Records) -> dict[str, float]:
@@ -88,6 +89,7 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     allocation, columns = records.allocation, sampler.series.columns
     capacity = allocation.capacity.gpus
     found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
+    found |= allocation.meter.measures()
     if not capacity:
         return found
     wanted = any(record.pending and record.wants.gpus for record in records.pods.values())

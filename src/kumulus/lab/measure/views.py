@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kumulus.catalog.prices import Prices
 from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
@@ -40,12 +41,21 @@ class PodView(NamedTuple):
 
 
 class NodeView(NamedTuple):
-    """A node: its name, its GPUs' product and its zone, and what pods can have of it."""
+    """A node.
+
+    Attributes:
+        name: its name.
+        product: of its GPUs.
+        zone: where it stands.
+        has: what pods can have of it.
+        hourly: what it costs, in US dollars for an hour; None where no price is known.
+    """
 
     name: str
     product: str
     zone: str
     has: Amounts
+    hourly: float | None = None
 
 
 def pod_view(message: Any) -> PodView:
@@ -73,13 +83,15 @@ def pod_view(message: Any) -> PodView:
     )
 
 
-def node_view(message: Any, product_label: str) -> NodeView:
+def node_view(message: Any, product_label: str, prices: Prices | None = None) -> NodeView:
     """Look at a node.
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
         product_label: the label that says which GPUs it has; without it, they are called as the views call them.
+        prices: what machines cost.
     """
     node = node_from(message, NOWHERE)  # its sums do not ask for racks and blocks
     product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
-    return NodeView(node.name, product, node.zone or "-", node.allocatable)
+    price = prices.of_node(message.metadata.labels) if prices else None
+    return NodeView(node.name, product, node.zone or "-", node.allocatable, price.hourly if price else None)

@@ -14,6 +14,7 @@ _FEW = (
     "jobs.pending", "gpus.freeWhilePending", "allocation.gpu", "allocation.gpuEnd", "fragmentation.end",
     "timeToSchedule.p50", "timeToSchedule.p99", "jobTimeToSchedule.p50", "scheduling.duration", "scheduling.rate",
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
+    "cost.total", "cost.perGpuHour", "cost.wastedShare",
 )  # fmt: skip
 
 

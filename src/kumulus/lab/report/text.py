@@ -21,6 +21,11 @@ _ALWAYS = (
     "cpu.controlPlane",
     "cpu.client",
     "memory.client",
+    "cost.total",
+    "cost.perHourEnd",
+    "cost.perGpuHour",
+    "cost.wastedShare",
+    "cost.unpricedNodes",
 )
 
 

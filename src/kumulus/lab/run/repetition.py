@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kumulus.catalog import prices
 from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import undo
 from kumulus.journal.book import Journal
@@ -22,6 +24,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
+from kumulus.lab.measure.cost import Meter
 from kumulus.lab.measure.listening import Listener, occupy
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
@@ -84,6 +87,7 @@ class Bench:
         on_sample: called after each sample, with the outcome so far.
         owner: the stack.
         places: which labels say where nodes stand.
+        prices: what machines cost.
     """
 
     client: Client
@@ -95,6 +99,7 @@ class Bench:
     on_sample: Callable[[Outcome], None] = lambda _: None
     owner: Owner = NOBODY
     places: Places = NOWHERE
+    prices: prices.Prices = field(default_factory=prices.catalog)
 
 
 class Repetition:
@@ -111,7 +116,7 @@ class Repetition:
         self._plan = plan
         self._name = name
         self._now = Clock()
-        allocation = Allocation()
+        allocation = Allocation(Meter(time.monotonic))
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
         sampler = Sampler(records, bench.components, bench.client, self._now, bench.switch.component)
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
@@ -164,9 +169,10 @@ class Repetition:
 
     async def _measured(self) -> None:
         synced = [asyncio.Event(), asyncio.Event()]
+        product_label, known = self._bench.experiment.productLabel, self._bench.prices
         listening = [
             asyncio.create_task(self._listener.pods(self._name, synced[0])),
-            asyncio.create_task(self._listener.nodes(self._bench.experiment.productLabel, synced[1])),
+            asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
         ]
         try:
             await _all_set(synced, listening)
@@ -190,6 +196,7 @@ class Repetition:
             return
         self._now.restart()
         outcome.placement.begin()
+        outcome.records.allocation.meter.begin()
         tasks = {
             "creating": asyncio.create_task(self._creator.jobs(self._plan.jobs)),
             "timeline": asyncio.create_task(self._timeline.run()),
@@ -205,6 +212,7 @@ class Repetition:
             await asyncio.gather(*tasks.values(), return_exceptions=True)
             outcome.lasted = self._now()
             outcome.placement.end()
+            outcome.records.allocation.meter.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
             outcome.happened = self._timeline.happened
             sampler.sample()

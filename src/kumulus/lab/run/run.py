@@ -6,11 +6,12 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.catalog.prices import Prices, catalog
 from kumulus.cluster.faults import records
 from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import book, recover
@@ -54,6 +55,7 @@ class Options:
         on_sample: called after each sample.
         on_report: takes the report when it is complete, while the cluster is still to be put as it was.
         say: takes a line for the user.
+        prices: what machines cost.
     """
 
     kubeconfig: Path
@@ -64,6 +66,7 @@ class Options:
     on_sample: Callable[[Outcome], None]
     on_report: Callable[[Report, Path], None]
     say: Callable[[str], None]
+    prices: Prices = field(default_factory=catalog)
 
 
 class Run:
@@ -117,8 +120,8 @@ class Run:
             )
             self.directory.write(report)
             stop, owner = options.stop, beside(options.kubeconfig)
-            seen = options.on_sample
-            bench = Bench(self._client, journal, experiment, components, switch, stop, seen, owner, self._places)
+            shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
+            bench = Bench(*shared, owner, self._places, options.prices)
             try:
                 await self._repeat(bench, plan, report)
             finally:

@@ -49,7 +49,9 @@ class Cluster(Resource):
         """
         self._runtimes = runtimes
         self._connections = connections
-        self._places = Places(runtimes, settings or Settings())
+        settings = settings or Settings()
+        self._hourly = settings.hourly
+        self._places = Places(runtimes, settings)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`.
@@ -101,7 +103,7 @@ class Cluster(Resource):
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
-        await removals.preview(self._connections, reporters, urn, old, inputs)
+        await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`."""

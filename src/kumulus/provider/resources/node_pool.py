@@ -20,7 +20,7 @@ from kumulus.cluster.pools.slices import NotServed
 from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, Unreachable
-from kumulus.model.consequences import consequences
+from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.pools import POOL_KEYS, Pool, pool_problems
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
@@ -59,6 +59,7 @@ class NodePool(InCluster):
         clear_way: ClearWay = nullcontext,
         storage_of: StorageOf | None = None,
         relieve: room.Relieve = room.no_relief,
+        hourly: Hourly = lambda _: None,
     ) -> None:
         """Serve it.
 
@@ -67,10 +68,12 @@ class NodePool(InCluster):
             clear_way: likewise.
             storage_of: the storage of the cluster that has a kubeconfig, where new nodes can be written to it.
             relieve: makes room in the cluster's etcd where that is full.
+            hourly: what nodes cost.
         """
         super().__init__(connections, clear_way)
         self._storage_of = storage_of
         self._relieve = relieve
+        self._hourly = hourly
         self._turns = Turns()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -88,7 +91,7 @@ class NodePool(InCluster):
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
         if old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
-            op.report.info(consequences(None, pool_of(inputs)).describe())
+            op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
         if not contains_unknown(inputs):
             await self._preview_taken(inputs, recorded_owner(old))
             if old is not None:
@@ -220,7 +223,7 @@ class NodePool(InCluster):
                 bound = len(await pods.bound_to(client, going, running=True))
             except UNASKED as error:
                 op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
-        meaning = consequences(old, new, bound)
+        meaning = consequences(old, new, bound, self._hourly)
         if meaning:
             op.report.info(meaning.describe())
         if found := _drift(old_outputs):

@@ -66,7 +66,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
     served: list[Resource] = [
         StackIdentity(),
         Cluster(runtimes, connections, settings),
-        NodePool(connections, way.cleared, Storages().of, relieve_cluster),
+        NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
         HyperNodes(connections),
         Lifetime(),
         Fault(connections, way.cleared),

@@ -17,6 +17,7 @@ from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.consequences import Hourly
     from kumulus.model.pools import Pool
 
 Reporters = Callable[[str], Reporter]
@@ -24,7 +25,12 @@ Reporters = Callable[[str], Reporter]
 
 
 async def preview(
-    connections: Connections, reporters: Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
+    connections: Connections,
+    reporters: Reporters,
+    urn: str,
+    old: tuple[Properties, Properties],
+    inputs: Properties,
+    hourly: Hourly,
 ) -> None:
     """Say, under each resource that goes, what its removal does.
 
@@ -34,6 +40,7 @@ async def preview(
         urn: the cluster's.
         old: its recorded inputs and outputs.
         inputs: its inputs now.
+        hourly: what nodes cost.
     """
     before, after = old[0].get("contents"), inputs.get("contents")
     faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)
@@ -45,7 +52,7 @@ async def preview(
         return
     try:
         client = await connections.client(str(kubeconfig), str(identity), LOOK_PATIENCE)
-        meanings = await _meanings(client, faults, pools, come)
+        meanings = await _meanings(client, faults, pools, come, hourly)
     except GONE:
         return
     except SILENT as error:
@@ -56,7 +63,9 @@ async def preview(
         reporters(_sibling(urn, path)).info(meaning)
 
 
-async def _meanings(client: Client, faults: list[str], pools: list[str], come: list[str]) -> dict[str, str]:
+async def _meanings(
+    client: Client, faults: list[str], pools: list[str], come: list[str], hourly: Hourly
+) -> dict[str, str]:
     """By the end of a resource's URN, what its removal does; `come` are the pools that are new."""
     # Imported here: most previews remove nothing.
     from kumulus.cluster.faults import pods, records
@@ -77,7 +86,9 @@ async def _meanings(client: Client, faults: list[str], pools: list[str], come: l
         if (pool := known.pools.get(name)) is not None:
             bound = len(await bound_to(client, set(pool.node_names()), running=True))
             path = f"kumulus:index:KwokNodeGroup$kumulus:index:NodePool::{name}"
-            found[path] = consequences(pool, None, bound).describe() + _renamed(pool.group, known.pools, pools, come)
+            found[path] = consequences(pool, None, bound, hourly).describe() + _renamed(
+                pool.group, known.pools, pools, come
+            )
     return found
 
 

@@ -108,6 +108,12 @@ def _config() -> Schema:
             "default": False,
             "examples": [True],
         },
+        "prices": {
+            "description": "A file of your own with what machines cost; it wins over the catalog's (docs/prices.md).",
+            "type": ["string", "null"],
+            "pattern": r"\S",
+            "examples": ["prices.yaml"],
+        },
         "moveHere": {
             "description": "Make a cluster anew here that is on another machine, or was where the project was before; "
             "what others have put into it is lost.",

@@ -37,6 +37,7 @@ function shown(value) {
     case "share": return `${(value * 100).toFixed(1)} %`;
     case "perSecond": return `${number(value < 10 ? 2 : 0)}/s`;
     case "bytes": return `${Math.round(value / 1e6).toLocaleString("en")} MB`;
+    case "usd": return `$${number(value < 1 ? 6 : 2)}`;
     default: return number(2);
   }
 }

@@ -1,0 +1,137 @@
+"""What the nodes of a run cost: each node's price for as long as it is there, summed up as nodes come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kumulus.cluster.live.amounts import Amounts
+
+_HOUR = 3600.0
+# Prices are added up as whole billionths of a dollar: what comes and goes a million times leaves nothing behind.
+_NANO = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node that is counted: its price, how much of that nothing runs for, and GPUs that pods have, all per hour."""
+
+    price: int
+    idle: int
+    gpus: int
+
+
+def idle_share(has: Amounts, used: Amounts) -> float:
+    """The share of a node that nothing runs on: of its GPUs; without any, of what is used most of CPU and memory.
+
+    Args:
+        has: what pods can have of it.
+        used: what pods have of it.
+    """
+    if has.gpus:
+        shares = [used.gpus / has.gpus]
+    else:
+        shares = [taken / there for taken, there in ((used.cpu, has.cpu), (used.memory, has.memory)) if there]
+    return min(1.0, max(0.0, 1.0 - max(shares, default=1.0)))
+
+
+class Meter:
+    """Adds up what nodes cost, to the moment at which each comes or goes.
+
+    Between two events nothing changes, so that a sum over the events is the integral. Nodes without a price are counted
+    apart and cost nothing.
+
+    Args:
+        now: seconds, on any clock that does not go back.
+    """
+
+    def __init__(self, now: Callable[[], float] = lambda: 0.0) -> None:
+        self._now = now
+        self._nodes: dict[str, _Node] = {}
+        self._without: set[str] = set()
+        self._ended = False
+        self._price = self._idle = self._gpus = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on: what came before costs nothing."""
+        self._at = self._now()
+        self._spent = self._wasted = self._gpu_seconds = 0.0
+        self._peak = self._price
+        self._most_without = len(self._without)
+        self._any = bool(self._nodes)
+
+    def end(self) -> None:
+        """Count until now: what comes after costs nothing."""
+        self._advance()
+        self._ended = True
+
+    @property
+    def hourly(self) -> float:
+        """What the nodes that are there cost, in US dollars for an hour."""
+        return self._price / _NANO
+
+    def put(self, name: str, hourly: float | None, has: Amounts, used: Amounts) -> None:
+        """A node is there, or what pods have of it has changed.
+
+        Args:
+            name: the node's.
+            hourly: its price in US dollars for an hour; None where none is known.
+            has: what pods can have of it.
+            used: what pods have of it.
+        """
+        self.take(name)
+        if self._ended:
+            return
+        if hourly is None:
+            self._without.add(name)
+            self._most_without = max(self._most_without, len(self._without))
+            return
+        price = round(hourly * _NANO)
+        node = _Node(price, round(price * idle_share(has, used)), used.gpus)
+        self._nodes[name] = node
+        self._any = True
+        self._add(node, +1)
+        self._peak = max(self._peak, self._price)
+
+    def take(self, name: str) -> None:
+        """A node is gone."""
+        if self._ended:
+            return
+        self._without.discard(name)
+        if node := self._nodes.pop(name, None):
+            self._add(node, -1)
+
+    def measures(self) -> dict[str, float]:
+        """The measures of cost; none where no node has a price."""
+        if not self._any:
+            return {}
+        self._advance()
+        spent = self._spent / _NANO / _HOUR
+        found = {
+            "cost.total": spent,
+            "cost.perHourEnd": self.hourly,
+            "cost.perHourPeak": self._peak / _NANO,
+            "cost.wasted": self._wasted / _NANO / _HOUR,
+            "cost.unpricedNodes": self._most_without,
+        }
+        if self._spent > 0:
+            found["cost.wastedShare"] = self._wasted / self._spent
+        if self._gpu_seconds > 0:
+            found["cost.perGpuHour"] = spent / (self._gpu_seconds / _HOUR)
+        return found
+
+    def _add(self, node: _Node, sign: int) -> None:
+        self._advance()
+        self._price += sign * node.price
+        self._idle += sign * node.idle
+        self._gpus += sign * node.gpus
+
+    def _advance(self) -> None:
+        if self._ended:
+            return
+        now = self._now()
+        passed, self._at = now - self._at, now
+        self._spent += passed * self._price
+        self._wasted += passed * self._idle
+        self._gpu_seconds += passed * self._gpus
