@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from kumulus.cluster.live.model import Fleet
+from kumulus.console.changes import Changes
 from kumulus.kube.watch import Event
+from kumulus.model.identity import NOBODY
 from tests.integration.test_page import visiting
 from tests.support.browser import chromium, until
 from tests.support.fleets import node, pod
@@ -109,3 +114,26 @@ def test_it_fits_a_phone(browser: Browser, served: ServedFleet) -> None:
     with visiting(browser, served, viewport={"width": 390, "height": 800}) as page:
         until(page, "kumulus.lately().all !== null")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_without_leave_there_is_nothing_to_change(page: Page) -> None:
+    expect(page.locator("#changes")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_change_is_said_before_it_is_done(browser: Browser, scheme: Literal["light", "dark"]) -> None:
+    with ServedFleet(fleet) as served:
+        served.page._changes = Changes(served.live, NOBODY)
+        with visiting(browser, served, color_scheme=scheme) as page:
+            section = page.locator("#changes")
+            expect(section).to_be_visible()
+            page.get_by_role("button", name="What would it do?").click()
+            expect(section).to_contain_text("no nodes are chosen; open one, or find some")
+            page.locator("#find").fill("r0")
+            page.get_by_role("button", name="What would it do?").click()
+            expect(section).to_contain_text("This would cordon 2 nodes (n-0, n-1): they take no new pods")
+            assert Axe().run(page).violations_count == 0
+            page.get_by_role("button", name="Do it on 2 nodes").click()
+            # There is no cluster behind this fleet.
+            expect(section).to_contain_text(re.compile("refused|answer"))
+            expect(page.get_by_role("button", name="Do it on 2 nodes")).to_be_hidden()

@@ -26,7 +26,7 @@ class ServedFleet:
 
     def __init__(self, fill: Callable[[Fleet], None]) -> None:
         # Not entered, so that it hears of no cluster: what the fleet holds is the test's.
-        self.live = Live(Client(Connection("http://127.0.0.1:1", "none")), Places((), ()))
+        self.live = Live(Client(Connection("http://127.0.0.1:1", "none"), patience=1), Places((), ()))
         self.live.checks = {"kube-apiserver": Check("ok"), "etcd": Check("ok"), "kube-scheduler": Check("ok")}
         fill(self.live.fleet)
         self.page = Page("test", self.live)

@@ -2,6 +2,7 @@
 
     kumulus ui -s dev
     kumulus ui -s dev --port 8800
+    kumulus ui -s dev --allow-changes
 
 The page is served on 127.0.0.1 only. Its address contains a token, new each time; without it nothing is shown. Ctrl-C
 ends it. What the page shows, and its keys: docs/console.md.
@@ -20,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     cluster.add_arguments(parser)
     parser.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
+    parser.add_argument(
+        "--allow-changes", action="store_true", help="let the page cordon nodes, delete pods, inject and clear faults"
+    )
 
 
 def port(written: str) -> int:
@@ -44,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
     found = cluster.named(args)
     try:
-        asyncio.run(_serve(found, args.port))
+        asyncio.run(_serve(found, args.port, args.allow_changes))
     except (ApiError, KubeconfigError, Unreachable) as error:
         raise cluster.remedy(found, error) from None
     except PortInUse as error:
@@ -54,11 +58,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(found: cluster.Cluster, port: int) -> None:
+async def _serve(found: cluster.Cluster, port: int, allowed: bool) -> None:
+    from kumulus.console.changes import Changes
     from kumulus.console.page import Page
+    from kumulus.runtimes.owner import beside
 
     async with look.live(found) as live:
-        page = Page(found.name, live)
+        page = Page(found.name, live, Changes(live, beside(found.kubeconfig)) if allowed else None)
         page.follow()
         async with page.served(port) as address:
             print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)

@@ -12,35 +12,19 @@ from typing import Any
 from aiohttp import web
 
 from kumulus.cluster.live.fleet import Live
-from kumulus.console import feed
+from kumulus.console import bundle, feed
+from kumulus.console.changes import Changes, Refused, failed
 from kumulus.console.memory import Cursor, Memory
 from kumulus.console.serving import HEADERS, Guarded, Handler
+from kumulus.kube import ApiError, Unreachable
 
 INTERVAL = 0.25
 """Seconds between two messages about changed nodes."""
 
-_MODULES = (
-    *(
-        "app",
-        "colours",
-        "fleet",
-        "gantt",
-        "history",
-        "jobs",
-        "lately",
-        "layout",
-        "map",
-        "node",
-        "past",
-        "table",
-        "time",
-        "tip",
-    ),
-)
 _ASSETS = {
     "": ("index.html", "text/html"),
     "style.css": ("style.css", "text/css"),
-    **{f"{name}.js": (f"{name}.js", "text/javascript") for name in _MODULES},
+    **{f"{name}.js": (f"{name}.js", "text/javascript") for name in bundle.ordered("app")},
 }
 
 
@@ -50,15 +34,18 @@ class Page:
     Args:
         stack: the stack's name.
         live: its fleet.
+        changes: what the page may change; None where it may nothing.
     """
 
-    def __init__(self, stack: str, live: Live) -> None:
+    def __init__(self, stack: str, live: Live, changes: Changes | None = None) -> None:
         routes: dict[str, Handler] = {
             "GET events": self._events,
             "GET nodes/{name}": self._node,
+            "POST changes/{step:plan|do}": self._change,
             "GET {asset:.*}": self._asset,
         }
         self._server = Guarded("kumulus ui", routes)
+        self._changes = changes
         self._stack = stack
         self._live = live
         self._memory = Memory(stack, live)
@@ -109,6 +96,28 @@ class Page:
             raise web.HTTPNotFound(text="404: there is no such node\n")
         return web.json_response(found, headers=HEADERS)
 
+    async def _change(self, request: web.Request) -> web.StreamResponse:
+        """Plan a change, or do what was planned."""
+        # A browser names the origin of whoever asks, and lets no page of another one say JSON without leave.
+        if request.headers.get("Origin") not in self._server.origins or request.content_type != "application/json":
+            raise web.HTTPForbidden(text="403: only this page itself may ask for changes\n")
+        if self._changes is None:
+            raise web.HTTPForbidden(text="403: this page changes nothing; start it with --allow-changes\n")
+        try:
+            asked = await request.json()
+            if not isinstance(asked, dict):
+                raise Refused("that is no change")
+            step = (
+                self._changes.plan(asked)
+                if request.match_info["step"] == "plan"
+                else self._changes.do(asked.get("ticket"))
+            )
+            return web.json_response(await step, headers=HEADERS)
+        except ValueError:
+            return web.json_response({"refused": "that is no change"}, status=400, headers=HEADERS)
+        except (Refused, ApiError, Unreachable) as error:
+            return web.json_response({"refused": failed(error)}, status=409, headers=HEADERS)
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: ``fleet`` once, then ``changes``, ``past`` and ``state``."""
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
@@ -116,7 +125,8 @@ class Page:
         listener = _Listener()
         self._listeners.add(listener)
         try:
-            await _send(response, "fleet", feed.whole(self._live, self._stack))
+            kinds = self._changes.kinds() if self._changes is not None else None
+            await _send(response, "fleet", {**feed.whole(self._live, self._stack), "changes": kinds})
             while not listener.ended:
                 await listener.woken.wait()
                 listener.woken.clear()

@@ -63,6 +63,11 @@ class Live:
     async def __aexit__(self, *_: object) -> None:
         await self._stop()
 
+    @property
+    def client(self) -> Client:
+        """Of the cluster that it tells of now."""
+        return self._client
+
     def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
         """Follow more than nodes and pods from now on; a collection that the server does not have may come to be there.
 

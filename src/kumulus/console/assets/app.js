@@ -1,5 +1,6 @@
 // The page: its parts, and what passes between them.
 
+import { Changes } from "./changes.js";
 import { Fleet, bytes, counted, element, number, percent, short } from "./fleet.js";
 import { Lately } from "./lately.js";
 import { FleetMap } from "./map.js";
@@ -20,6 +21,8 @@ const table = new NodeTable(fleet, { place: part("list"), open, announce });
 const lately = new Lately(fleet, { map, table, panel, announce, time: part("time"), jobs: part("jobs"), gantt: part("gantt") });
 const MOST_REASONS = 5;
 let stale = false;
+let changes = null;
+let found = [];
 
 fleet.addEventListener("nodes", ({ detail: names }) => {
   stale = true;
@@ -39,6 +42,7 @@ function sums() {
   const now = fleet.summary;
   if (!now) return;
   document.body.classList.remove("loading");
+  if (fleet.changes && !changes) changes = new Changes(part("changes"), fleet.changes, () => (panel.name ? [panel.name] : found));
   document.title = `${fleet.stack} · Kumulus`;
   put(part("stack"), fleet.stack);
   const headline = headlineOf(now);
@@ -114,7 +118,8 @@ function choose() {
   const matches = (node) => words.every((word) => node.words.includes(word));
   map.matches = table.matches = matches;
   const count = words.length ? [...fleet.nodes.values()].filter(matches).length : 0;
-  lately.onNodes(words.length ? [...fleet.nodes.values()].filter(matches).map(({ name }) => name) : null);
+  found = words.length ? [...fleet.nodes.values()].filter(matches).map(({ name }) => name) : [];
+  lately.onNodes(words.length ? found : null);
   part("found").textContent = words.length ? `${number(count)} found` : "";
   table.page = 0;
   if (view === "map") map.layout();

@@ -28,6 +28,7 @@ export class Fleet extends EventTarget {
 
   begin(told) {
     this.stack = told.stack;
+    this.changes = told.changes;
     told.columns.forEach((name, index) => (this.columns[name] = index));
     this.nodes = new Map(told.nodes.map((row) => [row[0], this.read(row)]));
     this.moved = true;

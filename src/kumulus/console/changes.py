@@ -1,0 +1,228 @@
+"""What the page may change of a cluster, where its user started it with leave: first it is said, then it is done.
+
+A plan is made and told; doing it needs the plan's ticket, which is drawn at random, taken once and old after a while.
+So what is done is what was shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from kumulus.catalog.faults import kinds
+from kumulus.cluster.faults import operations, records, stages
+from kumulus.cluster.faults.nodes import Turned
+from kumulus.cluster.faults.records import Record
+from kumulus.cluster.live.fleet import NODES, Live
+from kumulus.cluster.ownership import NotOurs
+from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.bulk import for_each
+from kumulus.model.errors import SpecError
+from kumulus.model.fault_consequences import described
+from kumulus.model.identity import Owner
+from kumulus.stackfile.fault_targets import resolve
+from kumulus.stackfile.faults import fault_from
+
+LASTS = 300.0
+"""Seconds for which a plan can be done."""
+
+_MOST_PLANS = 50
+_NAMED = 5
+
+
+class Refused(Exception):
+    """It cannot be done; the message says why."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What would be done.
+
+    Attributes:
+        says: in words.
+        do: does it; gives what was done, in words.
+        until: when it is too old, on the monotonic clock.
+    """
+
+    says: str
+    do: Callable[[], Awaitable[str]]
+    until: float
+
+
+class Changes:
+    """Changes of one cluster.
+
+    Args:
+        live: its fleet.
+        owner: the stack: faults are its own, and those of others are left alone.
+    """
+
+    def __init__(self, live: Live, owner: Owner) -> None:
+        self._live = live
+        self._owner = owner
+        self._plans: dict[str, Planned] = {}
+
+    @staticmethod
+    def kinds() -> list[str]:
+        """The kinds of faults that nodes can have."""
+        return sorted(name for name, kind in kinds().items() if kind.pods is None)
+
+    async def plan(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """What a change would do, and the ticket to do it.
+
+        Args:
+            asked: ``do``, one of cordon, uncordon, delete, inject and clear; ``nodes``, ``pod``, ``name``, ``kind``.
+
+        Raises:
+            Refused: it cannot be done.
+            ApiError, Unreachable: the cluster cannot be asked.
+        """
+        makers = {
+            "cordon": self._cordon,
+            "uncordon": self._cordon,
+            "delete": self._delete,
+            "inject": self._inject,
+            "clear": self._clear,
+        }
+        maker = makers.get(str(asked.get("do")))
+        if maker is None:
+            raise Refused(f"there is no such change; there are {', '.join(makers)}")
+        says, do = await maker(asked)
+        now = time.monotonic()
+        self._plans = {key: plan for key, plan in self._plans.items() if plan.until > now}
+        while len(self._plans) >= _MOST_PLANS:
+            del self._plans[next(iter(self._plans))]
+        ticket = secrets.token_urlsafe(16)
+        self._plans[ticket] = Planned(says, do, now + LASTS)
+        return {"says": says, "ticket": ticket}
+
+    async def do(self, ticket: object) -> dict[str, str]:
+        """Do what was planned, once.
+
+        Raises:
+            Refused: there is no such plan, it is too old, or it cannot be done any more.
+            ApiError, Unreachable: the cluster refused, or gave no answer.
+        """
+        plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
+        if plan is None or plan.until <= time.monotonic():
+            raise Refused("this was done already, or was said too long ago; ask anew what it would do")
+        return {"done": await plan.do()}
+
+    async def _cordon(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
+        nodes, off = self._nodes(asked), asked["do"] == "cordon"
+        pods = sum(len(self._live.fleet.on(name)) for name in nodes)
+        stay = f"take no new pods; what is on them stays ({_counted(pods, 'pod')})" if off else "take pods again"
+        says = f"{asked['do']} {_these(nodes)}: they {stay}"
+
+        async def do() -> str:
+            client = self._live.client
+            body = {"spec": {"unschedulable": True if off else None}}
+
+            async def patch(name: str) -> None:
+                await client.merge_patch(f"{NODES}/{quote(name, safe='')}", body)
+
+            outcome = await for_each(nodes, patch, workers=client.connections)
+            if outcome.failed:
+                raise Refused(f"not all are {asked['do']}ed: {outcome.failed[0][1]}")
+            return f"{_counted(len(nodes), 'node')} {asked['do']}ed"
+
+        return says, do
+
+    async def _delete(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
+        key = str(asked.get("pod"))
+        pod = self._live.fleet.pods.get(key)
+        if pod is None:
+            raise Refused(f"there is no pod {key[:200]}")
+        owner = f"; {pod.owner} may make another one" if pod.owner else "; nothing makes another one"
+        says = f"delete the pod {key}, {pod.phase} on {pod.node or 'no node'}{owner}"
+
+        async def do() -> str:
+            place = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
+            await self._live.client.delete(place)
+            return f"deleted {key}"
+
+        return says, do
+
+    async def _inject(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
+        nodes, client = self._nodes(asked), self._live.client
+        known = await records.read(client)
+        pools = sorted(known.of(self._owner).pools.values(), key=lambda pool: pool.name)
+        if not pools:
+            raise Refused(
+                "the cluster has no pools on record, by which nodes are chosen; `pulumi up --refresh` records them"
+            )
+        raw = {"name": asked.get("name"), "kind": asked.get("kind"), "target": {"names": nodes}}
+        try:
+            found, problems = resolve([fault_from(raw, "the page")], pools)
+            if problems:
+                raise SpecError(problems, "the page")
+        except SpecError as error:
+            raise Refused(str(error)) from None
+        fault = found[0]
+        if fault.name in known.faults:
+            raise Refused(f"a fault {fault.name} holds already; give this one another name")
+        running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))
+        says = described(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
+
+        async def do() -> str:
+            record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, owner=self._owner)
+            try:
+                _, turned = await operations.begin(client, record)
+            except (operations.Refused, stages.NoStages) as error:
+                raise Refused(str(error)) from None
+            _complain(turned)
+            return f"{fault.name} holds on {_counted(len(nodes), 'node')}"
+
+        return f"inject {fault.name}: {says}", do
+
+    async def _clear(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
+        name, client = str(asked.get("name")), self._live.client
+        there = (await records.read(client)).faults.get(name)
+        if there is None:
+            raise Refused(f"no fault {name[:100]} holds")
+        if there.declared:
+            raise Refused(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
+
+        async def do() -> str:
+            try:
+                _, turned = await operations.end(client, name, owner=self._owner)
+            except NotOurs as error:
+                raise Refused(f"{error}; it is left alone") from None
+            _complain(turned)
+            return f"{name} is over; nodes restored: {turned.changed + turned.created}"
+
+        return f"clear {name}: every node of it is as its pool wants it again", do
+
+    def _nodes(self, asked: Mapping[str, Any]) -> list[str]:
+        nodes = asked.get("nodes")
+        if not isinstance(nodes, list) or not nodes:
+            raise Refused("no nodes are chosen; open one, or find some")
+        for name in nodes:
+            if not isinstance(name, str) or name not in self._live.fleet.nodes:
+                raise Refused(f"there is no node {str(name)[:200]}")
+        return list(dict.fromkeys(nodes))
+
+
+def failed(error: Exception) -> str:
+    """What a user is told of a change that did not come about."""
+    return (
+        f"the cluster refused, or gave no answer: {error}" if isinstance(error, ApiError | Unreachable) else str(error)
+    )
+
+
+def _complain(turned: Turned) -> None:
+    if turned.problems or turned.undone:
+        raise Refused(f"{turned.undone} nodes are left to do: {turned.problems[0] if turned.problems else 'stopped'}")
+
+
+def _these(nodes: list[str]) -> str:
+    more = f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else ""
+    return f"{_counted(len(nodes), 'node')} ({', '.join(nodes[:_NAMED])}{more})"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
