@@ -115,7 +115,7 @@ class Foreseen:
 
 
 class Runtime(ABC):
-    """One way to get a control plane."""
+    """One way to get a control plane: what is abstract here all have, the rest only some."""
 
     name: ClassVar[str]
     replaced_by: ClassVar[frozenset[str]]
@@ -131,13 +131,13 @@ class Runtime(ABC):
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """Return what is wrong with the options: property path below the section → what to write instead."""
 
-    @abstractmethod
     def default_version(self) -> str | None:
         """The Kubernetes version used when the stack names none; None where that is the runtime's own affair."""
+        return None
 
-    @abstractmethod
     def version_problem(self, version: str) -> str | None:
         """Return why this runtime cannot run that Kubernetes version, with the remedy, or None."""
+        return None
 
     def takes_version(self, old: str, new: str) -> bool:
         """Whether a cluster of one Kubernetes version becomes one of another in place, with all that is in it."""
@@ -147,13 +147,13 @@ class Runtime(ABC):
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """Where the kubeconfig will be: known before the cluster exists, so that previews know it."""
 
-    @abstractmethod
     def configuration(self, wanted: Wanted) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""
+        return ""
 
-    @abstractmethod
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """What a change of the options from the old ones means, a line for each part that needs words."""
+        return []
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """Say at each preview and update, before anything is changed, what the cluster itself has to do with it.

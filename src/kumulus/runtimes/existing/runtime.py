@@ -47,10 +47,6 @@ class ExistingRuntime(Runtime):
             found["needs"] = f"is not a list of: {', '.join(NEEDS)}"
         return found | source.problems(options)
 
-    def default_version(self) -> str | None:
-        """See :meth:`Runtime.default_version`: the cluster has its own."""
-        return None
-
     def version_problem(self, version: str) -> str | None:
         """See :meth:`Runtime.version_problem`."""
         return "an existing cluster has its own Kubernetes version; leave this out"
@@ -58,14 +54,6 @@ class ExistingRuntime(Runtime):
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """See :meth:`Runtime.kubeconfig_path`."""
         return str(CopyPlace.of(wanted.home, wanted.name).kubeconfig)
-
-    def configuration(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.configuration`: credentials that were renewed are taken over without a word."""
-        return ""
-
-    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """See :meth:`Runtime.consequences`."""
-        return []
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""

@@ -44,25 +44,9 @@ class KindRuntime(Runtime):
         """See :meth:`Runtime.problems`."""
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
 
-    def default_version(self) -> str | None:
-        """See :meth:`Runtime.default_version`: kind's own."""
-        return None
-
-    def version_problem(self, version: str) -> str | None:
-        """See :meth:`Runtime.version_problem`: whatever there is a node image of."""
-        return None
-
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """See :meth:`Runtime.kubeconfig_path`."""
         return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)
-
-    def configuration(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.configuration`: kind changes nothing in place."""
-        return ""
-
-    def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """See :meth:`Runtime.consequences`."""
-        return []
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""

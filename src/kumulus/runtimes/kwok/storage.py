@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 OPTION = "createThrough"
-API, STORAGE = "api", "storage"
+API = "api"
 
 # Of which it has been shown (tests/integration/test_through_storage.py) that what is written is what they would write.
 _KNOWN_VERSIONS = frozenset({"v1.35.4"})
