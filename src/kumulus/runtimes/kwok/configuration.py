@@ -173,7 +173,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
-        *(_environment(component, sizing.environment(component)) for component in _COMPONENTS),
+        *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),
     ]
     if options.get("etcdFsync") is False:

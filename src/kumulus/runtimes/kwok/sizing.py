@@ -20,14 +20,24 @@ _GARBAGE_COLLECTION = {"GOGC": "200"}
 # The API server's may grow fivefold, so long as all of it is a quarter of the machine: a fleet comes sooner for it, and
 # a large one does not take the memory.
 _API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
+# Up to so many nodes a cluster is small: what its components keep is little beside what they take when they start, and
+# to collect it more often costs the API server half a second of CPU at its start (docs/scale.md).
+_SMALL = 500
+_OF_SMALL = {"GOGC": "50"}
 # Seconds after which a node whose lease is not renewed is given up, where renewals are rarer than kwokctl's: one and a
 # half of them. kwokctl's own patience is four, by which a silent kubelet would be noticed after 1,600 s.
 _PATIENCE = 1.5 * LEASE_SECONDS / 4
 
 
-def environment(component: str) -> dict[str, str]:
-    """Environment variables of a component, by its name."""
-    return _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
+def environment(component: str, nodes: int | None) -> dict[str, str]:
+    """Environment variables of a component.
+
+    Args:
+        component: its name.
+        nodes: how many the cluster is made for; None where that is not known.
+    """
+    found = _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
+    return {**found, **_OF_SMALL} if nodes is not None and nodes <= _SMALL else found
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:

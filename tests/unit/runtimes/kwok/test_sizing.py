@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.host import memory
 from kumulus.model.contents import contents, expected_nodes, is_contents
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import configuration
@@ -26,6 +27,24 @@ def made(nodes: int | None, **options: Any) -> tuple[dict[str, Any], dict[str, s
         if each["name"] == "kube-controller-manager":
             flags |= {flag["key"]: flag["value"] for flag in each.get("extraArgs", []) if flag.get("override")}
     return head["options"], flags
+
+
+def variables(nodes: int | None) -> dict[str, dict[str, str]]:
+    """The environment of each component."""
+    wanted = Wanted("c", "me", "/home", "v1.35.4", {}, nodes)
+    patches = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]["componentsPatches"]
+    found = [(each["name"], each["extraEnvs"]) for each in patches if "extraEnvs" in each]
+    return {name: {variable["name"]: variable["value"] for variable in listed} for name, listed in found}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "most", "others"), [(0, "50", "50"), (500, "50", "50"), (501, "400", "200"), (None, "400", "200")]
+)
+def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, others: str) -> None:
+    found = variables(nodes)
+    assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(memory.total() // 4)}
+    assert len(found) == 4
+    assert {tuple(each.items()) for each in found.values()} == {(("GOGC", others),)}
 
 
 def test_where_the_size_is_not_known_all_is_as_for_a_fleet_of_thousands() -> None:
