@@ -100,7 +100,7 @@ def test_a_repository_out_of_reach_is_told_before_anything_is_made(project: Proj
     result = project.pulumi("up", "--yes", "--skip-preview")
     assert result.code != 0
     assert "1 of 1 add-ons cannot be installed; nothing of the cluster was changed" in result.text
-    assert "clusterAddons[0]: the chart sample of http://127.0.0.1:9 cannot be had: " in result.text
+    assert "clusterAddons[0]: the chart sample of http://127.0.0.1:9 cannot be fetched: " in result.text
     assert "kumulus:skipAddons true" in result.text
     assert "Traceback" not in result.text
     assert not project.cluster().exists()

@@ -181,7 +181,7 @@ def test_a_chart_that_cannot_be_had_is_told_in_a_preview(seen: Seen) -> None:
     seen.project.write_stack({**seen.cluster, "observability": {}, "prometheusStack": chart})
     preview = seen.project.pulumi("preview")
     assert preview.code != 0
-    assert "the chart kube-prometheus-stack 75.16.1 of http://127.0.0.1:9/charts cannot be had" in preview.text
+    assert "the chart kube-prometheus-stack 75.16.1 of http://127.0.0.1:9/charts cannot be fetched" in preview.text
     assert "check repoURL and the network" in preview.text
 
 

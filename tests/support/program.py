@@ -87,7 +87,7 @@ class Outputs(mocks.Mocks):
         if args.token == "kumulus:index:findCharts":
             # A repository that is meant to be out of reach says so by its name.
             wrong = {
-                str(index): f"the chart {chart['chart']} cannot be had"
+                str(index): f"the chart {chart['chart']} cannot be fetched"
                 for index, chart in enumerate(args.args["charts"])
                 if ".invalid" in str(chart.get("repository"))
             }

@@ -108,7 +108,9 @@ def report(findings: list[Finding]) -> str:
     needed = [finding for finding in findings if finding.state == "missing"]
     if not needed:
         due = [finding.name for finding in findings if finding.state == "due"]
-        return "\n".join([*lines, "", f"To be had first: {', '.join(due)}" if due else "Everything needed is there."])
+        return "\n".join(
+            [*lines, "", f"To be fetched first: {', '.join(due)}" if due else "Everything needed is there."]
+        )
     remedies = dict.fromkeys(finding.remedy for finding in needed)
     names = ", ".join(finding.name for finding in needed)
     return "\n".join([*lines, "", f"Missing: {names}", *(f"  To get it: {remedy}" for remedy in remedies)])

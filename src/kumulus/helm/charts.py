@@ -233,8 +233,8 @@ def _chart_error(source: Source, said: str) -> ChartError:
         said = said.replace(password, "…")
     for words, path, remedy in _OF_REGISTRIES + _REMEDIES if source.chart.startswith("oci://") else _REMEDIES:
         if re.search(words, said):
-            return ChartError(path, f"{what} cannot be had: {said}; {remedy}")
-    return ChartError("chart", f"{what} cannot be had: {said}; check chart, version and repoURL")
+            return ChartError(path, f"{what} cannot be fetched: {said}; {remedy}")
+    return ChartError("chart", f"{what} cannot be fetched: {said}; check chart, version and repoURL")
 
 
 _OF_REGISTRIES = (

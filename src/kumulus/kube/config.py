@@ -193,7 +193,7 @@ def _using(what: str, path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError, binascii.Error a ValueError
         reason = (isinstance(error, OSError) and error.strerror) or error
-        raise KubeconfigError(f"kubeconfig {path}: its {what} cannot be used: {reason}; write it anew") from None
+        raise KubeconfigError(f"kubeconfig {path}: its {what} cannot be used: {reason}; write it again") from None
 
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLContext:

@@ -71,7 +71,7 @@ def hidden(problems: Iterable[Problem], secrets: Secrets) -> list[Problem]:
     """Problems without what they quote of secrets."""
     paths = [path_text(place) for place in secrets.places]
     return [
-        Problem(each.path, "is not what is needed here; its value is secret and not shown", "set it anew")
+        Problem(each.path, "is not what is needed here; its value is secret and not shown", "set it again")
         if any(_is_below(each.path, path) for path in paths)
         else each
         for each in problems

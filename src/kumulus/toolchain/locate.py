@@ -47,7 +47,7 @@ def find(tool: str, version: str | None = None) -> Path:
     remedy = f"{kumulus} tools"
     if version is not None and normal(version) != wanted.version:
         if tool not in CONTROL_PLANE:
-            raise ToolchainError(f"{tool} can be had in version {wanted.version} only, not {normal(version)}")
+            raise ToolchainError(f"{tool} is available in version {wanted.version} only, not {normal(version)}")
         wanted = next(program for program in known.control_plane(version) if program.name == tool)
         remedy = f"{kumulus} tools --kubernetes v{wanted.version}"
     elif wanted.optional or wanted.on_demand:

@@ -333,7 +333,7 @@ def test_a_chart_that_cannot_be_had_is_told_before_anything_is_declared() -> Non
     (said,) = declared
     assert said.splitlines() == [
         "1 of 2 add-ons cannot be installed; nothing of the cluster was changed",
-        "  clusterAddons[1]: the chart kube-prometheus-stack cannot be had",
+        "  clusterAddons[1]: the chart kube-prometheus-stack cannot be fetched",
         "  To go on without add-ons: pulumi config set -s dev kumulus:skipAddons true",
     ]
     # A preview changes nothing: there each add-on says what is wrong with it.

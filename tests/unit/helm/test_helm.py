@@ -135,7 +135,7 @@ def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str
     source = Source("c", "https://e.com", "9", {"password": "hunter2"})
     error = charts._chart_error(source, said)
     assert error.path == path
-    assert str(error).startswith("the chart c 9 of https://e.com cannot be had: ")
+    assert str(error).startswith("the chart c 9 of https://e.com cannot be fetched: ")
     assert remedy in str(error)
     assert "hunter2" not in str(error)
 

@@ -155,7 +155,7 @@ def test_the_default_kubernetes_version_is_the_one_of_the_built_control_plane() 
     ("tool", "version", "said"),
     [
         ("kube-apiserver", "v1.2.3", "Kubernetes v1.2.3 is not among the supported versions: v1.35.4, v1.34.1"),
-        ("etcd", "3.5.0", "etcd can be had in version 3.6.8 only, not 3.5.0"),
+        ("etcd", "3.5.0", "etcd is available in version 3.6.8 only, not 3.5.0"),
         ("helmet", None, "there is no tool 'helmet'"),
     ],
 )

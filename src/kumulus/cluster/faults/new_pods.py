@@ -49,7 +49,7 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     give_up, pause = time.monotonic() + _PATIENCE, 0.05
     while missing := wanted.difference(await objects.names(client, LEASES)):
         if time.monotonic() > give_up or (stop is not None and stop.is_set()):
-            return f"KWOK does not play {len(missing):,} of the nodes yet, {min(missing)} among them"
+            return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them"
         await asyncio.sleep(pause)
         pause = min(0.5, pause * 2)
     await pods.resume(client, await _waiting(client, wanted))

@@ -105,7 +105,7 @@ def manifest(results: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed anew") from None
+        raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed again") from None
 
 
 def _index(results: Path, path: Path, report: Report) -> None:

@@ -32,7 +32,7 @@ def _known() -> str:
 
 INPUTS = (
     Property("name", STRING, "The cluster's name: a DNS-1123 label.", required=True, replaces=True),
-    Property("runtime", STRING, f"How the control plane is had: {_known()}.", replaces=True),
+    Property("runtime", STRING, f"How the control plane runs: {_known()}.", replaces=True),
     Property(
         "kubernetesVersion",
         STRING,

@@ -170,7 +170,7 @@ class Engine:
         if "permission denied" in said:
             return (
                 f"{self._name} may not be used by this user: {line[:200]}; "
-                f"add the user to the group {self.provider} and log in anew, or use a rootless engine"
+                f"add the user to the group {self.provider} and log in again, or use a rootless engine"
             )
         if "Cannot connect" in said or "failed to connect" in said or "daemon running" in said:
             return (

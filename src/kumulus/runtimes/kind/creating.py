@@ -158,7 +158,7 @@ async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
         executable(), "get", "kubeconfig", "--name", place.name, timeout=30.0, environment=_environment(engine)
     )
     if ended.code:
-        raise ProviderError(f"the kubeconfig of kind cluster {place.name} is not to be had: {failures.brief(ended)}")
+        raise ProviderError(f"the kubeconfig of kind cluster {place.name} cannot be read: {failures.brief(ended)}")
     files.write(file, ended.stdout, mode=0o600)
 
 

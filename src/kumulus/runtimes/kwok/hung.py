@@ -37,7 +37,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
     """End the components that run and cannot do their work, so that they are started anew."""
     alive = processes.running(layout.directory)
     for name, why in useless(layout, alive).items():
-        report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is ended and started anew")
+        report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is stopped and restarted")
         processes.end(alive[name])
 
 
@@ -60,7 +60,7 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
     for name in silent:
         report.warn(
             f"{name} of cluster {layout.name} runs (pid {alive[name][0]}) but has not answered for "
-            f"{_SILENCE:.0f} s: it is ended and started anew"
+            f"{_SILENCE:.0f} s: it is stopped and restarted"
         )
         processes.end(alive[name])
 

@@ -44,7 +44,7 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
     return Found([], _tasks(files[0], columns, notes))
 
 
-FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, told by --columns", "docs/traces.md", read)
+FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, named by --columns", "docs/traces.md", read)
 
 
 def _tasks(file: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Task]:
