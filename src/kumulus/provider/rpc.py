@@ -124,9 +124,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.GetSchemaResponse(schema=self._schema())
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
-        kept = self._settings.kept(from_struct(request.olds), from_struct(request.news))
-        request.news.update(kept)
-        return provider_pb2.CheckResponse(inputs=request.news)
+        async def work() -> Any:
+            request.news.update(self._settings.kept(from_struct(request.olds), from_struct(request.news)))
+            return provider_pb2.CheckResponse(inputs=request.news)
+
+        return await self._guard(context, work())
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
         # What does not differ, the engine configures the plugin with as it was recorded.
@@ -135,14 +137,17 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return answers(changes=answers.DIFF_SOME if changed else answers.DIFF_NONE)
 
     async def Configure(self, request: Any, context: Any) -> Any:
-        self._settings.take(from_struct(request.args))
-        return provider_pb2.ConfigureResponse(
-            # Components need all of it, to keep what they are given as it is.
-            acceptSecrets=True,
-            supportsPreview=True,
-            acceptResources=True,
-            acceptOutputs=True,
-        )
+        async def work() -> Any:
+            self._settings.take(from_struct(request.args))
+            return provider_pb2.ConfigureResponse(
+                # Components need all of it, to keep what they are given as it is.
+                acceptSecrets=True,
+                supportsPreview=True,
+                acceptResources=True,
+                acceptOutputs=True,
+            )
+
+        return await self._guard(context, work())
 
     async def Cancel(self, request: Any, context: Any) -> Any:
         self.stop()

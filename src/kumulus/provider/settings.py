@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kumulus.catalog import prices
+from kumulus.cluster.errors import ProviderError
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
 from kumulus.provider.last_place import KEY, LastPlace
+from kumulus.surroundings import version
+
+WRITTEN = "writtenBy"
+"""The key under which the state says which version, and in which form, has written it."""
 
 
 @dataclass
@@ -30,7 +36,12 @@ class Settings:
     prices: str = ""
 
     def take(self, configuration: Mapping[str, Any]) -> None:
-        """Take over what Pulumi configures the plugin with."""
+        """Take over what Pulumi configures the plugin with.
+
+        Raises:
+            ProviderError: the state was written by a later version, in a form of its own.
+        """
+        _require_known(configuration)
         self.move_here = _is_true(configuration.get("moveHere"))
         self.allow_replace = _is_true(configuration.get("allowReplace"))
         self.prices = str(configuration.get("prices") or "")
@@ -49,7 +60,8 @@ class Settings:
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether two configurations say different things to the plugin."""
-        return any(old.get(key) != new.get(key) for key in ("moveHere", "allowReplace", "prices", KEY))
+        keys = ("moveHere", "allowReplace", "prices", KEY, WRITTEN)
+        return any(old.get(key) != new.get(key) for key in keys)
 
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
         """What is kept in the state beside what the user says.
@@ -57,8 +69,24 @@ class Settings:
         Args:
             old: the recorded configuration.
             configuration: the one that the user has now.
+
+        Raises:
+            ProviderError: the state was written by a later version, in a form of its own.
         """
-        return {KEY: self.place.noted(old, _is_true(configuration.get("moveHere")))}
+        _require_known(old)
+        return {
+            WRITTEN: json.dumps(version.stamp(), sort_keys=True),
+            KEY: self.place.noted(old, _is_true(configuration.get("moveHere"))),
+        }
+
+
+def _require_known(recorded: Mapping[str, Any]) -> None:
+    try:
+        written = json.loads(str(recorded.get(WRITTEN) or "{}"))
+    except ValueError:
+        return
+    if isinstance(written, dict) and (why := version.too_new(written)):
+        raise ProviderError(f"the stack's state {why}")
 
 
 def _is_true(value: Any) -> bool:

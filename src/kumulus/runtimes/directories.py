@@ -109,6 +109,8 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
                 raise ProviderError(f"{problem}; {remedy}")
         if not place.directory.exists():
             return
+        if newer := place.too_new():
+            raise ProviderError(newer)
         made_by = place.note().get("owner")
         if made_by is not None and owner and not same(made_by, owner):
             raise ProviderError(

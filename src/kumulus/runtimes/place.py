@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from kumulus.surroundings import files
+from kumulus.surroundings import files, version
 
 _REMOVAL = "removal"
 
@@ -61,19 +61,27 @@ class Place:
 
     def note(self) -> dict[str, str]:
         """Return our note, or {} when there is none that can be read."""
+        return version.unstamped(self._written())
+
+    def _written(self) -> dict[str, str]:
         try:
             content = json.loads(self.note_file.read_text())
         except (OSError, ValueError):
             return {}
         return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
 
+    def too_new(self) -> str:
+        """Why the files are not for this version of Kumulus to touch; empty when they are."""
+        why = version.too_new(self._written())
+        return f"{self.directory} {why}" if why else ""
+
     def damaged(self) -> bool:
         """Whether there is a note that cannot be read, as after a full disk or a loss of power."""
-        return self.note_file.is_file() and not self.note()
+        return self.note_file.is_file() and not self._written()
 
     def write_note(self, note: dict[str, str]) -> None:
         """Write our note, whole or not at all."""
-        files.write(self.note_file, json.dumps(note, indent=2) + "\n")
+        files.write(self.note_file, json.dumps({**note, **version.stamp()}, indent=2) + "\n")
 
     def foreign(self) -> list[str]:
         """Names of what stands in the directory and is no part of a cluster, sorted.

@@ -38,6 +38,7 @@ from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.surroundings.version import FORM
 
 ROOT = Path(__file__).resolve().parents[3]
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Cluster::demo"
@@ -200,6 +201,7 @@ async def test_any_provider_configuration_is_taken_and_never_replaces(plugin: Pl
     news = struct({"version": "1"})
     checked = from_struct((await plugin.stub.CheckConfig(provider_pb2.CheckRequest(news=news))).inputs)
     assert checked.pop("lastPlace")
+    assert json.loads(checked.pop("writtenBy")) == {"form": str(FORM), "version": VERSION}
     assert checked == {"version": "1"}
     answer = await plugin.stub.DiffConfig(provider_pb2.DiffRequest(news=news))
     assert answer.changes == provider_pb2.DiffResponse.DIFF_NONE

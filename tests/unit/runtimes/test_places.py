@@ -22,6 +22,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.owner import owner
 from kumulus.runtimes.place import Place
+from kumulus.surroundings import version
 from tests.support.said import Said
 
 PLACES: dict[str, type[Place]] = {"kwok": Layout, "kind": KindPlace, "existing": CopyPlace}
@@ -238,3 +239,19 @@ def test_another_checkouts_cluster_of_the_same_names_is_refused_in_a_preview_too
     with pytest.raises(ProviderError, match="a cluster named 'dev' that this stack did not make"):
         directories.require_free(place, ours, preview=preview)
     directories.require_free(place, theirs, preview=preview)
+
+
+@pytest.mark.parametrize("runtime", sorted(PLACES))
+def test_files_of_a_later_form_are_refused_with_both_versions(runtime: str, tmp_path: Path) -> None:
+    place = PLACES[runtime].of(str(tmp_path), "dev")
+    place.directory.mkdir(parents=True)
+    note = {"owner": owner("dev", "urn", "/p", "a" * 32)}
+    place.write_note(note)
+    assert place.note() == note
+    assert place.too_new() == ""
+    directories.require_free(place, note["owner"])
+    written = {**json.loads(place.note_file.read_text()), "version": "9.8.7", "form": str(version.FORM + 1)}
+    place.note_file.write_text(json.dumps(written))
+    assert place.note() == note
+    with pytest.raises(ProviderError, match=rf"9\.8\.7.*{version.VERSION}.*nothing was changed"):
+        directories.require_free(place, note["owner"])

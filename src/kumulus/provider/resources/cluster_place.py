@@ -39,6 +39,7 @@ class Places:
         Raises:
             ProviderError: with where it is, and the ways out.
         """
+        self._require_known(outputs)
         found = self._away(outputs)
         if found is not None and not (self._settings.move_here and found.can_be_moved):
             raise ProviderError(found.refusal())
@@ -56,8 +57,15 @@ class Places:
         Raises:
             ProviderError: with where it is, and the ways out.
         """
+        self._require_known(outputs)
         if found := self._away(outputs):
             raise ProviderError(found.refusal())
+
+    def _require_known(self, outputs: Properties) -> None:
+        """Refuse the files of a cluster that a later version has written in a form of its own."""
+        runtime, directory = self._runtimes.get(str(outputs.get("runtime"))), outputs.get("directory")
+        if runtime is not None and directory and (why := runtime.place(str(directory)).too_new()):
+            raise ProviderError(why)
 
     def differences(self, outputs: Properties) -> list[Difference]:
         """What a recorded cluster's place makes different; asked for after :meth:`require`."""
