@@ -227,6 +227,7 @@ EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a distribution without its spread": ((*_W, "duration"), {"normal": {"mean": "10m"}}),
     "an end of what has none": (("workloads", 1, "duration"), "10m"),
     "a manifest beside what it describes": ((*_W, "manifest"), "job.yaml"),
+    "a recording beside what it decides": ((*_W, "replay"), {"file": "day.jsonl"}),
     "an event without an action": (("timeline", 0), {"at": "30s"}),
     "an event of two actions": (("timeline", 1, "delete"), "training"),
     "an action that is none": (("timeline", 2, "scheduler"), "pause"),

@@ -167,8 +167,9 @@ class Dry:
         names = [f"{self._run}-{self._tries}-{index}" for index in range(count)]
         labels = {key: value for key, value in (metadata.get("labels") or {}).items() if not _is_ours(key)}
         taints = [each for each in like["spec"].get("taints") or () if "node.kubernetes.io/" not in each["key"]]
-        for name in names:
-            self._exits.push_async_callback(objects.remove, self._client, f"{_NODES}/{name}")
+        self._exits.push_async_callback(self.drop, names)
+
+        async def one(name: str) -> None:
             body = {
                 "apiVersion": "v1",
                 "kind": "Node",
@@ -181,12 +182,21 @@ class Dry:
                 "status": {key: status[key] for key in ("capacity", "allocatable", "conditions", "nodeInfo")},
             }
             await self._client.write("POST", _NODES, body)
+
+        outcome = await for_each(names, one, workers=self._client.connections, most_failures=1)
+        if outcome.failed:
+            raise outcome.failed[0][1]
         return names
 
     async def drop(self, names: list[str]) -> None:
-        """Remove dry nodes."""
-        for name in names:
-            await objects.remove(self._client, f"{_NODES}/{name}")
+        """Remove dry nodes; those that are gone already are none the less."""
+        outcome = await for_each(
+            names,
+            lambda name: objects.remove(self._client, f"{_NODES}/{name}"),
+            workers=self._client.connections,
+        )
+        if outcome.failed:
+            raise outcome.failed[0][1]
 
     async def drop_waiting(self) -> None:
         """Remove the kept pods that have no node."""

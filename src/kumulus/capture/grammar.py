@@ -38,7 +38,8 @@ _API_WORDS = """
     Delete Recycle Filesystem Block ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod BestEffortFIFO StrictFIFO
     Any LowerPriority LowerOrNewerEqualPriority Borrow TryNextFlavor MayStopSearch Preempt None Hold HoldAndDrain
     IfHealthyBudget AlwaysAllow Pod Container PersistentVolumeClaim Terminating NotTerminating BestEffort NotBestEffort
-    PriorityClass CrossNamespacePodAffinity VolumeAttributesClass
+    PriorityClass CrossNamespacePodAffinity VolumeAttributesClass RollingUpdate Recreate OnDelete OrderedReady Parallel
+    Indexed NonIndexed
 """
 _WORDS = frozenset(_API_WORDS.split())
 _QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")

@@ -24,7 +24,8 @@ _OWN_LABELS = (
     "batch.kubernetes.io/job-completion-index",
     "leaderworkerset.sigs.k8s.io/worker-index",
 )
-_IMAGE = "captured"
+IMAGE = "captured"
+"""What containers have in place of their images, which are not kept."""
 
 
 def shapes(pods: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -69,7 +70,7 @@ def manifest(pod: Mapping[str, Any]) -> dict[str, Any]:
     spec = copy.deepcopy(dict(pod["spec"]))
     for containers in ("containers", "initContainers"):
         for container in spec.get(containers, ()):
-            container["image"] = _IMAGE
+            container["image"] = IMAGE
     if spec.get("priorityClassName"):
         spec.pop("priority", None)
         spec.pop("preemptionPolicy", None)

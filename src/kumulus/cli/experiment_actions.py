@@ -142,7 +142,8 @@ async def _run(loaded: Loaded, stack: str, kubeconfig: Path, prices: Prices, arg
         beside.write(report, directory)
 
     shown = (progress.show, conclude, progress.say)
-    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices)
+    snapshots = None if args.kubeconfig else project.home() / "snapshots" / stack
+    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices, snapshots)
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         report = await Run(client, loaded, options).run()
     return 0 if report.results.status == "success" else 1

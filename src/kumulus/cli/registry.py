@@ -57,6 +57,7 @@ COMMANDS: dict[str, Command] = {
     "fit": Command("fit", "check whether a workload fits, where, and what would make all of it fit", venv=True),
     "snapshot": Command("snapshot", "save everything in a stack's cluster, and restore it", venv=True),
     "translate": Command("translate", "turn an anonymised capture's words back into names", venv=True),
+    "replay": Command("replay", "replay a recorded day of a cluster, from its audit log", venv=True),
     "trace": Command("trace", "import a published trace of a production cluster", venv=True),
     "schema": Command("schema", "print the JSON schema of a stack or experiment file, for editors", venv=True),
     "convert": Command("convert", "print a KEMU ClusterConfig as a stack file", venv=True),

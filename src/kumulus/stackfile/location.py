@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 2.0
 """For all of it: the name's resolution, every redirect, and the last byte."""
 
 
-def read_text(location: str, base: Path, path: str, source: str = "") -> tuple[str, str]:
+def read_text(location: str, base: Path, path: str, source: str = "", most: int = MOST_BYTES) -> tuple[str, str]:
     """The text at a location.
 
     Args:
@@ -28,17 +28,18 @@ def read_text(location: str, base: Path, path: str, source: str = "") -> tuple[s
         base: the directory that relative paths start from.
         path: the setting that holds the location, for errors.
         source: the file that holds the setting, for errors.
+        most: bytes that a file may have; what comes from elsewhere may have 4 MiB.
 
     Returns:
         How to call the location in messages, without credentials, and its text.
 
     Raises:
-        SpecError: it cannot be reached or read within two seconds, is larger than 4 MiB, or is not UTF-8.
+        SpecError: it cannot be reached or read within two seconds, is larger than it may be, or is not UTF-8.
     """
     try:
         if "://" in location:
             return _public(location), _decoded(_fetch(location))
-        return location, _decoded(_read(location, base))
+        return location, _decoded(_read(location, base, most), most)
     except _Unreadable as reason:
         raise SpecError([Problem(path, *reason.problem)], source) from None
 
@@ -126,7 +127,7 @@ def _asked(url: str, name: str) -> bytes:
     return body
 
 
-def _read(location: str, base: Path) -> bytes:
+def _read(location: str, base: Path, most: int) -> bytes:
     path = base / location
     try:
         path = base / Path(location).expanduser()
@@ -134,7 +135,7 @@ def _read(location: str, base: Path) -> bytes:
             # A pipe would be waited for, a device has no end.
             raise _Unreadable(f"{shown_path(path)} is not a regular file", "write the path of a file")
         with path.open("rb") as file:
-            return file.read(MOST_BYTES + 1)
+            return file.read(most + 1)
     except FileNotFoundError:
         raise _Unreadable(f"there is no file {shown_path(path)}", _other_file(path)) from None
     except IsADirectoryError:
@@ -152,9 +153,9 @@ def _other_file(path: Path) -> str:
     return f"write {path.parent / near}" if near else "write a path from the project's directory"
 
 
-def _decoded(body: bytes) -> str:
-    if len(body) > MOST_BYTES:
-        raise _Unreadable("is larger than 4 MiB", "write the address of a cluster configuration")
+def _decoded(body: bytes, most: int = MOST_BYTES) -> str:
+    if len(body) > most:
+        raise _Unreadable(f"is larger than {most >> 20} MiB", "write the address of a cluster configuration")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:

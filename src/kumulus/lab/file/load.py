@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.lab.file.manifest import Object, filled, objects_of, replacement_problems
 from kumulus.lab.file.model import Experiment
+from kumulus.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.lab.file.trace import TraceJob, trace_jobs
 from kumulus.model.errors import Problem, SpecError, path_text
 from kumulus.stackfile.location import read_text
@@ -23,6 +24,7 @@ class Loaded:
         directory: where it lies, which paths in it start from.
         manifests: the text of each workload's manifest, by the workload's name.
         traces: the jobs of each workload's trace, likewise.
+        recordings: what each workload replays, likewise.
         setup: the objects that are there before the workloads.
         inputs: the exact text of each file that was read, by the name it is kept under.
     """
@@ -31,6 +33,7 @@ class Loaded:
     directory: Path
     manifests: dict[str, str] = field(default_factory=dict)
     traces: dict[str, list[TraceJob]] = field(default_factory=dict)
+    recordings: dict[str, Recording] = field(default_factory=dict)
     setup: list[Object] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
 
@@ -86,12 +89,16 @@ def _references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...],
             yield ("workloads", index, "manifest"), workload.manifest
         if workload.arrival.trace is not None:
             yield ("workloads", index, "arrival", "trace", "file"), workload.arrival.trace.file
+        if workload.replay is not None:
+            yield ("workloads", index, "replay", "file"), workload.replay.file
     if experiment.scheduler.config:
         yield ("scheduler", "config"), experiment.scheduler.config
 
 
 def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
-    name, text = read_text(location, loaded.directory, path_text(where), source)
+    # A recorded day is as long as it was.
+    most = {"most": MOST_BYTES} if "replay" in where else {}
+    name, text = read_text(location, loaded.directory, path_text(where), source, **most)
     loaded.inputs[_kept_as(loaded, Path(location).name)] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))
@@ -104,6 +111,8 @@ def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: s
             raise SpecError(wrong, source)
         objects_of(filled(text, workload.replace, 1), name)
         loaded.manifests[workload.name] = text
+    elif workload.replay is not None:
+        loaded.recordings[workload.name] = recording(text, name)
     elif workload.arrival.trace is not None:
         loaded.traces[workload.name] = trace_jobs(text, workload.arrival.trace, name)
 

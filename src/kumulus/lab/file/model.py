@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 from kumulus.fields import FORM, Section, found, whole
 from kumulus.fields.validation import in_file_order, problems_of, validated
 from kumulus.lab.file.expect import Expectation
-from kumulus.lab.file.fields import LabelKey, Name, Seconds
+from kumulus.lab.file.fields import LabelKey, Name, Needed, Seconds
 from kumulus.lab.file.rules import rule_problems
 from kumulus.lab.file.timeline import Event
 from kumulus.lab.file.workload import Workload
@@ -49,6 +49,15 @@ class Scheduler(Section):
         default="",
         description="A program to use in place of the pinned one, relative to the experiment file.",
         examples=["/usr/local/bin/kube-scheduler"],
+    )
+
+
+class Beginning(Section):
+    """What every repetition begins with."""
+
+    snapshot: Needed = Field(
+        description="The name of a snapshot of the stack, by `kumulus snapshot save`: put back before each repetition.",
+        examples=["full"],
     )
 
 
@@ -117,6 +126,12 @@ class Experiment(Section):
     )
     repetitions: Annotated[int, whole(1, 100)] = Field(
         default=1, description="How often it is repeated; thresholds hold for each.", examples=["3"]
+    )
+    from_: Beginning | None = Field(
+        default=None,
+        alias="from",
+        description="What every repetition begins with; with the cluster as it is unless given.",
+        examples=["{snapshot: full}"],
     )
     scheduler: Scheduler = Field(
         default_factory=Scheduler, description="The scheduler that places the pods.", examples=["{name: volcano}"]

@@ -8,7 +8,7 @@ from kumulus.lab.file.expect import BOUNDS
 from kumulus.lab.file.measures import UNITS, Unit
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.file.timeline import ACTIONS
-from kumulus.lab.file.workload import GENERATED, MOST_PRIORITY, PLACES
+from kumulus.lab.file.workload import DESCRIBING, GENERATED, MOST_PRIORITY, PLACES
 from kumulus.stackfile.schema import patterns
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, schema_of
 from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, required
@@ -72,12 +72,14 @@ def _expectation() -> Schema:
 
 
 def _workload() -> Schema:
-    """A manifest describes its objects itself; pods without an end have no duration."""
+    """A manifest describes its objects itself, a recording everything; pods without an end have no duration."""
     named = {"required": ["manifest"], "properties": {"manifest": {"type": "string", "minLength": 1}}}
     endless = {"required": ["kind"], "properties": {"kind": {"enum": ["Pod", "Deployment"]}}}
     single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
+    recorded = {"required": ["replay"], "properties": {"replay": {"type": "object"}}}
     return {
         "allOf": [
+            {"if": recorded, "then": {"not": {"anyOf": [required(key) for key in DESCRIBING]}}},
             {"if": named, "then": {"not": {"anyOf": [required(key) for key in GENERATED]}}},
             {"if": endless, "then": {"not": required("duration")}},
             {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},

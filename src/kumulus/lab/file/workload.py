@@ -21,6 +21,7 @@ from kumulus.fields import (
 )
 from kumulus.lab.file.arrival import Arrival
 from kumulus.lab.file.fields import MOST_JOBS, Name, Requests
+from kumulus.lab.file.replay import Replay
 from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_fault, suggest
@@ -35,6 +36,8 @@ GENERATED = (
     "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
     "labels", "annotations",
 )  # fmt: skip
+DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
+"""What has no effect beside a recording."""
 
 
 def _place_problems(where: Where, raw: object) -> list[Problem]:
@@ -66,7 +69,7 @@ class Affinity(Section):
 
 
 class Workload(Section):
-    """Jobs that are alike. Either described by the fields from `kind` on, or taken from `manifest`."""
+    """Jobs that are alike, described by the fields from `kind` on or taken from `manifest`; or a recorded day."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "workloadRules"})
 
@@ -83,6 +86,11 @@ class Workload(Section):
             "A file with Kubernetes objects, relative to the experiment file; they are created once for each job."
         ),
         examples=["workloads/job.yaml"],
+    )
+    replay: Replay | None = Field(
+        default=None,
+        description="A recorded day that is played again, as `kumulus replay import` makes it; it decides everything.",
+        examples=["{file: day.recording.jsonl, speed: 10}"],
     )
     replace: dict[str, str] = Field(
         default_factory=dict,
@@ -142,6 +150,13 @@ class Workload(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         wrong: list[Problem] = []
+        if self.replay is not None:
+            told = [name for name in DESCRIBING if name in self.model_fields_set]
+            message = "has no effect beside replay, which decides what comes when"
+            wrong = [problem((name,), message, "leave it out") for name in told]
+            if wrong:
+                raise found(wrong)
+            return self
         if self.manifest:
             wrong += [
                 problem((name,), "has no effect beside manifest, which describes the objects", "leave it out")

@@ -15,6 +15,7 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.views import node_view, pod_view
+from kumulus.lab.plan.pods import WORKLOAD_LABEL
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -51,13 +52,14 @@ class Listener:
         return self._clock() - since, why
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
-        """Watch a namespace's pods until cancelled.
+        """Watch a namespace's pods until cancelled; of every namespace those of workloads, where none is named.
 
         Raises:
             ApiError, Unreachable: the server refused the first list, or gave no answer.
         """
-        news = follow(self._client, f"/api/v1/namespaces/{namespace}/pods", codec=MessageCodec("Pod"))
-        await self._listen(news, self._pod, synced)
+        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
+        where = None if namespace else {"labelSelector": WORKLOAD_LABEL}
+        await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
 
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes until cancelled; raises as :meth:`pods`."""

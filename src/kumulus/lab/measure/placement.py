@@ -10,7 +10,7 @@ from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import Pod, pod_from
-from kumulus.lab.plan.plan import PlannedJob
+from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
 _HELPERS = frozenset({"PodGroup", "PriorityClass"})

@@ -5,37 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.manifest import filled, objects_of
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.arrivals import arrivals
 from kumulus.lab.plan.draws import drawn, stream
+from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.kinds import job_objects
 from kumulus.lab.plan.manifests import adopt
 from kumulus.lab.plan.pods import Object, pod_template, priority_class
 from kumulus.lab.plan.recorded import asking, on_models, playable
+from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_scheduler
-
-
-@dataclass(frozen=True)
-class PlannedJob:
-    """A job to create.
-
-    Args:
-        name: its name, by which its pods are known.
-        workload: the workload it is of.
-        at: seconds from the start.
-        workers: how many pods it makes; 0 where that is not known.
-        objects: what to create, in this order.
-    """
-
-    name: str
-    workload: str
-    at: float
-    workers: int
-    objects: tuple[Object, ...]
 
 
 @dataclass(frozen=True)
@@ -46,11 +29,13 @@ class Plan:
         setup: objects that are there before the first job.
         jobs: in the order of their arrival.
         digest: SHA-256 of all of it: two plans with the same one create the same.
+        replays: the recordings that are played, by workload; their jobs are among the others.
     """
 
     setup: tuple[Object, ...]
     jobs: tuple[PlannedJob, ...]
     digest: str
+    replays: Mapping[str, Replayed] = field(default_factory=dict)
 
     @property
     def pods(self) -> int:
@@ -71,11 +56,21 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
         LabError: the scheduler does not take a workload, or a cluster cannot play its trace.
     """
     playable(loaded)
-    jobs = [job for workload in loaded.experiment.workloads for job in _jobs(loaded, workload, places)]
+    experiment = loaded.experiment
+    replays = {
+        each.name: replayed(each, loaded.recordings[each.name], experiment.scheduler.name)
+        for each in experiment.workloads
+        if each.replay is not None
+    }
+    jobs = [job for each in experiment.workloads if each.replay is None for job in _jobs(loaded, each, places)]
+    jobs += [job for each in replays.values() for job in each.jobs]
     jobs.sort(key=lambda job: job.at)
-    before = (*_priority_classes(loaded), *setup, *loaded.setup)
-    text = json.dumps([before, [(job.at, job.objects) for job in jobs]], sort_keys=True)
-    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest())
+    before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup)
+    steps = [(step.at, step.do, step.job, step.spec) for each in replays.values() for step in each.steps]
+    # A plan without a replay keeps the digest that it had before there were any.
+    whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
+    text = json.dumps(whole, sort_keys=True)
+    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays)
 
 
 def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iterator[PlannedJob]:

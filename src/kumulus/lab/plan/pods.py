@@ -16,7 +16,8 @@ DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """How long a Job's pod runs, a Go duration; see docs/pods.md."""
 
 _WELL_KNOWN = {"host": "kubernetes.io/hostname", "zone": ZONE_LABEL, "region": REGION_LABEL}
-_TOLERATIONS = [{"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}]
+TOLERATIONS = [{"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}]
+"""Of the taint that emulated nodes have."""
 PREFERENCE = 100
 
 
@@ -54,7 +55,7 @@ def pod_template(
     resources = {"requests": dict(workload.requests), "limits": dict(workload.requests)}
     spec: Object = {
         "containers": [{"name": "main", "image": "none", "resources": resources if workload.requests else {}}],
-        "tolerations": _TOLERATIONS,
+        "tolerations": TOLERATIONS,
     }
     if workload.kind in ("Job", "JobSet"):
         spec["restartPolicy"] = "Never"

@@ -14,11 +14,13 @@ from kumulus.lab.measure.reasons import by_reason
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.summary import measures
 from kumulus.lab.measure.verdicts import verdicts
+from kumulus.lab.plan.plan import Plan
 from kumulus.lab.report.model import Details, Inputs, JobCount, Judged, Machine, Moment, Status, Test
+from kumulus.lab.report.replayed import beside
 from kumulus.lab.run.repetition import Outcome
 
 
-def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int) -> Test:
+def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, plan: Plan) -> Test:
     """The entry of a repetition.
 
     Args:
@@ -26,6 +28,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int) -> 
         outcome: what it came to.
         run: the run's id.
         number: which repetition, from 1.
+        plan: what was to come.
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)
@@ -43,6 +46,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int) -> 
         bindings=[[round(each.at, 3), each.counted - first, each.seen] for each in sampler.counted],
         watch_interruptions=outcome.interruptions,
         series=sampler.series.columns,
+        replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
     )
     name = experiment.name if experiment.repetitions == 1 else f"{experiment.name} repetition {number}"
     return Test(

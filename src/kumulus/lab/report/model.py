@@ -104,6 +104,41 @@ class JobCount(Part):
     placed: int = Field(description="pods that have a node, or completed")
 
 
+class Of(Part):
+    """The pods of a queue, or of all of them, then or now."""
+
+    pods: int
+    scheduled: int
+    preempted: int
+    waited: dict[str, float] = Field(description="from a pod's creation to its node, seconds of the recording's time")
+    cpu_peak: float = Field(description="the most CPUs that were asked for by pods on nodes at one time")
+    memory_peak_gib: float = Field(description="the most memory, GiB")
+    gpus_peak: float = Field(description="the most GPUs")
+
+
+class QueueBeside(Part):
+    """What happened beside what would have."""
+
+    then: Of
+    now: Of
+
+
+class ReplayBeside(Part):
+    """A recorded day beside its replay."""
+
+    speed: float
+    since: float = Field(description="the part that was played, in seconds of the recording")
+    until: float
+    all: QueueBeside
+    queues: dict[str, QueueBeside] = Field(description="by queue, or by namespace of then where there was none")
+    sent: int = Field(description="requests")
+    late: dict[str, float] = Field(description="by how many seconds requests were behind their time")
+    requests: str = Field(description="SHA-256 of all requests but evictions: two replays of one recording have one")
+    refused: int
+    refusals: list[str] = Field(description="the first that were refused, with what the cluster said")
+    cannot: list[str] = Field(description="what cannot be compared, and why")
+
+
 class Details(Part):
     """What a repetition came to."""
 
@@ -119,6 +154,9 @@ class Details(Part):
     )
     watch_interruptions: int
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
+    replays: dict[str, ReplayBeside] = Field(
+        default_factory=dict, description="of each workload that is a recorded day: what happened beside what would"
+    )
 
 
 class Test(Part):

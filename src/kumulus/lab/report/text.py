@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.file.units import shown
+from kumulus.lab.report import replayed
 from kumulus.lab.report.model import Report, Test
 
 _MOST_REASONS = 5
@@ -55,5 +56,7 @@ def _test(test: Test) -> Iterator[str]:
             yield f"  {name:<19} {value(test, name)}"
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
         yield f"  pending {pods:>11,} {reason}"
+    for found in details.replays.values():
+        yield from replayed.lines(found)
     for each in test.thresholds:
         yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"

@@ -13,7 +13,7 @@ from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
 from kumulus.lab.cluster.kinds import Kinds
 from kumulus.lab.errors import LabError
-from kumulus.lab.plan.plan import PlannedJob
+from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.pods import Object
 from kumulus.model.tenancy import RUN_LABEL
 

@@ -30,10 +30,13 @@ from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.plan.plan import Plan
+from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
+from kumulus.lab.run.replaying import Played, Replayer
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened, Timeline
+from kumulus.lab.run.within import Within
 from kumulus.model.identity import NOBODY, Owner
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class Outcome:
         interruptions: how often the watch was interrupted.
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
+        played: what came of each recording that was played, by its workload.
     """
 
     records: Records
@@ -71,6 +75,7 @@ class Outcome:
     interruptions: int = 0
     nodes: int = 0
     gpus: dict[str, float] = field(default_factory=dict)
+    played: dict[str, Played] = field(default_factory=dict)
 
 
 @dataclass
@@ -125,11 +130,20 @@ class Repetition:
         self._listener = Listener(bench.client, records, self._now, placement)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
+        self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
+        self._replayers = [
+            Replayer(bench.client, replay, self._within, records, self._now, bench.stop, placement.job)
+            for replay in plan.replays.values()
+        ]
+        self.outcome.played = {
+            workload: replayer.played for workload, replayer in zip(plan.replays, self._replayers, strict=True)
+        }
+        self._own_jobs = [job for job in plan.jobs if not job.recorded]
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
             bench.client,
             bench.journal,
-            bench.experiment.timeline,
+            [*bench.experiment.timeline, *cordons(plan.replays.values())],
             bench.switch,
             self._now,
             self._delete_workload,
@@ -144,9 +158,12 @@ class Repetition:
             LabError, JournalError, ApiError, Unreachable: it could not even begin.
         """
         bench, plan = self._bench, self._plan
-        await self._creator.resolve([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
-        bench.journal.add(namespaces=[self._name])
-        await namespace.make(bench.client, self._name, bench.experiment.name, bench.journal.changes.run)
+        await self._creator.resolve([*plan.setup, *(each for job in self._own_jobs for each in job.objects)])
+        for replayer in self._replayers:
+            await replayer.prepare()
+        for name in (self._name, *self._within.others):
+            bench.journal.add(namespaces=[name])
+            await namespace.make(bench.client, name, bench.experiment.name, bench.journal.changes.run)
         try:
             for each in plan.setup:
                 await self._creator.one(each)
@@ -163,15 +180,18 @@ class Repetition:
             JournalError, ApiError, Unreachable: it could not be removed, and stays in the journal.
         """
         journal = self._bench.journal
-        await undo.remove_namespace(self._bench.client, journal.changes.run, self._name, self._creator.collections)
-        journal.drop(namespaces=[self._name])
+        collections = [*self._creator.collections, *(path for each in self._replayers for path in each.collections)]
+        for each in (*self._within.others, self._name):
+            there = [path for path in collections if f"/namespaces/{each}/" in path]
+            await undo.remove_namespace(self._bench.client, journal.changes.run, each, there)
+            journal.drop(namespaces=[each])
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
         synced = [asyncio.Event(), asyncio.Event()]
         product_label, known = self._bench.experiment.productLabel, self._bench.prices
         listening = [
-            asyncio.create_task(self._listener.pods(self._name, synced[0])),
+            asyncio.create_task(self._listener.pods("" if self._replayers else self._name, synced[0])),
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
         ]
         try:
@@ -198,7 +218,7 @@ class Repetition:
         outcome.placement.begin()
         outcome.records.allocation.meter.begin()
         tasks = {
-            "creating": asyncio.create_task(self._creator.jobs(self._plan.jobs)),
+            "creating": asyncio.create_task(self._create()),
             "timeline": asyncio.create_task(self._timeline.run()),
             "sampling": asyncio.create_task(sampler.run()),
         }
@@ -217,6 +237,17 @@ class Repetition:
             outcome.happened = self._timeline.happened
             sampler.sample()
             await sampler.count()
+
+    async def _create(self) -> None:
+        """Create everything, each when it is due, and let happen to it what a recording says."""
+        playing = [asyncio.create_task(each.run()) for each in self._replayers]
+        try:
+            await self._creator.jobs(self._own_jobs)
+            await asyncio.gather(*playing)
+        finally:
+            for each in playing:
+                each.cancel()
+        self._creator.done_at = self._now()
 
     async def _wait(
         self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]

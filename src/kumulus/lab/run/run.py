@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from kumulus.journal.changes import Beside
 from kumulus.journal.errors import JournalError, NotWritten
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
+from kumulus.lab.cluster.beginning import begin_from
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.lab.cluster.resources import allocatable
@@ -27,6 +28,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
+from kumulus.lab.plan.replayed import on_nodes
 from kumulus.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
@@ -56,6 +58,7 @@ class Options:
         on_report: takes the report when it is complete, while the cluster is still to be put as it was.
         say: takes a line for the user.
         prices: what machines cost.
+        snapshots: the directory of the stack's snapshots; None where it has none.
     """
 
     kubeconfig: Path
@@ -67,6 +70,7 @@ class Options:
     on_report: Callable[[Report, Path], None]
     say: Callable[[str], None]
     prices: Prices = field(default_factory=catalog)
+    snapshots: Path | None = None
 
 
 class Run:
@@ -111,25 +115,55 @@ class Run:
         for name in await namespace.clear_leftovers(self._client):
             options.say(f"removed {name}, which an earlier run had left")
         components = Components(options.kubeconfig.parent)
+        await self._begin()
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
-        async with self._scheduler(components, journal) as switch:
-            report = Report(
-                metadata=await self._metadata(plan, components, switch),
-                results=Results(status="partial", error="has not come to its end", tests=[]),
-            )
-            self.directory.write(report)
-            stop, owner = options.stop, beside(options.kubeconfig)
-            shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
-            bench = Bench(*shared, owner, self._places, options.prices)
-            try:
-                await self._repeat(bench, plan, report)
-            finally:
-                await self._clean()
+        report: Report | None = None
+        for number, numbers in enumerate(self._rounds()):
+            if number:
+                await self._begin()
+            async with self._scheduler(components, journal, number) as switch:
+                if report is None:
+                    report = Report(
+                        metadata=await self._metadata(plan, components, switch),
+                        results=Results(status="partial", error="has not come to its end", tests=[]),
+                    )
+                    self.directory.write(report)
+                stop, owner = options.stop, beside(options.kubeconfig)
+                shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
+                bench = Bench(*shared, owner, self._places, options.prices)
+                try:
+                    error = await self._repeat(bench, plan, report, numbers)
+                    if error or numbers[-1] == experiment.repetitions:
+                        self._conclude(report, error)
+                        break
+                finally:
+                    await self._clean()
+        assert report is not None
         return report
 
+    def _rounds(self) -> list[range]:
+        """Which repetitions have one scheduler: all of them, or each its own where a snapshot is put back between."""
+        last = self._loaded.experiment.repetitions
+        if self._loaded.experiment.from_ is None:
+            return [range(1, last + 1)]
+        return [range(number, number + 1) for number in range(1, last + 1)]
+
+    async def _begin(self) -> None:
+        """Put the snapshot back that the experiment names; before a scheduler is started, whose objects it has not.
+
+        Raises:
+            LabError, ApiError, Unreachable: it cannot be.
+        """
+        wanted, snapshots = self._loaded.experiment.from_, self._options.snapshots
+        if wanted is None:
+            return
+        if snapshots is None:
+            raise LabError("from: a snapshot is a stack's; run it on a stack, by -s STACK")
+        self._options.say(await begin_from(self._client, wanted.snapshot, snapshots, self._options.kubeconfig))
+
     @asynccontextmanager
-    async def _scheduler(self, components: Components, journal: Journal) -> AsyncIterator[SchedulerSwitch]:
+    async def _scheduler(self, components: Components, journal: Journal, number: int) -> AsyncIterator[SchedulerSwitch]:
         """The scheduler that the experiment names; one that is started for it is ended with it.
 
         Raises:
@@ -139,7 +173,7 @@ class Run:
         if wanted.name == "default":
             yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
             return
-        directory = self.directory.path / "scheduler"
+        directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=Beside(wanted.name, str(directory.absolute())))
         second = await started(wanted, kubeconfig, directory, self._loaded.directory, components, self.id)
         try:
@@ -151,10 +185,10 @@ class Run:
             except LabError as error:
                 self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
-    async def _repeat(self, bench: Bench, plan: Plan, report: Report) -> None:
+    async def _repeat(self, bench: Bench, plan: Plan, report: Report, numbers: range) -> str:
+        """Run some of the repetitions; says why the run is not to go on, empty where it is."""
         experiment, results, options = self._loaded.experiment, report.results, self._options
-        error = ""
-        for number in range(1, experiment.repetitions + 1):
+        for number in numbers:
             await self._clean()
             name = dns_safe(f"experiment-{experiment.name}-{self.id[-6:]}-{number}")
             repetition = Repetition(bench, plan, name)
@@ -162,10 +196,9 @@ class Run:
             try:
                 outcome = await repetition.run()
             except (LabError, JournalError, ApiError, Unreachable) as failed:
-                error = str(failed)
-                break
+                return str(failed)
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
-            results.tests.append(test_of(experiment, outcome, self.id, number))
+            results.tests.append(test_of(experiment, outcome, self.id, number, plan))
             try:
                 self.directory.keep(outcome.placement.history, number)
             except LabError as failed:
@@ -173,10 +206,13 @@ class Run:
                 options.say(f"what was where cannot be shown later: {failed}")
             self._write(report)
             if outcome.partial:
-                error = outcome.ended
-                break
-        results.error = error
-        results.status = status_of(results.tests, experiment.repetitions)
+                return outcome.ended
+        return ""
+
+    def _conclude(self, report: Report, error: str) -> None:
+        """Write the report as it is in the end, and hand it on while the cluster is still to be put as it was."""
+        report.results.error = error
+        report.results.status = status_of(report.results.tests, self._loaded.experiment.repetitions)
         self._write(report)
         self._options.on_report(report, self.directory.path)
 
@@ -213,9 +249,11 @@ class Run:
                 places.setdefault(level.name, level.label)
         self._places = Places.of([places, *PRESETS.values()])
         try:
-            return make(self._loaded, places, await self._queues())
+            plan = make(self._loaded, places, await self._queues())
         except UnknownPlace as error:
             raise LabError(f"affinity: {error}") from None
+        nodes = {name for pool in known.pools.values() for name in pool.node_names()}
+        return replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
 
     async def _queues(self) -> tuple[Object, ...]:
         """The queues that the workloads wait in and no setup has, each with all that the nodes have."""

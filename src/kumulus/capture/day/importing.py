@@ -1,0 +1,141 @@
+"""From recorded requests to the files of an experiment that replays them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.capture.day import reading, series
+from kumulus.capture.day.intent import Day, counts
+from kumulus.capture.day.recording import lines, span
+from kumulus.capture.day.requests import Counted, Request, Unusable, seconds
+from kumulus.capture.dumps import Refused
+from kumulus.model import durations
+from kumulus.surroundings import files
+
+_LONGEST = 40
+_TIMEOUT_BESIDE = 600.0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import came to.
+
+    Args:
+        day: what was read.
+        counted: how much, and what of it is bad.
+        recording: the file that has it.
+        lasted: seconds from its first step to its end.
+    """
+
+    day: Day
+    counted: Counted
+    recording: Path
+    lasted: float
+
+
+def import_day(
+    sources: Sequence[Path], experiment: Path, stack: str, speed: float = 1.0, since: str = "", until: str = ""
+) -> Imported:
+    """Read what was recorded, and write an experiment that replays it.
+
+    Args:
+        sources: files of an audit log or of KWOK's recording, or a directory of captures.
+        experiment: the experiment file to write; the recording is written beside it.
+        stack: on which it is to be replayed.
+        speed: how many times faster than recorded.
+        since: from when on, a time of RFC 3339 or how long after the beginning; empty for the beginning.
+        until: until when, likewise; empty for the end.
+
+    Raises:
+        Refused: nothing of it can be replayed, or a file is none of these.
+        OSError: a file cannot be read or written.
+    """
+    counted, day = Counted(), Day()
+    # Each API server of a cluster writes a log of its own, and a line when it has answered.
+    for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
+        day.take(request)
+    if not any(step.do == "create" for step in day.steps):
+        bad = f"; {counted.bad[0]}" if counted.bad else ""
+        told = f"; {next(iter(day.left_out))}" if day.left_out else ""
+        raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{told}")
+    began, ended = span(day)
+    window = {key: _moment(said, began) for key, said in (("from", since), ("until", until)) if said}
+    if window.get("until", ended) <= window.get("from", 0.0):
+        raise Refused(f"--until {until} is not after --from {since}")
+    recording = experiment.with_suffix(".recording.jsonl")
+    files.write(recording, "".join(lines(day, sources[0].name)), mode=0o600)
+    lasted = min(window.get("until", ended - began), ended - began) - window.get("from", 0.0)
+    part = {key: f"{value:.3f}s" for key, value in window.items()}
+    files.write(experiment, _experiment(experiment, recording, stack, speed, part, lasted), mode=0o600)
+    return Imported(day, counted, recording, ended - began)
+
+
+def _moment(said: str, began: float) -> float:
+    """How many seconds after the beginning somebody means.
+
+    Raises:
+        Refused: it is neither a time nor a duration, or before the beginning.
+    """
+    try:
+        found = durations.seconds(said)
+    except ValueError:
+        try:
+            found = seconds(said) - began
+        except Unusable:
+            raise Refused(f"{said!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
+    if found < 0:
+        raise Refused(f"{said} is before the recording's beginning")
+    return found
+
+
+def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
+    for source in sources:
+        if series.is_series(source):
+            yield from series.requests(source, counted)
+        elif source.is_dir():
+            inside = sorted(each for each in source.iterdir() if each.is_file() and not each.is_symlink())
+            for each in inside:
+                yield from reading.read(each, counted)
+        elif source.exists():
+            yield from reading.read(source, counted)
+        else:
+            raise Refused(f"{source} does not exist")
+
+
+def summary(found: Imported) -> Iterator[str]:
+    """What an import came to, a line each."""
+    day, counted = found.day, found.counted
+    steps = Counter(step.do for step in day.steps)
+    kinds = Counter(step.job.partition("/")[0] for step in day.steps if step.do == "create")
+    yield f"{counted.entries:,} entries of {found.lasted:,.0f} s, {counted.bad_count:,} of them bad"
+    yield f"to replay: {', '.join(f'{number:,} {kind}' for kind, number in kinds.most_common())}"
+    others = [f"{number:,} × {do}" for do, number in steps.most_common() if do != "create"]
+    if others:
+        yield f"  and {', '.join(others)}"
+    pods = day.pods.every
+    if pods:
+        waited = sum(pod.bound is not None for pod in pods)
+        yield f"what became of {len(pods):,} pods then is known, of {waited:,} when they got a node"
+    for what, number in day.left_out.most_common():
+        yield f"  not replayed, {number:,}: {what}"
+
+
+def _experiment(file: Path, recording: Path, stack: str, speed: float, window: Mapping[str, str], lasted: float) -> str:
+    replay: dict[str, Any] = {"file": os.path.relpath(recording.absolute(), file.absolute().parent), "speed": speed}
+    replay |= window
+    made = {
+        "name": re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:_LONGEST] or "day",
+        **({"stack": stack} if stack else {}),
+        "workloads": [{"name": "recorded", "replay": replay}],
+        "timeout": f"{lasted / speed + _TIMEOUT_BESIDE:.0f}s",
+    }
+    text = yaml.safe_dump(made, sort_keys=False, width=120)
+    return f"# A recorded day, as `kumulus replay import` made it.\n{text}"

@@ -1,0 +1,51 @@
+"""Cordons and drains, from requests that change nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kumulus.capture.day.patches import NotUnderstood, patched
+from kumulus.capture.day.requests import Request
+
+
+class Cordons:
+    """Which nodes take no pods, and which of them are being drained."""
+
+    def __init__(self) -> None:
+        self._drained: dict[str, bool] = {}
+
+    def take(self, request: Request) -> str:
+        """One more change of a node; says `cordon` or `uncordon` where it is one."""
+        closed = self._closed(request)
+        if closed is None or closed == (request.name in self._drained):
+            return ""
+        if closed:
+            self._drained[request.name] = False
+            return "cordon"
+        del self._drained[request.name]
+        return "uncordon"
+
+    def holds(self, node: str) -> bool:
+        """Whether a node is cordoned."""
+        return node in self._drained
+
+    def drain(self, node: str) -> bool:
+        """A pod of a cordoned node is evicted; says whether it is the first one."""
+        first = not self._drained[node]
+        self._drained[node] = True
+        return first
+
+    def _closed(self, request: Request) -> bool | None:
+        """Whether the node takes no pods afterwards; None where the request does not tell."""
+        body = request.answered
+        if body is None and request.verb == "update" and isinstance(request.sent, Mapping):
+            body = request.sent
+        if body is None:
+            # A patch that does not speak of it leaves it as it is.
+            before = {"spec": {"unschedulable": request.name in self._drained}}
+            try:
+                body = patched(before, request.sent if request.sent is not None else {})
+            except NotUnderstood:
+                return None
+        spec = body.get("spec") if isinstance(body, Mapping) else None
+        return bool(isinstance(spec, Mapping) and spec.get("unschedulable"))

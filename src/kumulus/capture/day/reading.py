@@ -1,0 +1,90 @@
+"""Files of recorded requests, of whatever form: bounded, and what cannot be read is counted by its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import yaml
+
+from kumulus.capture.day import exports, kwok
+from kumulus.capture.day.requests import Counted, Request, Unusable
+from kumulus.capture.dumps import Refused, documents
+
+MOST_LINE = 32 * 1024**2
+"""Bytes of one line: an export's file may be one line with thousands of events."""
+_YAML = (".yaml", ".yml")
+
+
+def read(file: Path, counted: Counted) -> Iterator[Request]:
+    """The requests of a file, in its order.
+
+    Args:
+        file: JSON lines or one JSON document, packed by gzip or not; or KWOK's recording, which is YAML.
+        counted: what is read and what is bad is counted in it.
+
+    Raises:
+        Refused: none of it can be read.
+        OSError: it cannot be opened.
+    """
+    with _opened(file) as opened:
+        try:
+            if any(suffix in _YAML for suffix in file.suffixes):
+                yield from _recording(opened, file, counted)
+            else:
+                yield from _lines(opened, file, counted)
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise Refused(f"{file} cannot be unpacked: {error}") from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
+
+
+def _recording(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+    began = file.stat().st_mtime
+    try:
+        for number, document in enumerate(documents(opened, file.name), start=1):
+            counted.entries += 1
+            try:
+                if (found := kwok.request(document, began)) is not None:
+                    yield found
+            except Unusable as error:
+                counted.refuse(f"{file.name}, document {number}", str(error))
+    except yaml.YAMLError as error:
+        raise Refused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
+
+
+def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+    number = 0
+    while line := opened.readline(MOST_LINE + 1):
+        number += 1
+        place = f"{file.name}, line {number}"
+        if len(line) > MOST_LINE:
+            counted.entries += 1
+            counted.refuse(place, f"has more than {MOST_LINE:,} bytes")
+            while line and not line.endswith(b"\n"):
+                line = opened.readline(MOST_LINE)
+            continue
+        if number == 1 and line.strip() in (b"{", b"["):
+            # One document over many lines, as an export's program prints it.
+            yield from _entry(line + opened.read(MOST_LINE - len(line)), place, counted)
+            if opened.read(1):
+                counted.refuse(place, f"a document of more than {MOST_LINE:,} bytes; write it as lines: jq -c '.[]'")
+            return
+        if line.strip():
+            yield from _entry(line, place, counted)
+
+
+def _entry(text: bytes, place: str, counted: Counted) -> Iterator[Request]:
+    counted.entries += 1
+    try:
+        # CloudWatch's export to S3 puts a time before each.
+        yield from exports.requests(json.loads(text) if text.lstrip()[:1] in b"{[" else text.decode())
+    except Unusable as error:
+        counted.refuse(place, str(error))
+    except (ValueError, RecursionError):
+        counted.refuse(place, "is no JSON")

@@ -1,0 +1,57 @@
+"""The recording that the lab plays: a line of JSON for each step, and one for each pod as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from kumulus.capture.day.intent import Day
+from kumulus.capture.day.pods import ran
+
+API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
+
+
+def lines(day: Day, source: str) -> Iterator[str]:
+    """The lines of a recording.
+
+    Args:
+        day: what was read.
+        source: of what kind its files were.
+    """
+    since, until = span(day)
+    yield _line(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "source": source,
+            "from": _time(since),
+            "until": _time(until),
+            "priorities": dict(sorted(day.classes.items())),
+            "leftOut": dict(sorted(day.left_out.items())),
+        }
+    )
+    lasted = ran(day.pods.every)
+    for step in day.steps:
+        found: dict[str, Any] = {"at": round(step.at - since, 3), "do": step.do, "job": step.job, **step.what}
+        if step.do == "create" and step.job in lasted:
+            found["ran"] = round(lasted[step.job], 3)
+        yield _line(found)
+    for pod in day.pods.every:
+        yield _line({"was": pod.plain(since)})
+
+
+def span(day: Day) -> tuple[float, float]:
+    """When the first and the last of a day was, in seconds since 1970."""
+    times = [step.at for step in day.steps]
+    ends = [at for pod in day.pods.every for at in (pod.created, pod.bound, pod.ended) if at is not None]
+    return min(times), max([*times, *ends])
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,74 @@
+"""Captures of one cluster, one after the other: what differs between two of them was asked for in between.
+
+Each is a directory as `kumulus capture --to day/TIME` writes it, called after its time. Pods are replayed as they are:
+who owned them is in a capture, when that was made or scaled is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kumulus.capture import putting
+from kumulus.capture.day.requests import Counted, Request
+from kumulus.capture.dumps import Refused
+from kumulus.capture.workload import SHAPE, manifest, pods
+from kumulus.capture.writing import WORKLOAD
+
+_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
+
+
+def is_series(path: Path) -> bool:
+    """Whether a directory has captures in it that are called after their times."""
+    return path.is_dir() and any((each / WORKLOAD).is_file() for each in path.iterdir() if _TIME.fullmatch(each.name))
+
+
+def requests(directory: Path, counted: Counted) -> Iterator[Request]:
+    """What was asked for between captures.
+
+    Args:
+        directory: with the captures.
+        counted: how many there are is counted in it.
+
+    Raises:
+        Refused: there are fewer than two, or one of them is no capture.
+        OSError: one cannot be read.
+    """
+    listed = sorted(
+        (_time(match), each)
+        for each in directory.iterdir()
+        if (match := _TIME.fullmatch(each.name)) and (each / WORKLOAD).is_file()
+    )
+    if len(listed) < 2:
+        raise Refused(f"{directory} has {len(listed)} captures; what happened is what differs between two")
+    before: dict[tuple[str, str], dict[str, Any]] = {}
+    for at, capture in listed:
+        counted.entries += 1
+        now = {(str(pod["namespace"]), str(pod["name"])): pod for pod in _pods(capture / WORKLOAD)}
+        for key in before.keys() - now.keys():
+            yield _request(at, "delete", key)
+        for key, pod in now.items():
+            if key not in before:
+                yield _request(at, "create", key, manifest(pod))
+            elif pod.get("node") and not before[key].get("node"):
+                yield _request(at, "update", key, {"spec": {"nodeName": pod["node"]}})
+        before = now
+
+
+def _pods(file: Path) -> Iterator[dict[str, Any]]:
+    for document in putting.read(file):
+        if document["kind"] == SHAPE:
+            yield from pods(document)
+
+
+def _request(at: float, verb: str, key: tuple[str, str], body: dict[str, Any] | None = None) -> Request:
+    namespace, name = key
+    return Request(at, verb, "", "v1", "pods", "", namespace, name, answered=body, created=verb == "create")
+
+
+def _time(match: re.Match[str]) -> float:
+    year, month, day, hour, minute, second = map(int, match.groups())
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()

@@ -1,0 +1,55 @@
+"""The cluster as a snapshot has it, before each repetition: every one begins with the same pods on the same nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.lab.errors import LabError
+from kumulus.runtimes.kwok import snapshot
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.snapshot_file import SUFFIX, Damaged
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Path) -> str:
+    """Put a snapshot back; says what was done.
+
+    Args:
+        client: of the cluster.
+        name: the snapshot's.
+        snapshots: the directory of the stack's snapshots.
+        kubeconfig: of the cluster.
+
+    Raises:
+        LabError: there is no such snapshot, or it cannot be put back into this cluster.
+        ApiError, Unreachable: the cluster could not be asked.
+    """
+    layout, file = Layout(kubeconfig.parent), snapshots / f"{Path(name).name}{SUFFIX}"
+    if not layout.ports():
+        raise LabError(f"from: snapshot {name}: only clusters of the runtime kwok are put back from one")
+    _found(file, name)
+    identity = str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])
+    try:
+        done = await asyncio.to_thread(snapshot.restore, layout, identity, file)
+    except (ProviderError, Damaged) as error:
+        raise LabError(f"from: snapshot {name}: {error}") from None
+    except OSError as error:
+        raise LabError(f"from: snapshot {name}: {error.strerror or error}") from None
+    return f"begins from the snapshot {name}: {done.written:,} objects put back, {done.removed:,} removed"
+
+
+def _found(file: Path, name: str) -> None:
+    """Make sure that a snapshot is there.
+
+    Raises:
+        LabError: it is not; says which are.
+    """
+    if not file.is_file():
+        there = ", ".join(sorted(each.name.removesuffix(SUFFIX) for each in file.parent.glob(f"*{SUFFIX}")))
+        remedy = f"there are {there}" if there else f"make it: kumulus snapshot save {name}"
+        raise LabError(f"from: there is no snapshot {name}; {remedy}")

@@ -1,0 +1,211 @@
+"""A recording as steps, and as the pods that there were. It may be anybody's: nothing in it is taken on trust."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.model.errors import Problem, SpecError
+
+API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
+MOST_STEPS = 1_000_000
+MOST_BYTES = 1024**3
+_MOST_LINE = 1024**2
+_MOST_PROBLEMS = 10
+_LONGEST = 366 * 86_400.0
+KINDS = frozenset(
+    (
+        ("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("policy/v1", "PodDisruptionBudget"), ("v1", "ResourceQuota"),
+        ("v1", "LimitRange"), ("kueue.x-k8s.io/v1beta1", "LocalQueue"), ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
+        ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+    )
+)  # fmt: skip
+"""What a recording may create; anything else in it is refused."""
+_CHANGES = frozenset(("replicas", "parallelism", "suspend", "paused", "template"))
+_DOINGS = frozenset(("create", "change", "delete", "evict", "drain", "cordon", "uncordon"))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """Something that was asked for.
+
+    Args:
+        at: seconds from the recording's beginning.
+        do: create, change, delete, evict, drain, cordon or uncordon.
+        job: the workload that it is about; of a node its name.
+        queue: in which a workload that is created waits.
+        ran: how many seconds its pods ran then; None where that is not known, or they did not end.
+        what: the object that is created; the fields of its spec that change.
+    """
+
+    at: float
+    do: str
+    job: str
+    queue: str = ""
+    ran: float | None = None
+    what: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodThen:
+    """What became of a pod then: seconds from the recording's beginning, milli-CPU, MiB, GPUs."""
+
+    queue: str
+    at: float
+    bound: float | None
+    ended: float | None
+    preempted: bool
+    cpu: float
+    memory: float
+    gpus: float
+
+
+@dataclass
+class Recording:
+    """A recording.
+
+    Attributes:
+        steps: in the order of their times.
+        pods: that there were.
+        priorities: classes by name, which its pods have.
+        left_out: what was recorded and cannot be played, with how often.
+        lasted: seconds from its beginning to its last step.
+    """
+
+    steps: list[RecordedStep] = field(default_factory=list)
+    pods: list[PodThen] = field(default_factory=list)
+    priorities: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def lasted(self) -> float:
+        """Seconds from its beginning to its last step."""
+        return self.steps[-1].at if self.steps else 0.0
+
+
+def recording(text: str, source: str) -> Recording:
+    """Read a recording.
+
+    Args:
+        text: of its file.
+        source: the file, for errors.
+
+    Raises:
+        SpecError: it is none, or lines of it are not what a recording has; ten of these at most.
+    """
+    found, problems = Recording(), list[Problem]()
+    made: set[str] = set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            _take(found, _value(line), number == 1, made)
+        except (_Wrong, OverflowError) as error:
+            problems.append(Problem(f"line {number}", str(error), "import it anew: kumulus replay import"))
+            if number == 1 or len(problems) >= _MOST_PROBLEMS:
+                break
+    if not problems and not found.steps:
+        problems.append(Problem("", "has no steps", "import it anew: kumulus replay import"))
+    if problems:
+        raise SpecError(problems, source)
+    found.steps.sort(key=lambda step: step.at)
+    return found
+
+
+class _Wrong(Exception):
+    pass
+
+
+def _value(line: str) -> Mapping[str, Any]:
+    if len(line) > _MOST_LINE:
+        raise _Wrong(f"has more than {_MOST_LINE:,} characters")
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _Wrong("is no JSON") from None
+    if not isinstance(value, Mapping):
+        raise _Wrong("is no mapping")
+    return value
+
+
+def _take(found: Recording, value: Mapping[str, Any], first: bool, made: set[str]) -> None:
+    if first:
+        if (value.get("apiVersion"), value.get("kind")) != (API_VERSION, KIND):
+            raise _Wrong(f"is not the head of a recording, {{apiVersion: {API_VERSION}, kind: {KIND}}}")
+        found.priorities = dict(_whole_numbers(value.get("priorities")))
+        found.left_out = dict(_whole_numbers(value.get("leftOut")))
+    elif isinstance(was := value.get("was"), Mapping):
+        amounts = [_number(was, key, 0.0, 1e15) or 0.0 for key in ("cpu", "memory", "gpus")]
+        bound, ended = (_number(was, key, 0.0, _LONGEST) for key in ("bound", "ended"))
+        at = _number(was, "at", 0.0, _LONGEST)
+        if at is None:
+            raise _Wrong("has no time")
+        found.pods.append(PodThen(_text(was, "queue"), at, bound, ended, was.get("preempted") is True, *amounts))
+    else:
+        if len(found.steps) >= MOST_STEPS:
+            raise _Wrong(f"is step {MOST_STEPS + 1:,}; more are not read")
+        found.steps.append(_step(value, made))
+
+
+def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
+    do, at = value.get("do"), _number(value, "at", 0.0, _LONGEST)
+    if do not in _DOINGS or at is None:
+        raise _Wrong("has no time, or does nothing that is known")
+    job, what = _text(value, "job"), dict[str, Any]()
+    if do == "create":
+        if job in made:
+            raise _Wrong(f"creates {job[:80]} a second time")
+        made.add(job)
+        what = _object(value.get("object"))
+    elif do in ("change", "delete", "evict"):
+        if job not in made:
+            raise _Wrong(f"is about {job[:80]}, which is not created before")
+        spec = value.get("spec")
+        if do == "change":
+            if not isinstance(spec, dict) or not spec or spec.keys() - _CHANGES:
+                raise _Wrong(f"changes something else than {', '.join(sorted(_CHANGES))}")
+            what = spec
+    return RecordedStep(at, str(do), job, str(value.get("queue") or ""), _number(value, "ran", 0.0, _LONGEST), what)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or (value.get("apiVersion"), value.get("kind")) not in KINDS:
+        kind = value.get("kind") if isinstance(value, dict) else value
+        raise _Wrong(f"creates something that no recording has: {str(kind)[:60]}")
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not _namespace(metadata):
+        raise _Wrong("creates an object without name and namespace")
+    if not isinstance(value.get("spec", {}), dict):
+        raise _Wrong("creates an object whose spec is no mapping")
+    return value
+
+
+def _namespace(metadata: Mapping[str, Any]) -> bool:
+    namespace = metadata.get("namespace")
+    return isinstance(namespace, str) and bool(namespace) and "/" not in namespace and "/" not in metadata["name"]
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    if not isinstance(found, str) or not found:
+        raise _Wrong(f"has no {key}")
+    return found
+
+
+def _number(value: Mapping[str, Any], key: str, least: float, most: float) -> float | None:
+    found = value.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+        raise _Wrong(f"has {key}, which is no number")
+    if not least <= found <= most:
+        raise _Wrong(f"has {key}, which is not from {least:g} to {most:g}")
+    return float(found)
+
+
+def _whole_numbers(value: Any) -> Iterator[tuple[str, int]]:
+    for key, number in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(number, int) and not isinstance(number, bool):
+            yield str(key), number

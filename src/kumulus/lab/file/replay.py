@@ -1,0 +1,42 @@
+"""A workload that is a recorded day: what was created, scaled, deleted and evicted, when it was."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from kumulus.fields import Section, found
+from kumulus.lab.file.fields import Needed, Rate, Seconds
+from kumulus.model.checks import problem
+
+
+class Replay(Section):
+    """A recording that is played again, or a part of it."""
+
+    file: Needed = Field(
+        description="The recording, as `kumulus replay import` writes it, relative to the experiment file.",
+        examples=["day.recording.jsonl"],
+    )
+    speed: Rate = Field(
+        default=1.0,
+        description="How many times faster than it was recorded it is played; times between steps and runs both.",
+        examples=["10"],
+    )
+    from_: Seconds = Field(
+        default=0.0,
+        alias="from",
+        description="How long after the recording's beginning it starts; what was there by then is created at once.",
+        examples=["2h"],
+    )
+    until: Seconds | None = Field(
+        default=None,
+        description="How long after the recording's beginning it ends; at its end unless given.",
+        examples=["5h"],
+    )
+
+    @model_validator(mode="after")
+    def _some_time(self) -> Self:
+        if self.until is not None and self.until <= self.from_:
+            raise found([problem(("until",), "is not after from", "write a longer duration")])
+        return self

@@ -1,0 +1,29 @@
+"""A job to create, as every part of a plan has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kumulus.lab.plan.pods import Object
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job to create.
+
+    Args:
+        name: its name, by which its pods are known.
+        workload: the workload it is of.
+        at: seconds from the start.
+        workers: how many pods it makes; 0 where that is not known.
+        objects: what to create, in this order.
+        recorded: whether it is of a recording: its objects name namespaces of then, for each of which there is one of
+            the run's own.
+    """
+
+    name: str
+    workload: str
+    at: float
+    workers: int
+    objects: tuple[Object, ...]
+    recorded: bool = False

@@ -1,0 +1,171 @@
+"""What happened beside what would have: a recording's pods then, and now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kumulus.lab.file.recording import PodThen
+from kumulus.lab.measure.records import PREEMPTED, PodRecord
+from kumulus.lab.measure.statistics import spread
+from kumulus.lab.plan.replayed import Replayed
+from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
+from kumulus.lab.run.repetition import Outcome
+
+_GIB = 1024**3
+
+
+@dataclass
+class _Sums:
+    """What is counted of some pods: waits in seconds of the recording's time, amounts over time."""
+
+    pods: int = 0
+    waits: list[float] = field(default_factory=list)
+    preempted: int = 0
+    changes: list[tuple[float, ...]] = field(default_factory=list)
+
+    def add(self, start: float | None, end: float | None, amounts: tuple[float, float, float]) -> None:
+        """Something was held from `start` to `end`."""
+        if start is not None:
+            self.changes.append((start, *amounts))
+            if end is not None:
+                self.changes.append((end, *(-each for each in amounts)))
+
+    def of(self) -> Of:
+        """As the report has it."""
+        waits = spread(self.waits)
+        cpu, memory, gpus = self._peaks()
+        return Of(
+            pods=self.pods,
+            scheduled=len(self.waits),
+            preempted=self.preempted,
+            waited={part: round(value, 3) for part, value in waits.items()},
+            cpu_peak=round(cpu, 3),
+            memory_peak_gib=round(memory, 3),
+            gpus_peak=round(gpus, 3),
+        )
+
+    def _peaks(self) -> tuple[float, float, float]:
+        now, most = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+        # What ends at a moment is gone before something begins at it.
+        for change in sorted(self.changes, key=lambda each: (each[0], each[1] + each[2] + each[3])):
+            now = [have + more for have, more in zip(now, change[1:], strict=True)]
+            most = [max(pair) for pair in zip(most, now, strict=True)]
+        return most[0], most[1], most[2]
+
+
+def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
+    """Set a replay beside its recording, by queue.
+
+    Args:
+        replay: what was played.
+        workload: its name.
+        outcome: what came of it.
+    """
+    played = outcome.played[workload]
+    then: dict[str, _Sums] = defaultdict(_Sums)
+    now: dict[str, _Sums] = defaultdict(_Sums)
+    for pod in replay.recording.pods:
+        if replay.since <= pod.at <= replay.until:
+            for queue in (pod.queue, ""):
+                _then(then[queue], pod, replay.until)
+    for record in outcome.records.pods.values():
+        if record.workload == workload:
+            for queue in {replay.queues.get(record.job, ""), ""}:
+                _now(now[queue], record, replay.speed)
+    queues = sorted((then.keys() | now.keys()) - {""})
+    return ReplayBeside(
+        speed=replay.speed,
+        since=replay.since,
+        until=replay.until,
+        all=QueueBeside(then=then[""].of(), now=now[""].of()),
+        queues={queue: QueueBeside(then=then[queue].of(), now=now[queue].of()) for queue in queues},
+        sent=played.sent,
+        late={part: round(value, 4) for part, value in spread(played.late).items()},
+        requests=played.digest,
+        refused=played.refusals,
+        refusals=played.refused,
+        cannot=list(_cannot(replay, outcome, workload)),
+    )
+
+
+def _then(sums: _Sums, pod: PodThen, until: float) -> None:
+    sums.pods += 1
+    bound = pod.bound if pod.bound is not None and pod.bound <= until else None
+    if bound is not None:
+        sums.waits.append(max(0.0, bound - pod.at))
+    sums.preempted += pod.preempted
+    sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
+
+
+def _now(sums: _Sums, record: PodRecord, speed: float) -> None:
+    sums.pods += 1
+    if record.bound is not None:
+        sums.waits.append((record.bound - record.created) * speed)
+    sums.preempted += record.disrupted == PREEMPTED
+    wants = record.wants
+    sums.add(record.bound, record.ended, (wants.cpu / 1000, wants.memory / _GIB, wants.gpus))
+
+
+def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
+    """What of the two cannot be set beside each other, and why."""
+    played, recording = outcome.played[workload], replay.recording
+    if replay.speed != 1:
+        yield (
+            f"at speed {replay.speed:g} a wait for room is told in the recording's time; the scheduler itself is no "
+            "faster, so its own part of a wait counts as much longer"
+        )
+    if replay.since > 0:
+        yield "what was there at the beginning of the part is created at once: its waits are not those of then"
+    if recording.pods and not any(pod.bound is not None for pod in recording.pods):
+        yield "when pods got a node then is not recorded: the log has no bindings"
+    for what, number in sorted(recording.left_out.items()):
+        yield f"{what} ({number:,})"
+    for kind, number in played.unserved.items():
+        yield f"{kind}: this cluster does not know it ({number:,})"
+    if replay.strange:
+        yield f"cordons and drains of nodes that this cluster does not have ({replay.strange:,})"
+    if played.nowhere:
+        yield f"evictions for which the replay had no pod ({played.nowhere:,})"
+    if played.refusals:
+        yield f"requests that this cluster refused ({played.refusals:,}), such as {played.refused[0]}"
+
+
+def lines(found: ReplayBeside) -> Iterator[str]:
+    """The two beside each other, for the terminal."""
+    yield f"  {'':<24} {'pods':>13} {'scheduled':>13} {'waited p50 s':>15} {'p99 s':>15} {'preempted':>11}  then → now"
+    for name, each in [("all", found.all), *found.queues.items()]:
+        cells = [
+            _pair(each.then.pods, each.now.pods, 13),
+            _pair(each.then.scheduled, each.now.scheduled, 13),
+            _pair(each.then.waited.get("p50"), each.now.waited.get("p50"), 15),
+            _pair(each.then.waited.get("p99"), each.now.waited.get("p99"), 15),
+            _pair(each.then.preempted, each.now.preempted, 11),
+        ]
+        yield f"  {name[:24]:<24} {' '.join(cells)}"
+    both = found.all
+    peaks = [
+        f"{label} {_number(one)} → {_number(two)}"
+        for label, one, two in (
+            ("CPUs", both.then.cpu_peak, both.now.cpu_peak),
+            ("GiB", both.then.memory_peak_gib, both.now.memory_peak_gib),
+            ("GPUs", both.then.gpus_peak, both.now.gpus_peak),
+        )
+        if one or two
+    ]
+    yield f"  most at one time: {', '.join(peaks) or 'nothing'}"
+    if found.late:
+        yield f"  {found.sent:,} requests, {found.late['p99'] * 1000:.0f} ms behind their time at p99"
+    for each_line in found.cannot:
+        yield f"  not comparable: {each_line}"
+
+
+def _pair(one: float | None, two: float | None, width: int) -> str:
+    return f"{_number(one)} → {_number(two)}".rjust(width)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

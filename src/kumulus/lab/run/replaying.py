@@ -1,0 +1,253 @@
+"""Play a recording: every step when it is due, those of one workload one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.kube import ApiError
+from kumulus.kube.media import JSON, JSON_PATCH
+from kumulus.kube.pods import PODS
+from kumulus.lab.cluster.kinds import Kinds
+from kumulus.lab.errors import LabError
+from kumulus.lab.measure.records import Records
+from kumulus.lab.plan.jobs import PlannedJob
+from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
+from kumulus.lab.plan.replayed import PlannedStep, Replayed
+from kumulus.lab.run.within import Within
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_MOST_REFUSED = 10
+_LOOK_EVERY = 0.5
+
+
+@dataclass
+class Played:
+    """What came of playing.
+
+    Attributes:
+        sent: requests that were made.
+        late: by how many seconds each of them was behind its time when it was sent.
+        refused: what the cluster refused, the first few with what it said.
+        refusals: how many there were.
+        unserved: kinds that the cluster does not know, with how many objects of each.
+        nowhere: evictions for which there was no pod.
+        bodies: SHA-256 of each request, by its place in the recording; two replays of one have the same.
+    """
+
+    sent: int = 0
+    late: list[float] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    refusals: int = 0
+    unserved: Counter[str] = field(default_factory=Counter)
+    nowhere: int = 0
+    bodies: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all requests in the order of the recording, evictions apart, whose pods controllers have named."""
+        return hashlib.sha256("".join(self.bodies[key] for key in sorted(self.bodies)).encode()).hexdigest()
+
+
+class Replayer:
+    """Plays a recording.
+
+    Args:
+        client: of the cluster.
+        replay: what is played.
+        within: the namespaces.
+        records: what became of pods so far.
+        now: seconds since the start.
+        stop: when set, nothing new is begun.
+        tell: takes each job that was created.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        replay: Replayed,
+        within: Within,
+        records: Records,
+        now: Callable[[], float],
+        stop: asyncio.Event,
+        tell: Callable[[PlannedJob], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._replay = replay
+        self._within = within
+        self._records = records
+        self._now = now
+        self._stop = stop
+        self._tell = tell
+        self._kinds = Kinds(client)
+        self._jobs = {job.name: job for job in replay.jobs}
+        self._last: dict[str, asyncio.Task[None]] = {}
+        self._count: Counter[str] = Counter()
+        self.collections: dict[str, None] = {}
+        self.played = Played()
+
+    async def prepare(self) -> None:
+        """Ask where the cluster serves each kind; those that it does not know are left out, and said.
+
+        Raises:
+            ApiError, Unreachable: it could not be asked.
+        """
+        missing: set[str] = set()
+        for name, job in list(self._jobs.items()):
+            for each in job.objects:
+                kind = f"{each['kind']} of {each['apiVersion']}"
+                if kind not in missing:
+                    try:
+                        path = await self._kinds.path(each["apiVersion"], each["kind"], self._within.of(each))
+                        self.collections[path] = None
+                    except LabError:
+                        missing.add(kind)
+                if kind in missing:
+                    self.played.unserved[kind] += 1
+                    self._jobs.pop(name, None)
+
+    async def run(self) -> None:
+        """Play all of it.
+
+        Raises:
+            Unreachable: the cluster gave no answer.
+        """
+        # Nodes are the timeline's.
+        steps = [each for each in self._replay.steps if each.do not in ("cordon", "uncordon")]
+        due: list[PlannedJob | PlannedStep] = [*self._replay.jobs, *steps]
+        ending = asyncio.create_task(self._end_pods()) if self._replay.ends else None
+        begun: set[asyncio.Task[None]] = set()
+        try:
+            for each in sorted(due, key=lambda one: one.at):
+                if not await self._until(each.at):
+                    break
+                key = each.name if isinstance(each, PlannedJob) else each.job
+                task = asyncio.create_task(self._one(each, self._last.get(key)))
+                self._last[key] = task
+                begun.add(task)
+                for done in [task for task in begun if task.done()]:
+                    begun.discard(done)
+                    done.result()
+            await asyncio.gather(*begun)
+            # Pods that are still to end are ended for as long as the part that is played lasts.
+            await self._until((self._replay.until - self._replay.since) / self._replay.speed)
+        finally:
+            for task in (*begun, *([ending] if ending else ())):
+                task.cancel()
+
+    async def _until(self, at: float) -> bool:
+        """Wait until it is time; says whether to go on."""
+        wait = at - self._now()
+        if wait > 0 and not self._stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), wait)
+        return not self._stop.is_set()
+
+    async def _one(self, each: PlannedJob | PlannedStep, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        async with self._client.lanes:
+            if isinstance(each, PlannedJob):
+                if each.name in self._jobs:
+                    for found in each.objects:
+                        await self._create(each.name, found, each.at)
+                    self._tell(each)
+            elif each.do == "drain":
+                await self._drain(each.job, each.at)
+            elif each.job in self._jobs:
+                await self._DOING[each.do](self, each, self._jobs[each.job].objects[-1], each.at)
+
+    async def _create(self, job: str, found: Object, at: float) -> None:
+        path = await self._kinds.path(found["apiVersion"], found["kind"], self._within.of(found))
+        await self._send(job, at, "POST", path, self._within.placed(found), JSON, stable=found)
+
+    async def _change(self, step: PlannedStep, found: Object, at: float) -> None:
+        spec = copy.deepcopy(dict(step.spec))
+        self._within.translate(spec)
+        patch = [{"op": "add", "path": f"/spec/{key}", "value": value} for key, value in sorted(spec.items())]
+        stable = sorted(step.spec.items())
+        await self._send(step.job, at, "PATCH", await self._path(found), patch, JSON_PATCH, stable=stable)
+
+    async def _delete(self, step: PlannedStep, found: Object, at: float) -> None:
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        await self._send(step.job, at, "DELETE", await self._path(found), body, JSON, stable=body)
+
+    async def _evict(self, step: PlannedStep, found: Object, at: float) -> None:
+        collection = f"/api/v1/namespaces/{self._within.of(found)}/pods"
+        pods = await self._live(collection, {"labelSelector": f"{JOB_LABEL}={step.job}"})
+        if not pods:
+            self.played.nowhere += 1
+            return
+        await self._eviction(pods[0], at)
+
+    async def _drain(self, node: str, at: float) -> None:
+        """Evict everything of the replay's from a node, as whoever drained it evicted what was on it."""
+        where = {"labelSelector": WORKLOAD_LABEL, "fieldSelector": f"spec.nodeName={node}"}
+        for pod in await self._live(PODS, where):
+            if not any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ())):
+                await self._eviction(pod, at)
+
+    async def _live(self, path: str, params: dict[str, str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = [each async for page in self._client.pages(path, params) for each in page]
+        live = [each for each in found if each["status"].get("phase") not in ("Succeeded", "Failed")]
+        return sorted(
+            (each for each in live if not each["metadata"].get("deletionTimestamp")),
+            key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]),
+        )
+
+    async def _eviction(self, pod: dict[str, Any], at: float) -> None:
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+        await self._send(pod["metadata"]["labels"].get(JOB_LABEL, ""), at, "POST", path, body, JSON, stable=None)
+
+    async def _path(self, found: Object) -> str:
+        path = await self._kinds.path(found["apiVersion"], found["kind"], self._within.of(found))
+        return f"{path}/{found['metadata']['name']}"
+
+    async def _send(self, job: str, at: float, verb: str, path: str, body: Any, media: str, *, stable: Any) -> None:
+        """Make a request; what is refused is counted, for what is asked of a clone may be more than it takes."""
+        if stable is not None:
+            text = json.dumps([verb, job, stable], sort_keys=True)
+            self._count[job] += 1
+            self.played.bodies[job, self._count[job]] = hashlib.sha256(text.encode()).hexdigest()
+        self.played.sent += 1
+        self.played.late.append(max(0.0, self._now() - at))
+        try:
+            await self._client.write(verb, path, json.dumps(body, separators=(",", ":")).encode(), content_type=media)
+        except ApiError as error:
+            if verb == "DELETE" and error.status == 404:
+                return
+            self.played.refusals += 1
+            if len(self.played.refused) < _MOST_REFUSED:
+                self.played.refused.append(f"{verb} {path.rpartition('/')[2] or path}: {error.message}")
+
+    async def _end_pods(self) -> None:
+        """End pods that ended by themselves then, and that no controller ends: each after it has run as long."""
+        ended: set[str] = set()
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            now = self._now()
+            for record in list(self._records.pods.values()):
+                lasts = self._replay.ends.get(record.job)
+                if lasts is None or record.running is None or record.ended is not None or record.job in ended:
+                    continue
+                if now >= record.running + lasts:
+                    ended.add(record.job)
+                    step = PlannedStep(record.running + lasts, "delete", record.job)
+                    await self._one(step, self._last.get(record.job))
+
+    _DOING: ClassVar[dict[str, Callable[[Replayer, PlannedStep, Object, float], Awaitable[None]]]] = {
+        "change": _change,
+        "delete": _delete,
+        "evict": _evict,
+    }

@@ -1,0 +1,35 @@
+"""What an experiment begins from is refused, with the remedy, before anything is asked of the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kumulus.kube import Client, Connection
+from kumulus.lab.cluster.beginning import begin_from
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.model import Experiment
+from kumulus.model.errors import SpecError
+
+
+async def begin(directory: Path, name: str = "full") -> str:
+    # Nobody listens there: what is told here is told without asking.
+    async with Client(Connection("https://127.0.0.1:1", "test", {}), patience=0.1) as client:
+        return await begin_from(client, name, directory / "snapshots", directory / "cluster" / "kubeconfig.yaml")
+
+
+async def test_only_a_cluster_of_kwok_s_begins_from_one(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="only clusters of the runtime kwok"):
+        await begin(tmp_path)
+
+
+def test_a_file_names_the_snapshot() -> None:
+    workloads = [{"name": "work"}]
+    found = Experiment.checked({"name": "x", "workloads": workloads, "from": {"snapshot": "full"}})
+    assert found.from_ is not None
+    assert found.from_.snapshot == "full"
+    assert Experiment.checked({"name": "x", "workloads": workloads}).from_ is None
+    for wrong in ("full", {"snapshot": " "}, {"snapshots": "full"}, {}):
+        with pytest.raises(SpecError):
+            Experiment.checked({"name": "x", "workloads": workloads, "from": wrong})
