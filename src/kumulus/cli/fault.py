@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
-    args.label, args.options, kubeconfig = found.label, found.options, found.require_up()
+    args.title, args.naming, kubeconfig = found.label, found.options, found.require_up()
     from kumulus.cli import fault_actions
 
     actions: dict[str, Callable[[Path, argparse.Namespace], Awaitable[int]]] = {

@@ -60,15 +60,15 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                 "  Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
             ) from None
         if there is not None and not there.ending:
-            print(f"{args.label}: {fault.name} held already ({held(there)}): this takes its place")
+            print(f"{args.title}: {fault.name} held already ({held(there)}): this takes its place")
         print(
-            f"{args.label}: " + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None)
+            f"{args.title}: " + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None)
         )
         _complain(turned)
         if args.wait:
             await _stay(client, began.name, lasts)
             return 0
-    clearing = f"{installation.command()} fault clear {began.name} {args.options}"
+    clearing = f"{installation.command()} fault clear {began.name} {args.naming}"
     if lasts:
         _keep(kubeconfig, began.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
@@ -96,11 +96,11 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
                 _, turned = await operations.end(client, name, owner=mine)
             except NotOurs as error:
                 raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
-            print(f"{args.label}: {name} is over; nodes restored: {turned.changed + turned.created}")
+            print(f"{args.title}: {name} is over; nodes restored: {turned.changed + turned.created}")
             _complain(turned)
         left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
         if args.all and left:
-            print(f"{args.label}: left alone, as they are not this stack's: {', '.join(left)}")
+            print(f"{args.title}: left alone, as they are not this stack's: {', '.join(left)}")
     return 0
 
 
@@ -130,7 +130,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         for each in sorted(known.faults.values(), key=lambda each: each.name)
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    print(f"{args.label}: {_count(len(known.faults))}")
+    print(f"{args.title}: {_count(len(known.faults))}")
     for row in rows if len(rows) > 1 else []:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0

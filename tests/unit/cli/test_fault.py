@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.catalog.faults import kinds
-from kumulus.cli import fault, fault_actions
+from kumulus.cli import fault, fault_actions, project, which
 from kumulus.cli.errors import UserError
 from kumulus.cluster.faults import keeper
 from kumulus.cluster.faults.records import Record, Records, record_from
@@ -65,6 +65,30 @@ def test_a_command_line_is_a_fault_of_the_stack_file() -> None:
         "labels": {"example.com/state": "odd"},
         "capacity": {"nvidia.com/gpu": "-1"},
     }
+
+
+def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    kubeconfig.touch()
+    monkeypatch.setattr(project, "chosen", lambda stack: stack)
+    monkeypatch.setattr(which, "chosen", lambda *_: which.Which("many", "worker-1", "many-worker-1"))
+    monkeypatch.setattr(project, "kubeconfig", lambda _: kubeconfig)
+    described = []
+
+    async def inject(_: Path, args: argparse.Namespace) -> int:
+        described.append(fault.described(args))
+        return 0
+
+    monkeypatch.setattr(fault_actions, "inject", inject)
+    for options in ((), ("--label", "a=b")):
+        args = parsed("--kind", "spot-reclaim", *options)
+        before = fault.described(args)
+        args.action, args.stack, args.cluster = "inject", "many", "worker-1"
+        assert fault.run(args) == 0
+        assert described.pop() == before
+        assert (args.title, args.naming) == ("many/worker-1", "-s many --cluster worker-1")
 
 
 def test_nodes_are_chosen_among_the_pools_on_record() -> None:
