@@ -61,7 +61,8 @@ async def looking(plane: Plane) -> AsyncIterator[Live]:
 
 
 def at(observed: Observed) -> Cluster:
-    return Cluster("test", Path(observed.kubeconfig), None, health_endpoints(Path(observed.directory) / "kwok.yaml"))
+    endpoints = health_endpoints(Path(observed.directory) / "kwok.yaml")
+    return Cluster("test", Path(observed.kubeconfig), endpoints=endpoints)
 
 
 async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workloads: Create) -> None:
