@@ -11,8 +11,8 @@ import yaml
 
 from kumulus.model.pools import pool_to_properties
 from kumulus.policy import limits
+from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.expand import pools, system_pool
-from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -124,11 +124,12 @@ def test_charts_from_a_path_can_be_forbidden() -> None:
 def test_the_stacks_of_this_repository_are_within_its_limits(file: Path) -> None:
     config = json.loads((ROOT / "src" / "kumulus" / "policy" / "limits.json").read_text())
     stack = file.name.split(".")[1]
-    loaded = load(yaml.safe_load(file.read_text())["config"], stack, ROOT)
-    nodes, gpus = sum(map(limits.nodes_of, loaded.pools)), sum(map(limits.gpus_of, loaded.pools))
+    clusters = load_stack(yaml.safe_load(file.read_text())["config"], stack, ROOT).clusters.values()
+    every = [pool for loaded in clusters for pool in loaded.pools]
+    nodes, gpus = sum(map(limits.nodes_of, every)), sum(map(limits.gpus_of, every))
     assert nodes <= limits.limit_for(stack, config["node-limit"])
     assert gpus <= limits.limit_for(stack, config["gpu-limit"])
-    for addon in loaded.spec.clusterAddons:
+    for addon in (addon for loaded in clusters for addon in loaded.spec.clusterAddons):
         if addon.chart_kind == "repository":
             release = {"chart": addon.chart_name, "repositoryOpts": {"repo": addon.repoURL}}
             assert limits.not_allowed(release, config["addon-repositories"]["allowed"], local=True) == ""
