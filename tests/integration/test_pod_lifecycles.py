@@ -108,6 +108,8 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         (pool,) = pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "test")
         for ordinal in range(2):
             api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
+        # KWOK leaves a pod alone that is bound before it has seen that the node's lease is its own.
+        api.until(NODES, lambda found: all(ready(node) for node in found.values()))
         api.create(PODS, pod("old", "steps"))
         api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running")
         before = processes.components(home)
@@ -129,6 +131,10 @@ def pod(name: str, life: str = "", policy: str = "Never", init: int = 0, **metad
     if init:
         spec["initContainers"] = [{"name": f"init-{number}", "image": "none"} for number in range(init)]
     return {"metadata": {"name": name, "labels": labels, **metadata}, "spec": spec}
+
+
+def ready(node: Object) -> bool:
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", ()))
 
 
 def seconds(start: str, end: str) -> float:
