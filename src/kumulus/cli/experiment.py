@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_it.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
     run_it.add_argument(
-        "--ties", choices=("name", "random"), help="offline: which of equally good nodes (default: name)"
+        "--ties", choices=("name", "random"), help="which of the nodes that a policy finds equally good"
     )
     run_it.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
     run_it.add_argument(

@@ -33,7 +33,7 @@ _PATIENCE = 10.0
 
 def run(args: argparse.Namespace) -> int:
     """Run an experiment; see the command's help."""
-    for name in ("seeds", "ties", "policy", "jobs", "json"):
+    for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = _overridden(load(args.file), args)
@@ -161,6 +161,10 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
     # Paths in a file start from the file, those of the command line from where it is given.
     chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
+    if args.policy:
+        overrides["policy"] = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
+    if args.ties:
+        overrides["policyTies"] = args.ties
     if args.scheduler or chosen:
         overrides["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
     if not overrides:

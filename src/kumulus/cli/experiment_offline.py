@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         named = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
         loaded = replace(loaded, experiment=loaded.experiment.model_copy(update={"policy": named}))
     seeds = _seeds(args, loaded)
-    ties: Ties = args.ties or "name"
+    ties: Ties = args.ties or loaded.experiment.policyTies
     prepared = offline.study(loaded, _stack(args, loaded).pools, ties)
     outcomes = offline.run(prepared, seeds, args.jobs or 0)
     failures = [outcome for outcome in outcomes if outcome.failed]

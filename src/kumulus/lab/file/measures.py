@@ -64,6 +64,13 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "cost.wasted": ("usd", "lower", "the part of the cost for which nothing ran: each node's, by its idle share"),
     "cost.wastedShare": ("share", "lower", "that part of the cost, as a share"),
     "cost.unpricedNodes": ("count", "lower", "the most nodes at one time whose price is not known; they cost nothing"),
+    "policy.failed": ("count", "lower", "how often the policy raised, took too long or answered nonsense"),
+    "policy.allocated": (
+        "share",
+        "higher",
+        "the share of all GPUs, parts of them included, given when as much was asked for",
+    ),
+    "policy.fragmented": ("share", "lower", "the share of all GPUs that no typical pod could use at that time"),
     "bindings.counted": ("count", "", "bindings by the API server's own counter"),
     "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
 }

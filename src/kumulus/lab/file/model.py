@@ -121,6 +121,14 @@ class Experiment(Section):
         ),
         examples=["skip"],
     )
+    policyTies: Literal["name", "random"] = Field(
+        default="name",
+        description=(
+            "Which of the nodes that a policy finds equally good gets the pod: the first in an order that the seed "
+            "draws, or one drawn at random; on a cluster kube-scheduler itself draws it."
+        ),
+        examples=["random"],
+    )
     seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
         default=0, description="The same seed creates the same workloads.", examples=["1"]
     )

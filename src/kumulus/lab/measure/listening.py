@@ -8,18 +8,20 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from kumulus.catalog.prices import Prices
+from kumulus.cluster.live.amounts import NOTHING
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
-from kumulus.lab.measure.views import node_view, pod_view
+from kumulus.lab.measure.views import FINAL, PodView, node_view, pod_view
 from kumulus.lab.plan.pods import WORKLOAD_LABEL
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+Told = Callable[[PodView, bool], None]
 _NODES = "/api/v1/nodes"
 
 
@@ -31,15 +33,22 @@ class Listener:
         records: kept up with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start.
         placement: records what is told.
+        told: called with each pod of the experiment that was told of, and whether it has ended or is gone.
     """
 
     def __init__(
-        self, client: Client, records: Records, clock: Callable[[], float], placement: Placement | None = None
+        self,
+        client: Client,
+        records: Records,
+        clock: Callable[[], float],
+        placement: Placement | None = None,
+        told: Told | None = None,
     ) -> None:
         self._placement = placement
         self._client = client
         self._records = records
         self._clock = clock
+        self._told = told
         self._uids: dict[str, str] = {}
         self.interruptions = 0
         self._silent: dict[str, tuple[float, str]] = {}
@@ -97,8 +106,13 @@ class Listener:
             pod = pod_view(event.item)
             self._uids[event.key] = pod.uid
             self._records.put(pod, now)
+            if self._told is not None:
+                self._told(pod, pod.phase in FINAL)
         if event.kind == "DELETED":
-            self._records.gone(self._uids.pop(event.key, ""), now)
+            uid = self._uids.pop(event.key, "")
+            self._records.gone(uid, now)
+            if self._told is not None:
+                self._told(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED")
 

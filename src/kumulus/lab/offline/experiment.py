@@ -16,6 +16,7 @@ from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.offline.placing import Ties
 from kumulus.lab.offline.run import Outcome
 from kumulus.lab.offline.run import run as run_once
+from kumulus.lab.plan.stream import pod_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.model.gfd import GPU_RESOURCE
@@ -143,13 +144,12 @@ def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
 
 
 def _pods(job: TraceJob, workload: Workload) -> Iterable[Pod]:
-    asked = job.asked
-    if asked is None:
+    pod = pod_recorded(job)
+    if pod is None:
         raise LabError(
             f"workload {workload.name}: the trace does not say what its jobs ask for\n"
             "  Write columns: {cpu: …, memory: …, gpus: …} in arrival.trace, or import it: kumulus trace import"
         )
-    pod = Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
     return [pod] * (job.size or workload.workers)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from kumulus.lab.offline.fleet import Placement, gpus_for
 from kumulus.lab.policies import Nodes, Pod, Study
 from kumulus.lab.policies.load import Policy, Scores
+from kumulus.lab.policies.nodes import Flags
 from kumulus.lab.policies.pod import Kind
 
 Ties = Literal["name", "random"]
@@ -40,23 +41,43 @@ class Placer:
         Raises:
             PolicyFailed: the policy did.
         """
-        fitting = np.flatnonzero(self._nodes.fit(pod))
+        best = self.best(pod)
+        if not len(best):
+            return None
+        many = len(best) > 1 and self._ties == "random"
+        return self.on(pod, int(self._study.random.choice(best) if many else best[0]))
+
+    def best(self, pod: Pod, among: Flags | None = None) -> npt.NDArray[np.int64]:
+        """The nodes that are equally good for the pod, by their place among all; none where it fits nowhere.
+
+        Args:
+            pod: which one.
+            among: a flag for each node that may be; None for all of them.
+
+        Raises:
+            PolicyFailed: the policy did.
+        """
+        fits = self._nodes.fit(pod)
+        fitting = np.flatnonzero(fits if among is None else fits & among)
         if len(fitting):
             fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
         if not len(fitting):
-            return None
-        node = int(fitting[self._choice(pod, fitting)])
+            return fitting
+        if self._policy.chooses:
+            return np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]])
+        scores = self._scores(pod, fitting)
+        best: npt.NDArray[np.int64] = fitting[scores == scores.max()]
+        return best
+
+    def on(self, pod: Pod, node: int) -> Placement:
+        """What a pod has of a node on which it fits: its GPUs, a share's by the policy.
+
+        Raises:
+            PolicyFailed: the policy did.
+        """
         alone = self._nodes.some(np.array([node]))
         share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
         return Placement(node, gpus_for(pod, alone, share_of))
-
-    def _choice(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> int:
-        if self._policy.chooses:
-            return self._policy.choose(pod, self._nodes.some(fitting), self._study)
-        scores = self._scores(pod, fitting)
-        if self._ties == "name":
-            return int(scores.argmax())
-        return int(self._study.random.choice(np.flatnonzero(scores == scores.max())))
 
     def _scores(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> Scores:
         if not self._policy.remember:

@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kumulus.lab.offline.arrived import ByArrival, Curves
-from kumulus.lab.offline.fleet import Machine, empty, place
+from kumulus.lab.offline.arrived import Curves
+from kumulus.lab.offline.fleet import Machine, empty
+from kumulus.lab.offline.measuring import Measuring
 from kumulus.lab.offline.placing import Placer, Ties
 from kumulus.lab.offline.stream import drawn
 from kumulus.lab.policies import Pod, Study
@@ -72,12 +73,9 @@ def run(
     source.shuffle(shuffled)
     nodes = empty(shuffled)
     study = Study(Fragmentation.of(typical_kinds(pods), nodes.models), source)
-    placer, noted = Placer(policy, nodes, study, ties), ByArrival(total)
-    by_node = study.fragmentation(nodes)
-    arrived, allocated, placed, fragmented = 0, 0, 0, float(by_node.sum())
+    placer, measuring = Placer(policy, nodes, study, ties), Measuring(nodes, study.fragmentation)
     failures: list[str] = []
     for pod in stream:
-        arrived += pod.total_gpu_milli
         where = None
         try:
             where = placer.place(pod)
@@ -85,13 +83,8 @@ def run(
             if not skip_failures:
                 raise
             failures.append(str(error) if not failures else "")
+        measuring.arrive(pod, where)
         if where is not None:
-            place(nodes, pod, where)
             placer.changed(where.node)
-            allocated, placed = allocated + pod.total_gpu_milli, placed + 1
-            # Only one node is another than before.
-            now = float(study.fragmentation(nodes.some(slice(where.node, where.node + 1)))[0])
-            fragmented += now - by_node[where.node]
-            by_node[where.node] = now
-        noted.note(arrived, allocated, fragmented)
-    return Outcome(seed, len(stream), placed, len(failures), failures[0] if failures else "", noted.curves())
+    failure = failures[0] if failures else ""
+    return Outcome(seed, measuring.pods, measuring.placed, len(failures), failure, measuring.curves())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kumulus.lab.errors import LabError
 from kumulus.lab.policies import Pod
 
+T = TypeVar("T")
+
 
 def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: random.Random) -> list[Pod]:
-    """All pods once in a random order, then pods drawn from them until all together ask for a share of the GPUs.
-
-    As of the published study: the first pod that would go past the share ends it, and where all pods ask for more than
-    the share to begin with, pods drawn at random are left out.
+    """The stream of pods: :func:`drawn_from` with what each of them asks for.
 
     Args:
         pods: of the trace.
@@ -22,22 +22,43 @@ def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: ra
         source: of random numbers.
 
     Raises:
+        LabError: as of :func:`drawn_from`.
+    """
+    return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
+
+
+def drawn_from(
+    items: Sequence[T], asks: Callable[[T], int], gpu_milli: int, inflate: float | None, source: random.Random
+) -> list[T]:
+    """All pods once in a random order, then pods drawn from them until all together ask for a share of the GPUs.
+
+    As of the published study: the first pod that would go past the share ends it, and where all pods ask for more than
+    the share to begin with, pods drawn at random are left out.
+
+    Args:
+        items: pods of the trace, or jobs.
+        asks: the milli-GPU that one asks for.
+        gpu_milli: milli-GPU of all GPUs together.
+        inflate: the share, such as 1.3 for 130 %; None for every pod once.
+        source: of random numbers.
+
+    Raises:
         LabError: no pod asks for a GPU, so that no share is ever reached.
     """
-    stream = list(pods)
+    stream = list(items)
     source.shuffle(stream)
     if inflate is None:
         return stream
-    wanted, demand = inflate * gpu_milli, sum(pod.total_gpu_milli for pod in stream)
+    wanted, demand = inflate * gpu_milli, sum(map(asks, stream))
     if not demand:
         raise LabError("no task asks for a GPU, so inflate has nothing to reach\n  Leave inflate out")
     while demand > wanted:
-        demand -= stream.pop(source.randrange(len(stream))).total_gpu_milli
-    if len(stream) < len(pods):
+        demand -= asks(stream.pop(source.randrange(len(stream))))
+    if len(stream) < len(items):
         return stream
     while True:
-        pod = pods[source.randrange(len(pods))]
-        if demand + pod.total_gpu_milli > wanted:
+        item = items[source.randrange(len(items))]
+        if demand + asks(item) > wanted:
             return stream
-        demand += pod.total_gpu_milli
-        stream.append(pod)
+        demand += asks(item)
+        stream.append(item)

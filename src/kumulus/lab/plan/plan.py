@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.manifest import filled, objects_of
+from kumulus.lab.file.trace import TraceJob
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.arrivals import arrivals
 from kumulus.lab.plan.draws import drawn, stream
@@ -19,6 +21,7 @@ from kumulus.lab.plan.pods import Object, pod_template, priority_class
 from kumulus.lab.plan.recorded import asking, on_models, playable
 from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_scheduler
+from kumulus.lab.plan.stream import State, jobs_drawn
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,14 @@ class Plan:
         jobs: in the order of their arrival.
         digest: SHA-256 of all of it: two plans with the same one create the same.
         replays: the recordings that are played, by workload; their jobs are among the others.
+        drawn: the seed's source of random numbers, once the order of the jobs has been drawn from it.
     """
 
     setup: tuple[Object, ...]
     jobs: tuple[PlannedJob, ...]
     digest: str
     replays: Mapping[str, Replayed] = field(default_factory=dict)
+    drawn: State = ()
 
     @property
     def pods(self) -> int:
@@ -43,17 +48,18 @@ class Plan:
         return sum(job.workers for job in self.jobs)
 
 
-def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = ()) -> Plan:
+def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0) -> Plan:
     """Plan a repetition.
 
     Args:
         loaded: the experiment and its files.
         places: the label's key of each level of the cluster's topology.
         setup: objects to have beside those of the experiment.
+        gpus: of the cluster, a share of which a trace may be inflated to.
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.
-        LabError: the scheduler does not take a workload, or a cluster cannot play its trace.
+        LabError: a trace cannot be inflated or played on a cluster, or the scheduler does not take a workload.
     """
     playable(loaded)
     experiment = loaded.experiment
@@ -62,7 +68,10 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
         for each in experiment.workloads
         if each.replay is not None
     }
-    jobs = [job for each in experiment.workloads if each.replay is None for job in _jobs(loaded, each, places)]
+    own = [each for each in experiment.workloads if each.replay is None]
+    source = random.Random(experiment.seed)
+    ordered = {each.name: jobs_drawn(loaded, each, gpus, source) for each in own}
+    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name])]
     jobs += [job for each in replays.values() for job in each.jobs]
     jobs.sort(key=lambda job: job.at)
     before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup)
@@ -70,11 +79,13 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
     # A plan without a replay keeps the digest that it had before there were any.
     whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
     text = json.dumps(whole, sort_keys=True)
-    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays)
+    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
 
 
-def _jobs(loaded: Loaded, workload: Workload, places: Mapping[str, str]) -> Iterator[PlannedJob]:
-    experiment, trace = loaded.experiment, loaded.traces.get(workload.name, [])
+def _jobs(
+    loaded: Loaded, workload: Workload, places: Mapping[str, str], trace: Sequence[TraceJob]
+) -> Iterator[PlannedJob]:
+    experiment = loaded.experiment
     times = arrivals(workload, experiment.seed, trace)
     scheduler = experiment.scheduler.name
     lengths = stream(experiment.seed, workload.name, "duration")

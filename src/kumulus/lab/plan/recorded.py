@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kumulus.lab.errors import LabError
+from kumulus.lab.extender.reading import SHARE_RESOURCE
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.trace import Asked
 from kumulus.lab.file.workload import Workload
@@ -21,30 +22,26 @@ def playable(loaded: Loaded) -> None:
     """See to it that a cluster can play an experiment's traces.
 
     Raises:
-        LabError: something of it is known to runs without a cluster only.
+        LabError: nobody would account for parts of GPUs.
     """
-    offline = "run it with --offline"
     if loaded.experiment.policy:
-        raise LabError(
-            f"policy: {loaded.experiment.policy} places pods without a cluster only; {offline}, or leave it out"
-        )
+        return
     for workload in loaded.experiment.workloads:
-        trace = workload.arrival.trace
-        if trace is not None and (trace.inflate is not None or trace.shuffle is not None):
-            raise LabError(f"workload {workload.name}: inflate and shuffle are for runs without a cluster; {offline}")
         recorded = (job.asked for job in loaded.traces.get(workload.name, []))
         shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
         if shares:
-            what = f"{shares:,} jobs ask for a part of a GPU, which no resource of a cluster says"
-            raise LabError(f"workload {workload.name}: {what}; {offline}")
+            what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
+            raise LabError(f"workload {workload.name}: {what}; write policy: FGD, or another")
 
 
 def asking(workload: Workload, asked: Asked) -> Workload:
     """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
+    share = asked.gpus == 1 and 0 < asked.gpu_milli < _WHOLE_GPU
     wanted = {
         "cpu": f"{asked.cpu}m" if asked.cpu else "",
         "memory": f"{asked.memory}Mi" if asked.memory else "",
-        GPU_RESOURCE: str(asked.gpus) if asked.gpus else "",
+        GPU_RESOURCE: str(asked.gpus) if asked.gpus and not share else "",
+        SHARE_RESOURCE: str(asked.gpu_milli) if share else "",
     }
     labels = {USER_LABEL: _value(asked.user), QOS_LABEL: _value(asked.qos)}
     update: dict[str, object] = {

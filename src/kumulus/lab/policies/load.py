@@ -115,7 +115,7 @@ class Policy:
         try:
             with _at_most(self._limit):
                 return call(pod, nodes, study)
-        except _TookTooLong:
+        except TookTooLong:
             message = f"policy {self.name}: {function} took longer than {self._limit:g} s for pod {pod.name}"
             raise PolicyFailed(message) from None
         except Exception as error:
@@ -156,8 +156,8 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
     return Policy(path.stem, module, limit)
 
 
-class _TookTooLong(BaseException):
-    """Not an Exception, so that a policy that catches those does not catch it."""
+class TookTooLong(BaseException):
+    """Raised inside of a policy that takes too long; no Exception, so that one that catches those does not catch it."""
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise _TookTooLong
+        raise TookTooLong
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)

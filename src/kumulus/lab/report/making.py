@@ -15,7 +15,7 @@ from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.summary import measures
 from kumulus.lab.measure.verdicts import verdicts
 from kumulus.lab.plan.plan import Plan
-from kumulus.lab.report.model import Details, Inputs, JobCount, Judged, Machine, Moment, Status, Test
+from kumulus.lab.report.model import Details, Inputs, JobCount, Judged, Machine, Moment, PolicyUsed, Status, Test
 from kumulus.lab.report.replayed import beside
 from kumulus.lab.run.repetition import Outcome
 
@@ -32,6 +32,8 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)
+    if outcome.policy is not None:
+        measured |= _of_policy(outcome.policy)
     judged = verdicts(experiment.expect, measured, records)
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
@@ -45,6 +47,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         timeline=[Moment(at=round(each.at, 3), what=each.what) for each in outcome.happened],
         bindings=[[round(each.at, 3), each.counted - first, each.seen] for each in sampler.counted],
         watch_interruptions=outcome.interruptions,
+        policy=outcome.policy,
         series=sampler.series.columns,
         replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
     )
@@ -56,6 +59,17 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         thresholds=[Judged(expected=each.what, holds=each.holds, found=each.found) for each in judged],
         details=details,
     )
+
+
+def _of_policy(used: PolicyUsed) -> dict[str, float]:
+    found: dict[str, float] = {"policy.failed": used.failed}
+    for name, curve in (
+        ("policy.allocated", used.allocated_percent),
+        ("policy.fragmented", used.fragmented_percent_of_all_gpus),
+    ):
+        if "100" in curve:
+            found[name] = round(curve["100"] / 100, 6)
+    return found
 
 
 def _jobs(records: Records) -> dict[str, JobCount]:

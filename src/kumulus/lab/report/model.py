@@ -139,6 +139,23 @@ class ReplayBeside(Part):
     cannot: list[str] = Field(description="what cannot be compared, and why")
 
 
+class PolicyUsed(Part):
+    """What a policy did beside kube-scheduler, and what the cluster came to by it."""
+
+    policy: str
+    ties: str = Field(description="whether equally good nodes go by the seed's order, or kube-scheduler draws one")
+    asked: int = Field(description="how often it was asked; a pod may be tried more than once")
+    failed: int = Field(description="how often it raised, took too long or answered nonsense")
+    failure: str = Field(description="what it said the first time, with its traceback; empty when it did not fail")
+    elsewhere: int = Field(description="pods that were bound to another node than it had chosen")
+    seconds: dict[str, float] = Field(description="the spread of the time that an answer took")
+    allocated_percent: dict[str, float] = Field(
+        description="of all GPUs, by whole per cents of demand arrived; empty where pods end, as all measures by it"
+    )
+    fragmented_percent_of_all_gpus: dict[str, float]
+    fragmented_percent_of_idle_gpus: dict[str, float]
+
+
 class Details(Part):
     """What a repetition came to."""
 
@@ -153,6 +170,7 @@ class Details(Part):
         description="seconds, the API server's count since the start, the watch's count"
     )
     watch_interruptions: int
+    policy: PolicyUsed | None = Field(default=None, description="of runs with a policy")
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
     replays: dict[str, ReplayBeside] = Field(
         default_factory=dict, description="of each workload that is a recorded day: what happened beside what would"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.file.units import shown
 from kumulus.lab.report import replayed
-from kumulus.lab.report.model import Report, Test
+from kumulus.lab.report.model import PolicyUsed, Report, Test
 
 _MOST_REASONS = 5
 _ALWAYS = (
@@ -28,6 +28,9 @@ _ALWAYS = (
     "cost.wastedShare",
     "cost.unpricedNodes",
 )
+
+
+_SHOWN = (50, 90, 95, 100, 110, 120, 130)
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -54,9 +57,26 @@ def _test(test: Test) -> Iterator[str]:
     for name in _ALWAYS:
         if name in details.measures:
             yield f"  {name:<19} {value(test, name)}"
+    yield from _policy(details.policy)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
         yield f"  pending {pods:>11,} {reason}"
     for found in details.replays.values():
         yield from replayed.lines(found)
     for each in test.thresholds:
         yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"
+
+
+def _policy(used: PolicyUsed | None) -> Iterator[str]:
+    if used is None:
+        return
+    took = ", ".join(f"{name} {1000 * used.seconds[name]:.1f} ms" for name in ("p50", "p99") if name in used.seconds)
+    yield f"  policy {used.policy}, ties by {used.ties}: asked {used.asked:,} times, {took or 'never answered'}"
+    for percent in map(str, _SHOWN):
+        if percent in used.allocated_percent:
+            yield (
+                f"  at {percent:>3} % arrived    allocated {used.allocated_percent[percent]:.2f} %, "
+                f"fragmented {used.fragmented_percent_of_all_gpus[percent]:.2f} % of all"
+            )
+    if used.failed:
+        yield f"  the policy failed {used.failed:,} times, the first time so:"
+        yield from (f"    {line}" for line in used.failure.splitlines())

@@ -97,8 +97,12 @@ class Creator:
                 return
             raise LabError(f"{each['kind']} {name} is refused: {error.message}") from None
 
-    async def jobs(self, jobs: Sequence[PlannedJob]) -> None:
+    async def jobs(self, jobs: Sequence[PlannedJob], at_once: int) -> None:
         """Create jobs, each when it is due.
+
+        Args:
+            jobs: which, in their order.
+            at_once: how many at once; with 1 they are created one after the other.
 
         Raises:
             LabError: the server refused one; the others that were under way are created.
@@ -112,9 +116,7 @@ class Creator:
             latest = self._now() + _TOGETHER
             count = next((n for n, job in enumerate(due) if job.at > latest), len(due))
             now, due = due[:count], due[count:]
-            outcome = await for_each(
-                now, self._job, workers=self._client.connections, stop=self._stop, lanes=self._client.lanes
-            )
+            outcome = await for_each(now, self._job, workers=at_once, stop=self._stop, lanes=self._client.lanes)
             if outcome.failed and not self._stop.is_set():
                 raise outcome.failed[0][1]
         self.done_at = self._now()

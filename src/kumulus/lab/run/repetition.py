@@ -31,8 +31,10 @@ from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
+from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
+from kumulus.lab.run.policy import Policies
 from kumulus.lab.run.replaying import Played, Replayer
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened, Timeline
@@ -62,6 +64,7 @@ class Outcome:
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
         played: what came of each recording that was played, by its workload.
+        policy: what the policy did; None without one.
     """
 
     records: Records
@@ -76,6 +79,7 @@ class Outcome:
     nodes: int = 0
     gpus: dict[str, float] = field(default_factory=dict)
     played: dict[str, Played] = field(default_factory=dict)
+    policy: PolicyUsed | None = None
 
 
 @dataclass
@@ -93,6 +97,7 @@ class Bench:
         owner: the stack.
         places: which labels say where nodes stand.
         prices: what machines cost.
+        policies: the policy that kube-scheduler asks; None without one.
     """
 
     client: Client
@@ -105,6 +110,7 @@ class Bench:
     owner: Owner = NOBODY
     places: Places = NOWHERE
     prices: prices.Prices = field(default_factory=prices.catalog)
+    policies: Policies | None = None
 
 
 class Repetition:
@@ -127,7 +133,8 @@ class Repetition:
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
         self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        self._listener = Listener(bench.client, records, self._now, placement)
+        told = bench.policies.seen if bench.policies else None
+        self._listener = Listener(bench.client, records, self._now, placement, told)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
@@ -139,6 +146,8 @@ class Repetition:
             workload: replayer.played for workload, replayer in zip(plan.replays, self._replayers, strict=True)
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
+        # A policy's outcome depends on the order of the pods, which is that of their creation.
+        self._at_once = 1 if bench.policies is not None else bench.client.connections
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
             bench.client,
@@ -167,6 +176,8 @@ class Repetition:
         try:
             for each in plan.setup:
                 await self._creator.one(each)
+            if bench.policies is not None:
+                await bench.policies.begin(plan)
             await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
             await self._measured()
         finally:
@@ -205,6 +216,8 @@ class Repetition:
                 task.cancel()
             await asyncio.gather(*listening, return_exceptions=True)
             self.outcome.interruptions = self._listener.interruptions
+            if self._bench.policies is not None:
+                self.outcome.policy = await self._bench.policies.used()
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler
@@ -242,7 +255,7 @@ class Repetition:
         """Create everything, each when it is due, and let happen to it what a recording says."""
         playing = [asyncio.create_task(each.run()) for each in self._replayers]
         try:
-            await self._creator.jobs(self._own_jobs)
+            await self._creator.jobs(self._own_jobs, self._at_once)
             await asyncio.gather(*playing)
         finally:
             for each in playing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.lab.cluster.resources import allocatable
 from kumulus.lab.errors import LabError
+from kumulus.lab.extender.reading import machines_of
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
@@ -33,8 +34,9 @@ from kumulus.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
+from kumulus.lab.run.policy import Policies, PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Bench, Outcome, Repetition
-from kumulus.lab.run.second import started
+from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
 from kumulus.runtimes.owner import beside
@@ -92,6 +94,7 @@ class Run:
         self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
         self._cleaning: list[Repetition] = []
         self._places = NOWHERE
+        self._policies: Policies | None = None
 
     async def run(self) -> Report:
         """Run every repetition; the report is on the disk when this returns.
@@ -116,6 +119,8 @@ class Run:
             options.say(f"removed {name}, which an earlier run had left")
         components = Components(options.kubeconfig.parent)
         await self._begin()
+        self._loaded = with_scheduler(self._loaded)
+        experiment = self._loaded.experiment
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
@@ -131,7 +136,7 @@ class Run:
                     self.directory.write(report)
                 stop, owner = options.stop, beside(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
-                bench = Bench(*shared, owner, self._places, options.prices)
+                bench = Bench(*shared, owner, self._places, options.prices, self._policies)
                 try:
                     error = await self._repeat(bench, plan, report, numbers)
                     if error or numbers[-1] == experiment.repetitions:
@@ -175,15 +180,22 @@ class Run:
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=Beside(wanted.name, str(directory.absolute())))
-        second = await started(wanted, kubeconfig, directory, self._loaded.directory, components, self.id)
-        try:
-            yield second
-        finally:
+        async with AsyncExitStack() as around:
+            second: SecondSwitch | PolicySwitch
+            if self._loaded.experiment.policy:
+                policies, url = await around.enter_async_context(extending(self._loaded, self._client))
+                second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
+                self._policies = policies
+            else:
+                second = await started(wanted, kubeconfig, directory, self._loaded.directory, components, self.id)
             try:
-                await second.close()
-                journal.drop(scheduler=None)
-            except LabError as error:
-                self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
+                yield second
+            finally:
+                try:
+                    await second.close()
+                    journal.drop(scheduler=None)
+                except LabError as error:
+                    self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
     async def _repeat(self, bench: Bench, plan: Plan, report: Report, numbers: range) -> str:
         """Run some of the repetitions; says why the run is not to go on, empty where it is."""
@@ -249,11 +261,18 @@ class Run:
                 places.setdefault(level.name, level.label)
         self._places = Places.of([places, *PRESETS.values()])
         try:
-            plan = make(self._loaded, places, await self._queues())
+            plan = make(self._loaded, places, await self._queues(), await self._gpus())
         except UnknownPlace as error:
             raise LabError(f"affinity: {error}") from None
         nodes = {name for pool in known.pools.values() for name in pool.node_names()}
         return replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
+
+    async def _gpus(self) -> int:
+        """How many GPUs the cluster has, where a trace is inflated to a share of them."""
+        traces = (workload.arrival.trace for workload in self._loaded.experiment.workloads)
+        if not any(trace is not None and trace.inflate is not None for trace in traces):
+            return 0
+        return sum(machine.gpus for machine in await machines_of(self._client, self._loaded.experiment.productLabel))
 
     async def _queues(self) -> tuple[Object, ...]:
         """The queues that the workloads wait in and no setup has, each with all that the nodes have."""

@@ -1,0 +1,282 @@
+"""An extender's side of scheduling: which nodes a pod may go to, by a policy, and what becomes of that."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from kumulus.lab.extender.calling import Caller
+from kumulus.lab.extender.ledger import Ledger
+from kumulus.lab.extender.reading import pod_of
+from kumulus.lab.measure.statistics import spread
+from kumulus.lab.offline.fleet import Machine, Placement
+from kumulus.lab.offline.placing import Placer, Ties
+from kumulus.lab.policies import Pod, Study
+from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.lab.policies.load import Policy, PolicyFailed
+from kumulus.lab.policies.pod import Kind
+
+# How long kube-scheduler has for choosing among equally good nodes and for having its choice told.
+_CHOICE = 5.0
+
+
+@dataclass
+class Done:
+    """What an extender did in a repetition.
+
+    Attributes:
+        asked: how often it was asked.
+        failed: on how many pods the policy failed.
+        failure: what it said of the first; empty where there are none.
+        elsewhere: pods that were bound to another node than the one that was chosen.
+        seconds: what each answer took.
+        places: the node and the GPUs of each pod that was bound, by its job.
+    """
+
+    asked: int = 0
+    failed: int = 0
+    failure: str = ""
+    elsewhere: int = 0
+    seconds: list[float] = field(default_factory=list)
+    places: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
+
+    def took(self) -> dict[str, float]:
+        """The spread of the answers' durations, in seconds."""
+        return spread(self.seconds)
+
+
+@dataclass
+class _Choice:
+    """Equally good nodes, of which kube-scheduler takes one."""
+
+    uid: str
+    pod: Pod
+    made: asyncio.Event
+
+
+class Extender:
+    """Answers kube-scheduler for one repetition after the other.
+
+    Args:
+        policy: whose word counts.
+        ties: of equally good nodes the first of the seed's order, or the one that kube-scheduler draws.
+        on_failure: whether a policy that fails ends the run, or leaves its pod without a node.
+        limit: seconds that an answer of the policy may take.
+        product_label: the node label that says which GPUs a node has.
+        refresh: lists the cluster's nodes, when one is named that is not known.
+        now: seconds, for how long answers take.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        ties: Ties,
+        on_failure: Literal["end", "skip"],
+        limit: float,
+        product_label: str,
+        refresh: Callable[[], Awaitable[list[Machine]]],
+        now: Callable[[], float],
+    ) -> None:
+        self._policy, self._ties, self._on_failure = policy, ties, on_failure
+        self._product_label, self._refresh, self._now = product_label, refresh, now
+        self._caller = Caller(limit)
+        self._turn = asyncio.Lock()
+        self._choice: _Choice | None = None
+        self.ended = ""
+        self.done = Done()
+        self._news: list[Callable[[], None]] = []
+        self._begun((), [], random.Random())
+
+    def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
+        """Begin a repetition: nothing runs, and nothing was asked.
+
+        Args:
+            machines: the cluster's nodes, by name; the seed orders them anew.
+            typical: the pods to be expected.
+            source: of random numbers, as it is once the stream of pods is drawn.
+        """
+        shuffled = list(machines)
+        source.shuffle(shuffled)
+        self._choice, self.ended, self.done = None, "", Done()
+        self._news.clear()
+        self._begun(shuffled, typical_kinds(typical), source)
+
+    @property
+    def fragmentation(self) -> Fragmentation:
+        """How fragmentation is measured in this repetition."""
+        return self._study.fragmentation
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """The nodes, in the order in which ties are decided."""
+        return self._ledger.machines
+
+    def close(self) -> None:
+        """Let go of the policy's thread."""
+        self._caller.close()
+
+    async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer kube-scheduler: the nodes that the policy leaves of those that it left.
+
+        Args:
+            arguments: ExtenderArgs, with the nodes' names.
+        """
+        began = self._now()
+        async with self._turn:
+            pod, uid, names = self._read(arguments)
+            self.done.asked += 1
+            try:
+                best = await self._best(uid, pod, names)
+            except PolicyFailed as error:
+                return self._failed(str(error))
+            finally:
+                self.done.seconds.append(self._now() - began)
+        return _answer([self._ledger.name(number) for number in best])
+
+    def seen(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
+        """The cluster says where a pod is.
+
+        Args:
+            uid: the pod's.
+            job: whose it is.
+            node: where it is bound; empty while it is not.
+            over: whether it has ended or is gone.
+            pod: gives what it asks for.
+        """
+        if self._choice is not None and self._choice.uid == uid and node:
+            # Which GPU it gets is the policy's to say, in its own thread: before the next answer.
+            self._chosen = (job, node)
+            self._choice.made.set()
+            return
+        self._news.append(lambda: self._told(uid, job, node, over, pod))
+        # While the policy computes, what it looks at stays as it is.
+        if not self._turn.locked():
+            self._heed()
+
+    def _heed(self) -> None:
+        while self._news:
+            self._news.pop(0)()
+
+    def _told(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
+        if over:
+            self._changed(self._ledger.release(uid))
+            return
+        held, number = self._ledger.held.get(uid), self._ledger.number(node)
+        if number is None or (held is not None and held.seen):
+            return
+        if held is not None and held.where.node == number:
+            self._ledger.held[uid] = replace(held, seen=True)
+            self.done.places.setdefault(job, []).append((node, held.where.gpus))
+            return
+        self.done.elsewhere += held is not None
+        wants = pod()
+        self._hold(uid, job, wants, self._ledger.anywhere_on(wants, number), seen=True)
+
+    async def _best(self, uid: str, pod: Pod, names: Sequence[str]) -> Sequence[int]:
+        await self._settled()
+        self._heed()
+        self._changed(self._ledger.release(uid))
+        among, known = self._ledger.among(names)
+        if not known:
+            await self._grown()
+            among, _ = self._ledger.among(names)
+        found = [int(number) for number in await self._called(lambda: self._placer.best(pod, among))]
+        if self._ties == "name":
+            found = found[:1]
+        if len(found) == 1:
+            where = await self._called(lambda: self._placer.on(pod, found[0]))
+            self._hold(uid, "", pod, where, seen=False)
+        elif found:
+            self._choice = _Choice(uid, pod, asyncio.Event())
+        return found
+
+    async def _settled(self) -> None:
+        """Wait for the choice that kube-scheduler had among equally good nodes: it is a part of what is free now."""
+        choice = self._choice
+        if choice is None:
+            return
+        try:
+            async with asyncio.timeout(_CHOICE):
+                await choice.made.wait()
+        except TimeoutError:
+            self._choice = None
+            return
+        job, node = self._chosen
+        self._choice = None
+        number = self._ledger.number(node)
+        if number is None:
+            return
+        try:
+            where = await self._called(lambda: self._placer.on(choice.pod, number))
+        except PolicyFailed as error:
+            self._failed(str(error))
+            where = self._ledger.anywhere_on(choice.pod, number)
+        self._hold(choice.uid, job, choice.pod, where, seen=True)
+
+    async def settle(self) -> None:
+        """Take the last choice into account, at the end of a repetition."""
+        async with self._turn:
+            if self._choice is not None and self._choice.made.is_set():
+                await self._settled()
+            self._heed()
+
+    async def _called(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await self._caller.call(work)
+        except PolicyFailed:
+            # A call that was left alone may still write into what it remembers: the next one remembers anew.
+            self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
+            raise
+
+    def _failed(self, why: str) -> dict[str, Any]:
+        self.done.failed += 1
+        self.done.failure = self.done.failure or why
+        if self._on_failure == "end":
+            # Its traceback is in what was done, and shown once.
+            self.ended = self.ended or f"the policy failed: {why.splitlines()[0]}"
+            return {"Error": "the policy failed, which ends the experiment's run"}
+        return _answer([])
+
+    def _read(self, arguments: Mapping[str, Any]) -> tuple[Pod, str, Sequence[str]]:
+        given = arguments["Pod"]
+        metadata = given["metadata"]
+        names = arguments.get("NodeNames") or ()
+        return pod_of(metadata["name"], given["spec"], self._product_label), metadata["uid"], names
+
+    def _hold(self, uid: str, job: str, pod: Pod, where: Placement, *, seen: bool) -> None:
+        self._changed(self._ledger.release(uid))
+        self._ledger.hold(uid, pod, where, seen)
+        self._changed(where.node)
+        if seen:
+            self.done.places.setdefault(job, []).append((self._ledger.name(where.node), where.gpus))
+
+    def _changed(self, node: int | None) -> None:
+        if node is not None:
+            self._placer.changed(node)
+
+    def _begun(self, machines: Sequence[Machine], kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
+        self._kinds, self._ledger, self._chosen = kinds, Ledger(machines), ("", "")
+        self._made_anew(source)
+
+    def _made_anew(self, source: random.Random) -> None:
+        nodes = self._ledger.nodes
+        self._study = Study(Fragmentation.of(self._kinds, nodes.models), source)
+        self._placer = Placer(self._policy, nodes, self._study, self._ties)
+
+    async def _grown(self) -> None:
+        """Nodes have come: they stand behind those that were there, so that these keep their order."""
+        old = self._ledger
+        there = {machine.name for machine in old.machines}
+        more = [machine for machine in await self._refresh() if machine.name not in there]
+        self._ledger = Ledger([*old.machines, *more])
+        for uid, held in old.held.items():
+            self._ledger.hold(uid, held.pod, held.where, held.seen)
+        self._made_anew(self._study.random)
+
+
+def _answer(names: Sequence[str]) -> dict[str, Any]:
+    return {"NodeNames": list(names), "FailedNodes": {}, "Error": ""}

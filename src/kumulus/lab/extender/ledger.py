@@ -1,0 +1,80 @@
+"""Who has what of which node, as a policy beside a real scheduler needs to know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kumulus.lab.offline.fleet import Machine, Placement, empty, gpus_for, place
+from kumulus.lab.policies import Pod
+from kumulus.lab.policies.nodes import Flags
+
+
+@dataclass(frozen=True)
+class Held:
+    """A pod that has something of a node.
+
+    Args:
+        pod: what it asks for.
+        where: what it has.
+        seen: whether the cluster said that it is bound there; until then it is only on its way.
+    """
+
+    pod: Pod
+    where: Placement
+    seen: bool
+
+
+class Ledger:
+    """The nodes of a cluster, with what pods have of them.
+
+    Args:
+        machines: the cluster's nodes, in the order in which ties are decided.
+    """
+
+    def __init__(self, machines: Sequence[Machine]) -> None:
+        self.machines = tuple(machines)
+        self.nodes = empty(machines)
+        self._places = {machine.name: number for number, machine in enumerate(machines)}
+        self.held: dict[str, Held] = {}
+
+    def among(self, names: Iterable[str]) -> tuple[Flags, bool]:
+        """A flag for each node that is named, and whether all names are of nodes that are known."""
+        flags = np.zeros(len(self.machines), dtype=np.bool_)
+        known = True
+        for name in names:
+            number = self._places.get(name)
+            if number is None:
+                known = False
+            else:
+                flags[number] = True
+        return flags, known
+
+    def name(self, node: int) -> str:
+        """The name of a node by its place."""
+        return self.machines[node].name
+
+    def number(self, name: str) -> int | None:
+        """The place of a node by its name; None for one that is not known."""
+        return self._places.get(name)
+
+    def hold(self, uid: str, pod: Pod, where: Placement, seen: bool = False) -> None:
+        """A pod has, or is to have, its place; what it had before is free."""
+        self.release(uid)
+        place(self.nodes, pod, where)
+        self.held[uid] = Held(pod, where, seen)
+
+    def release(self, uid: str) -> int | None:
+        """A pod has nothing any more; gives the node that it had, None where there was none."""
+        held = self.held.pop(uid, None)
+        if held is None:
+            return None
+        place(self.nodes, held.pod, held.where, -1)
+        return held.where.node
+
+    def anywhere_on(self, pod: Pod, node: int) -> Placement:
+        """A place on a node that somebody else has chosen: its tightest GPU for a share, the first free ones else."""
+        alone = self.nodes.some(np.array([node]))
+        return Placement(node, gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0])))

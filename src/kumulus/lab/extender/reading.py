@@ -1,0 +1,107 @@
+"""Pods and nodes of a cluster as a policy sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube.messages import MessageCodec
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.policies import Pod
+from kumulus.lab.policies.pod import WHOLE_GPU
+from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.pod_requests import lenient, spec_requests
+from kumulus.model.pools import GROUP_LABEL
+from kumulus.model.quantity import NANO, ZERO, Quantity
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+SHARE_RESOURCE = "kumulus.io/gpu-milli"
+"""What a pod asks for of one GPU, in thousandths: an extended resource that no node declares, and which kube-scheduler
+is told to leave to the policy (`ignoredResources` of NodeResourcesFit)."""
+_NUMBERED = re.compile(r"(.*?)(\d*)")
+
+
+def pod_of(name: str, spec: Mapping[str, Any], product_label: str) -> Pod:
+    """What a pod asks for.
+
+    Args:
+        name: the pod's.
+        spec: of the pod, as in JSON.
+        product_label: the node label that says which GPUs a node has.
+    """
+    asked = spec_requests(spec, lenient)
+    share = _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
+    gpus = 1 if share else _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO)
+    return Pod(
+        name,
+        cpu=_rounded_up(asked.get("cpu", ZERO), NANO // 1000),
+        memory=_rounded_up(asked.get("memory", ZERO), NANO << 20),
+        gpus=gpus,
+        gpu_milli=share or (WHOLE_GPU if gpus else 0),
+        models=_models(spec, product_label) if gpus else frozenset(),
+    )
+
+
+def _models(spec: Mapping[str, Any], product_label: str) -> frozenset[str]:
+    """The GPU models that a pod is kept on, by its node selector or its node affinity."""
+    if chosen := (spec.get("nodeSelector") or {}).get(product_label):
+        return frozenset([chosen])
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    found: set[str] = set()
+    for term in required.get("nodeSelectorTerms") or ():
+        values = [
+            each.get("values") or ()
+            for each in term.get("matchExpressions") or ()
+            if each.get("key") == product_label and each.get("operator") == "In"
+        ]
+        if not values:
+            return frozenset()
+        found.update(*values)
+    return frozenset(found)
+
+
+async def machines_of(client: Client, product_label: str) -> list[Machine]:
+    """The nodes of a cluster, in the order of their pools and numbers.
+
+    Args:
+        client: of the cluster.
+        product_label: the node label that says which GPUs a node has; a node without it is called as its group.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found = []
+    async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
+        for node in page:
+            has = lenient({name: amount.string for name, amount in node.status.allocatable.items()})
+            labels = node.metadata.labels
+            model = labels.get(product_label) or labels.get(GROUP_LABEL, "")
+            found.append(
+                Machine(
+                    node.metadata.name,
+                    has.get("cpu", ZERO).nanos * 1000 // NANO,
+                    has.get("memory", ZERO).nanos // (NANO << 20),
+                    has.get(GPU_RESOURCE, ZERO).nanos // NANO,
+                    model,
+                )
+            )
+    return in_order(found)
+
+
+def in_order(machines: Iterable[Machine]) -> list[Machine]:
+    """Machines by their names, numbers at the ends of these as numbers."""
+
+    def key(machine: Machine) -> tuple[str, int]:
+        match = _NUMBERED.fullmatch(machine.name)
+        assert match is not None
+        return match[1], int(match[2] or 0)
+
+    return sorted(machines, key=key)
+
+
+def _rounded_up(amount: Quantity, unit: int) -> int:
+    return -(-amount.nanos // unit)

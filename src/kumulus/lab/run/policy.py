@@ -1,0 +1,230 @@
+"""A policy beside a kube-scheduler that is started for the run: served, told of the pods, and judged at the end."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from kumulus.lab.cluster.components import Components
+from kumulus.lab.errors import LabError
+from kumulus.lab.extender.configuration import KUBE_SCHEDULER, extended
+from kumulus.lab.extender.extender import Extender
+from kumulus.lab.extender.reading import machines_of, pod_of
+from kumulus.lab.extender.server import served
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.model import OWN, Experiment
+from kumulus.lab.file.model import Scheduler as Wanted
+from kumulus.lab.measure.clock import Clock
+from kumulus.lab.measure.views import PodView
+from kumulus.lab.offline.fleet import Placement, empty
+from kumulus.lab.offline.measuring import Measuring
+from kumulus.lab.plan.manifests import pod_templates
+from kumulus.lab.plan.plan import Plan
+from kumulus.lab.plan.stream import pods_recorded
+from kumulus.lab.policies import Pod
+from kumulus.lab.policies.load import policy
+from kumulus.lab.report.model import PolicyUsed
+from kumulus.lab.run.second import SecondSwitch, started
+from kumulus.lab.run.switch import Turn
+from kumulus.surroundings import files
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+def with_scheduler(loaded: Loaded) -> Loaded:
+    """An experiment with a policy is placed by a kube-scheduler that is started for it.
+
+    Raises:
+        LabError: the file names another scheduler.
+    """
+    experiment = loaded.experiment
+    if not experiment.policy or experiment.scheduler.name == KUBE_SCHEDULER:
+        return loaded
+    if experiment.scheduler.name != OWN:
+        raise LabError(
+            f"policy: {experiment.policy} cannot be beside scheduler: {experiment.scheduler.name}, which asks no "
+            "extender\n  Leave one of them out; the policy is asked by kube-scheduler"
+        )
+    # Not the cluster's own: that one is asked by nobody but the cluster.
+    changed = experiment.model_copy(update={"scheduler": Wanted(name=KUBE_SCHEDULER)})
+    return replace(loaded, experiment=changed)
+
+
+class Policies:
+    """The policy of a run: what each repetition begins with, is told, and leaves.
+
+    Args:
+        extender: answers kube-scheduler.
+        loaded: the experiment.
+        client: of the cluster.
+    """
+
+    def __init__(self, extender: Extender, loaded: Loaded, client: Client) -> None:
+        self._extender, self._loaded, self._client = extender, loaded, client
+        self._product_label = loaded.experiment.productLabel
+        self._plan: Plan | None = None
+        self._wants: dict[str, Pod] = {}
+
+    async def begin(self, plan: Plan) -> None:
+        """Begin a repetition.
+
+        Raises:
+            ApiError, Unreachable: the cluster's nodes cannot be listed.
+        """
+        self._plan = plan
+        self._wants = {}
+        for job in plan.jobs:
+            for template in pod_templates(list(job.objects)):
+                self._wants[job.name] = pod_of(job.name, template["spec"], self._product_label)
+        typical = pods_recorded(self._loaded) or [self._wants[job.name] for job in plan.jobs if job.name in self._wants]
+        source = random.Random()
+        source.setstate(plan.drawn)
+        self._extender.begin(await machines_of(self._client, self._product_label), typical, source)
+
+    def seen(self, pod: PodView, over: bool) -> None:
+        """The cluster says what a pod of the experiment does."""
+
+        def wants() -> Pod:
+            return self._wants.get(pod.job) or Pod(pod.job, pod.wants.cpu, pod.wants.memory >> 20)
+
+        self._extender.seen(pod.uid, pod.job, pod.node, over, wants)
+
+    @property
+    def ended(self) -> str:
+        """Why the policy ends the run; empty while it does not."""
+        return self._extender.ended
+
+    async def used(self) -> PolicyUsed:
+        """What the policy did in the repetition, and what became of the cluster by it."""
+        await self._extender.settle()
+        done, plan = self._extender.done, self._plan
+        assert plan is not None
+        machines = self._extender.machines
+        numbers = {machine.name: number for number, machine in enumerate(machines)}
+        measuring = Measuring(empty(machines), self._extender.fragmentation)
+        for job in plan.jobs if nothing_ends(self._loaded.experiment) else ():
+            pod, placed = self._wants.get(job.name), list(done.places.get(job.name, ()))
+            for _ in range(job.workers if pod is not None else 0):
+                assert pod is not None
+                where = placed.pop(0) if placed else None
+                measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
+        return PolicyUsed(
+            policy=self._loaded.experiment.policy,
+            ties=self._loaded.experiment.policyTies,
+            asked=done.asked,
+            failed=done.failed,
+            failure=done.failure,
+            elsewhere=done.elsewhere,
+            seconds=done.took(),
+            **measuring.curves(),
+        )
+
+
+class PolicySwitch:
+    """The kube-scheduler that asks the policy, as the switch of a run: it ends with its policy.
+
+    Args:
+        second: the scheduler.
+        policies: the policy.
+    """
+
+    def __init__(self, second: SecondSwitch, policies: Policies) -> None:
+        self._second, self._policies = second, policies
+        self.settings = second.settings
+
+    @property
+    def component(self) -> str:
+        """As of the scheduler."""
+        return self._second.component
+
+    async def turn(self, how: Turn) -> str:
+        """As of the scheduler."""
+        return await self._second.turn(how)
+
+    async def restore(self) -> None:
+        """As of the scheduler."""
+        await self._second.restore()
+
+    def ended(self) -> str:
+        """Why the policy ended the run, or how the scheduler ended by itself."""
+        return self._policies.ended or self._second.ended()
+
+    async def close(self) -> None:
+        """As of the scheduler."""
+        await self._second.close()
+
+
+@asynccontextmanager
+async def extending(loaded: Loaded, client: Client, clock: Clock | None = None) -> AsyncIterator[tuple[Policies, str]]:
+    """Serve an experiment's policy.
+
+    Yields:
+        the policy, and the address at which kube-scheduler asks it.
+
+    Raises:
+        LabError: there is no such policy.
+    """
+    experiment = loaded.experiment
+
+    async def refresh() -> list[Any]:
+        return await machines_of(client, experiment.productLabel)
+
+    extender = Extender(
+        policy(experiment.policy, loaded.directory, experiment.policyTimeout),
+        ties=experiment.policyTies,
+        on_failure=experiment.onPolicyError,
+        limit=experiment.policyTimeout,
+        product_label=experiment.productLabel,
+        refresh=refresh,
+        now=clock or Clock(),
+    )
+    async with served(extender) as url:
+        yield Policies(extender, loaded, client), url
+
+
+async def started_with(
+    policies: Policies,
+    url: str,
+    loaded: Loaded,
+    kubeconfig: Path,
+    directory: Path,
+    components: Components,
+    run: str,
+) -> PolicySwitch:
+    """Start the kube-scheduler that asks the policy.
+
+    Raises:
+        LabError: it is not built, or does not work; says what to do.
+    """
+    experiment = loaded.experiment
+    wanted = experiment.scheduler
+    own = loaded.directory / wanted.config if wanted.config else None
+    document = extended(own, url, experiment.policyTimeout, once=nothing_ends(experiment))
+    file = _written(directory, document)
+    asking = wanted.model_copy(update={"config": str(file)})
+    second = await started(asking, kubeconfig, directory, loaded.directory, components, run)
+    return PolicySwitch(second, policies)
+
+
+def _written(directory: Path, document: dict[str, Any]) -> Path:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = (directory / "with-policy.yaml").absolute()
+    # The address in it is what lets somebody ask the policy: a file that is its owner's alone.
+    files.write(file, yaml.safe_dump(document, sort_keys=False), mode=0o600)
+    return file
+
+
+def nothing_ends(experiment: Experiment) -> bool:
+    """Whether all pods stay, so that one that fits nowhere never will."""
+    traces: Sequence[Any] = [workload.arrival.trace for workload in experiment.workloads]
+    return not experiment.timeline and all(
+        trace.stay if trace is not None else workload.duration is None
+        for workload, trace in zip(experiment.workloads, traces, strict=True)
+    )
