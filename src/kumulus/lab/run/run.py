@@ -114,13 +114,13 @@ class Run:
                     journal.close()
 
     async def _journaled(self, journal: Journal) -> Report:
-        experiment, options = self._loaded.experiment, self._options
+        options = self._options
         for name in await namespace.clear_leftovers(self._client):
             options.say(f"removed {name}, which an earlier run had left")
-        components = Components(options.kubeconfig.parent)
-        await self._begin()
+        # May refuse the file, and then no snapshot is put back.
         self._loaded = with_scheduler(self._loaded)
-        experiment = self._loaded.experiment
+        experiment, components = self._loaded.experiment, Components(options.kubeconfig.parent)
+        await self._begin()
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
