@@ -152,7 +152,7 @@ class Extender:
             self._chosen = (job, node)
             self._choice.made.set()
             return
-        self._news.append(lambda: self._told(uid, job, node, over, pod))
+        self._news.append(lambda: self._take_news(uid, job, node, over, pod))
         # While the policy computes, what it looks at stays as it is.
         if not self._turn.locked():
             self._heed()
@@ -161,7 +161,7 @@ class Extender:
         while self._news:
             self._news.pop(0)()
 
-    def _told(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
+    def _take_news(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
         if over:
             self._changed(self._ledger.release(uid))
             return

@@ -21,7 +21,7 @@ from kumulus.lab.plan.pods import WORKLOAD_LABEL
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-Told = Callable[[PodView, bool], None]
+OnPod = Callable[[PodView, bool], None]
 _NODES = "/api/v1/nodes"
 
 
@@ -33,7 +33,7 @@ class Listener:
         records: kept up with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start.
         placement: records what is told.
-        told: called with each pod of the experiment that was told of, and whether it has ended or is gone.
+        on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Listener:
         records: Records,
         clock: Callable[[], float],
         placement: Placement | None = None,
-        told: Told | None = None,
+        on_pod: OnPod | None = None,
     ) -> None:
         self._placement = placement
         self._client = client
         self._records = records
         self._clock = clock
-        self._told = told
+        self._on_pod = on_pod
         self._uids: dict[str, str] = {}
         self.interruptions = 0
         self._silent: dict[str, tuple[float, str]] = {}
@@ -106,13 +106,13 @@ class Listener:
             pod = pod_view(event.item)
             self._uids[event.key] = pod.uid
             self._records.put(pod, now)
-            if self._told is not None:
-                self._told(pod, pod.phase in FINAL)
+            if self._on_pod is not None:
+                self._on_pod(pod, pod.phase in FINAL)
         if event.kind == "DELETED":
             uid = self._uids.pop(event.key, "")
             self._records.gone(uid, now)
-            if self._told is not None:
-                self._told(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
+            if self._on_pod is not None:
+                self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED")
 

@@ -133,8 +133,8 @@ class Repetition:
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
         self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        told = bench.policies.seen if bench.policies else None
-        self._listener = Listener(bench.client, records, self._now, placement, told)
+        on_pod = bench.policies.seen if bench.policies else None
+        self._listener = Listener(bench.client, records, self._now, placement, on_pod)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
