@@ -1,6 +1,7 @@
 // Jobs and queues beside the map: what each asks for, has, and waits for.
 
 import { compare, counted, element, number, short } from "./fleet.js";
+import { SortedTable } from "./sorted.js";
 import { clock } from "./time.js";
 
 const PAGE = 25;
@@ -17,15 +18,13 @@ const COLUMNS = [
   ["Wait", (job) => job.wait, (job) => clock(job.wait)],
 ];
 
-export class Jobs {
+export class Jobs extends SortedTable {
   // light: told which nodes, by name, are to be lit on the map; null for all of them.
   constructor(place, past, { light, announce, chose = () => {}, letter = "" }) {
+    super(COLUMNS, PAGE, 4);
     Object.assign(this, { past, light, announce, chose });
     this.chosen = -1;
     this.of = null;
-    this.column = 4;
-    this.down = false;
-    this.page = 0;
     this.words = [];
     this.find = element("input", { type: "search", placeholder: "job, queue or state", autocomplete: "off" });
     this.find.addEventListener("input", () => {
@@ -36,43 +35,14 @@ export class Jobs {
     this.counts = element("p", { role: "status" });
     this.queues = element("div", { className: "queues", tabIndex: 0, role: "region", "aria-label": `Queues ${letter}` });
     this.detail = element("div", { className: "chosen", hidden: true });
-    this.caption = element("caption");
-    this.head = element("tr");
-    this.body = element("tbody");
-    this.where = element("span");
-    const turn = (text, by) => element("button", { type: "button", textContent: text, onclick: () => this.turn(by) });
-    [this.before, this.after] = [turn("Previous", -1), turn("Next", 1)];
+    this.before = this.button("Previous", () => this.turn(-1));
+    this.after = this.button("Next", () => this.turn(1));
     place.replaceChildren(element("h2", { textContent: "Jobs and queues" }), this.counts,
       element("label", { className: "find" }, "Find jobs ", this.find), this.detail,
       element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Table of jobs ${letter}` },
         element("table", {}, this.caption, element("thead", {}, this.head), this.body)),
       element("nav", { "aria-label": `Pages of jobs ${letter}` }, this.before, this.where, this.after), this.queues);
     this.heads();
-  }
-
-  heads() {
-    this.head.replaceChildren(...COLUMNS.map(([name], index) => {
-      const sorted = index === this.column;
-      const onclick = () => this.sort(index);
-      return element("th", { scope: "col", "aria-sort": sorted ? (this.down ? "descending" : "ascending") : "none" },
-        element("button", { type: "button", textContent: name, onclick }),
-        element("span", { "aria-hidden": "true", textContent: sorted ? (this.down ? " ▼" : " ▲") : "" }));
-    }));
-  }
-
-  sort(column) {
-    this.down = column === this.column && !this.down;
-    this.column = column;
-    this.page = 0;
-    this.heads();
-    this.draw();
-    this.head.children[column].querySelector("button").focus();
-  }
-
-  turn(by) {
-    this.page += by;
-    this.draw();
-    this.announce(this.where.textContent);
   }
 
   choose(job) {
@@ -110,13 +80,9 @@ export class Jobs {
   }
 
   show(jobs) {
-    const pages = Math.max(1, Math.ceil(jobs.length / PAGE));
-    this.page = Math.max(0, Math.min(pages - 1, this.page));
-    const shown = jobs.slice(this.page * PAGE, (this.page + 1) * PAGE);
+    const [shown, pages] = this.paged(jobs);
     put(this.caption, `${counted(jobs.length, "job")}${this.of ? ` on ${this.nodes.length === 1 ? this.nodes[0] : counted(this.nodes.length, "node")}` : ""}`);
     put(this.where, `page ${this.page + 1} of ${number(pages)}`);
-    this.before.disabled = this.page === 0;
-    this.after.disabled = this.page === pages - 1;
     const rows = shown.map((job) => [job, COLUMNS.map(([, value, text]) => String((text ?? value)(job) || "–"))]);
     const told = JSON.stringify([rows.map(([{ number }, cells]) => [number, cells]), this.chosen]);
     // Rows that say what they said are left alone: who reads or points at them stays where they are.

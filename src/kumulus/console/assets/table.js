@@ -1,6 +1,7 @@
 // The same nodes as a table, for who reads rather than looks: sorted by any column, a hundred to a page.
 
 import { compare, counted, element, number, percent } from "./fleet.js";
+import { SortedTable } from "./sorted.js";
 
 const PAGE = 100;
 const COLUMNS = [
@@ -16,53 +17,18 @@ const COLUMNS = [
   ["Pods", (node) => node.podsTaken, (node) => String(node.podsTaken)],
 ];
 
-export class NodeTable {
+export class NodeTable extends SortedTable {
   constructor(fleet, { place, open, announce }) {
+    super(COLUMNS, PAGE);
     Object.assign(this, { fleet, place, open, announce });
     this.matches = () => true;
-    this.column = 0;
-    this.down = false;
-    this.page = 0;
-    this.head = element("tr");
-    this.body = element("tbody");
-    this.caption = element("caption");
     this.before = this.button("Previous page", () => this.turn(-1));
     this.after = this.button("Next page", () => this.turn(1));
-    this.where = element("span");
     place.append(
       element("table", {}, this.caption, element("thead", {}, this.head), this.body),
       element("nav", { "aria-label": "Pages of the table" }, this.before, this.where, this.after),
     );
     this.heads();
-  }
-
-  button(text, onclick) {
-    return element("button", { type: "button", textContent: text, onclick });
-  }
-
-  heads() {
-    this.head.replaceChildren(...COLUMNS.map(([name], index) => {
-      const sorted = index === this.column;
-      const cell = element("th", { scope: "col", "aria-sort": sorted ? (this.down ? "descending" : "ascending") : "none" });
-      const button = this.button(name, () => this.sort(index));
-      cell.append(button, element("span", { "aria-hidden": "true", textContent: sorted ? (this.down ? " ▼" : " ▲") : "" }));
-      return cell;
-    }));
-  }
-
-  sort(column) {
-    this.down = column === this.column && !this.down;
-    this.column = column;
-    this.page = 0;
-    this.heads();
-    this.draw();
-    this.head.children[column].querySelector("button").focus();
-  }
-
-  turn(by) {
-    this.page += by;
-    this.draw();
-    this.announce(this.where.textContent);
   }
 
   draw() {
@@ -72,15 +38,11 @@ export class NodeTable {
     const order = (a, b) => (typeof a === "number" ? a - b : compare(a, b));
     const nodes = [...this.fleet.nodes.values()].filter(this.matches)
       .sort((a, b) => sign * order(value(a), value(b)) || compare(a.name, b.name));
-    const pages = Math.max(1, Math.ceil(nodes.length / PAGE));
-    this.page = Math.max(0, Math.min(pages - 1, this.page));
+    const [shown] = this.paged(nodes);
     const first = this.page * PAGE;
-    const shown = nodes.slice(first, first + PAGE);
     this.caption.textContent = counted(nodes.length, "node");
     this.where.textContent = nodes.length
       ? `${number(first + 1)} to ${number(first + shown.length)} of ${number(nodes.length)}` : "none";
-    this.before.disabled = this.page === 0;
-    this.after.disabled = this.page === pages - 1;
     const focused = this.body.contains(document.activeElement) ? document.activeElement.textContent : "";
     this.body.replaceChildren(...shown.map((node) => this.row(node)));
     if (focused) [...this.body.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus();
