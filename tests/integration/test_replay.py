@@ -1,0 +1,169 @@
+"""A recorded day played again: from a real API server's audit log, on a real control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kumulus.capture.day.importing import Imported, import_day
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.lab.file.load import load
+from kumulus.lab.report.model import Report
+from kumulus.lab.report.text import lines as text_lines
+from kumulus.lab.run.run import Options, Run
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.storage import Storages
+from tests.integration.conftest import Plane, Pools, plane_at
+from tests.support.recorded_day import RecordedDay, audited, created
+
+pytestmark = pytest.mark.integration
+CPUS, NODES = 8, 6
+
+
+@dataclass
+class Recorded:
+    """A day that was recorded, and what is left of it: its cluster, without its workloads."""
+
+    plane: Plane
+    log: Path
+    day: RecordedDay
+
+    def imported(self, directory: Path, **options: str) -> Imported:
+        return import_day([self.log], directory / "day.yaml", "test", **options)
+
+    async def replay(self, directory: Path, **fields: object) -> Report:
+        """Run what was imported."""
+        file = directory / "day.yaml"
+        text = yaml.safe_load(file.read_text()) | {"settle": "1s", "timeout": "300s", **fields}
+        file.write_text(yaml.safe_dump(text))
+        kubeconfig = Path(self.plane.observed.kubeconfig)
+        options = Options(
+            kubeconfig=kubeconfig,
+            stack="test",
+            results=directory / "results",
+            commit="",
+            stop=asyncio.Event(),
+            on_sample=lambda outcome: None,
+            on_report=lambda report, path: None,
+            say=lambda line: None,
+        )
+        async with Client(load_kubeconfig(kubeconfig)) as client:
+            return await Run(client, load(file), options).run()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    directory = tmp_path_factory.mktemp("recorded")
+    log = directory / "audit.log"
+    with plane_at(directory / "home") as plane:
+        audited(plane.directory, log, plane.api)
+        pools = Pools(plane, NodePool(Connections(), Way().cleared, Storages().of))
+        capacity = {"cpu": str(CPUS), "memory": "64Gi", "pods": "110"}
+        inputs = pools.inputs(NODES, name="rack-z", labels={"lab": "day"}, capacity=capacity)
+        asyncio.run(pools.create(inputs))
+        day = RecordedDay(plane.api, [f"rack-z-{number}" for number in range(NODES)], {"lab": "day"}, cpus=CPUS)
+        day.play()
+        time.sleep(3)  # for what pods report of their end; a log without it is one, too
+        kept = log.with_name("day.log")
+        # The day ends here: what follows makes room for its replays.
+        kept.write_bytes(log.read_bytes())
+        for name in ("shop", "train"):
+            plane.api.delete(f"/api/v1/namespaces/{name}")
+        plane.api.until("/api/v1/namespaces", lambda found: not {"shop", "train"} & set(found))
+        plane.api.delete("/apis/scheduling.k8s.io/v1/priorityclasses/recorded-urgent")
+        yield Recorded(plane, kept, day)
+
+
+async def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Recorded, tmp_path: Path) -> None:
+    found = recorded.imported(tmp_path)
+    steps = Counter((step.do, step.job.partition("/")[0]) for step in found.day.steps)
+    assert steps["create", "Deployment"] == steps["create", "StatefulSet"] == 1
+    assert steps["create", "Job"] == recorded.day.jobs
+    assert steps["create", "Pod"] == 3 + NODES - 1, "pods of controllers are made by these"
+    assert steps["create", "ReplicaSet"] == 0
+    assert steps["drain", "rack-z-0"] == steps["cordon", "rack-z-0"] == steps["uncordon", "rack-z-0"] == 1
+    assert steps["change", "Deployment"] == 2, "scaled once, rolled out once"
+    assert steps["evict", "Deployment"] == 1, "the pod that somebody deleted"
+    assert steps["delete", "StatefulSet"] == 1
+    assert found.counted.bad == []
+    text = found.recording.read_text()
+    assert "battery staple" in recorded.log.read_text(), "the log has an environment"
+    assert "battery staple" not in text
+
+    before = recorded.log.with_name("audit.log").read_text().count("\n")
+    reports = [await recorded.replay(tmp_path) for _ in range(2)]
+    lines = recorded.log.with_name("audit.log").read_text().splitlines()[before:]
+    print("\n".join(text_lines(reports[0])))
+    for report in reports:
+        (test,) = report.results.tests
+        assert test.status == "success", (test.details.ended, report.results.error)
+        beside = test.details.replays["recorded"]
+        assert beside.refused == 0, beside.refusals
+        assert beside.all.then.pods == len(found.day.pods.every)
+        assert beside.all.now.scheduled > 0
+        assert {"research", "shop", "train"} <= beside.queues.keys()
+        replaced = beside.queues["research"].now.preempted
+        assert beside.queues["research"].now.pods <= 2 * recorded.day.jobs + replaced, "two pods of each Job, not four"
+        assert [each.what for each in test.details.timeline if "over" in each.what] == ["cordon-rack-z-0 is over"]
+    first, second = (each.results.tests[0].details.replays["recorded"] for each in reports)
+    assert first.requests == second.requests
+    sent = [_sent(lines, report.metadata.run_id[-6:]) for report in reports]
+    assert sent[0] == sent[1], "as the API server had them"
+    assert len(sent[0]) == sum(steps.values()) - sum(n for (do, _), n in steps.items() if do in _OF_NODES)
+
+
+def _sent(lines: list[str], run: str) -> list[tuple[str, str, str]]:
+    """What a replay asked of the API server in its namespaces, evictions apart, sorted: verb, where, body."""
+    found = []
+    for line in lines:
+        event = json.loads(line)
+        about = event.get("objectRef", {})
+        ours = event["userAgent"] == "kumulus" and run in about.get("namespace", "")
+        if ours and about.get("subresource") != "eviction" and event["verb"] in ("create", "patch", "delete"):
+            if event["verb"] == "patch" and about["resource"] == "pods":
+                continue  # so are its pods' finalizers
+            if event["verb"] == "delete" and about["resource"] != "statefulsets" and about.get("name") != "urgent-0":
+                continue  # the namespace is cleared in the end
+            body = json.dumps(event.get("requestObject"), sort_keys=True).replace(run, "RUN")
+            found.append((event["verb"], f"{about['resource']}/{about.get('name')}", body))
+    return sorted(found)
+
+
+_OF_NODES = ("drain", "cordon", "uncordon", "evict")
+
+
+async def test_at_the_log_s_own_speed_things_come_at_the_log_s_own_times(recorded: Recorded, tmp_path: Path) -> None:
+    found = recorded.imported(tmp_path)
+    log = recorded.log.with_name("audit.log")
+    report = await recorded.replay(tmp_path)
+    then = created(recorded.log, lambda name: name in ("shop", "train"))
+    now = created(log, lambda name: report.metadata.run_id[-6:] in name)
+    assert now.keys() == then.keys()
+    # Counted from the first one, in the log and in the replay.
+    first, second = min(then.values()), min(now.values())
+    apart = sorted(abs((now[each] - second) - (then[each] - first)) for each in then)
+    middle, most = apart[len(apart) // 2] * 1000, apart[-1] * 1000
+    print(f"{len(apart)} creations, {middle:.0f} ms apart at the median, {most:.0f} ms at most")
+    late = report.results.tests[0].details.replays["recorded"].late
+    assert late["max"] < found.lasted, "each was sent"
+    # How near they are a loaded machine does not say; that they do not come all at once, it does.
+    assert max(now.values()) - second >= 0.9 * (max(then.values()) - first)
+
+
+async def test_a_part_begins_with_what_was_there(recorded: Recorded, tmp_path: Path) -> None:
+    found = recorded.imported(tmp_path, since=f"{recorded.day.seconds * 0.6:.1f}s")
+    report = await recorded.replay(tmp_path)
+    beside = report.results.tests[0].details.replays["recorded"]
+    assert beside.queues["shop"].now.pods >= recorded.day.web + 4, "scaled before the part began"
+    assert beside.all.then.pods < len(found.day.pods.every)
+    assert any("at the beginning" in each for each in beside.cannot)

@@ -1,0 +1,183 @@
+"""A day of our own on a real control plane, whose API server logs it: rollouts, jobs, a drain, a preemption."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kumulus.capture.day.policy import POLICY
+from kumulus.host import processes
+from kumulus.journal import programs
+from tests.support.api import PATIENCE_S, Api, Object, Refused
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+Step = tuple[float, Callable[[], Any]]
+
+
+def audited(directory: Path, log: Path, api: Api) -> None:
+    """Start a cluster's API server anew, with an audit log by Kumulus' own policy; its address stays."""
+    policy = log.with_suffix(".policy.yaml")
+    policy.write_text(POLICY)
+    (pid,) = processes.running(directory)["kube-apiserver"]
+    how = programs.described(directory, "kube-apiserver", pid)
+    flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}")
+    processes.end([pid])
+    programs.start(type(how)(how.directory, how.name, (*how.command, *flags), how.environment, how.working_directory))
+    ends = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            api.get("/api/v1/namespaces/default")
+            return
+        except (OSError, Refused):
+            assert time.monotonic() < ends, "the API server with an audit log does not come up"
+            time.sleep(0.1)
+
+
+@dataclass
+class RecordedDay:
+    """What users do in a day, of so many jobs and so many seconds.
+
+    Attributes:
+        api: of the cluster.
+        nodes: its nodes; the first is drained.
+        selector: labels of those nodes.
+        seconds: how long it takes.
+        jobs: how many Jobs come.
+        cpus: of a node.
+    """
+
+    api: Api
+    nodes: list[str]
+    selector: dict[str, str]
+    seconds: float = 12.0
+    jobs: int = 8
+    web: int = 6
+    cpus: int = 8
+
+    def play(self) -> None:
+        """Do it, each thing at its time."""
+        began = time.monotonic()
+        for at, do in sorted(self._steps(), key=lambda step: step[0]):
+            time.sleep(max(0.0, began + at * self.seconds - time.monotonic()))
+            do()
+
+    def _steps(self) -> list[Step]:
+        web, workers = "/apis/apps/v1/namespaces/shop/deployments", "/apis/batch/v1/namespaces/train/jobs"
+        api = self.api
+        steps: list[Step] = [
+            (0.00, self._begin),
+            (0.01, lambda: api.create(web, self._of("Deployment", "web", replicas=self.web))),
+            (0.02, lambda: api.create("/apis/apps/v1/namespaces/shop/statefulsets", self._of("StatefulSet", "db"))),
+            (0.15, lambda: api.request("PATCH", f"{web}/web/scale", {"spec": {"replicas": self.web + 4}}, MERGE)),
+            (0.30, lambda: api.request("PATCH", f"{web}/web", self._image("v2"), STRATEGIC)),
+            (0.50, self._drain),
+            (0.65, self._urgent),
+            (0.75, lambda: api.delete("/apis/apps/v1/namespaces/shop/statefulsets/db")),
+            (0.80, lambda: self._cordon(False)),
+            (0.85, self._kill_one),
+            (0.95, lambda: api.delete("/api/v1/namespaces/train/pods/urgent-0")),
+        ]
+        for number in range(self.jobs):
+            made = self._job(f"job-{number}")
+            steps.append((0.05 + 0.4 * number / self.jobs, lambda made=made: api.create(workers, made)))  # type: ignore[misc]
+        for number in range(3):
+            pod = self._pod(f"alone-{number}", "1")
+            steps.append((0.35, lambda pod=pod: api.create("/api/v1/namespaces/train/pods", pod)))  # type: ignore[misc]
+        return steps
+
+    def _begin(self) -> None:
+        for name in ("shop", "train"):
+            self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+            self.api.until(f"/api/v1/namespaces/{name}/serviceaccounts", lambda found: "default" in found)
+        urgent = {"metadata": {"name": "recorded-urgent"}, "value": 1000}
+        self.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", urgent)
+
+    def _spec(self, cpu: str) -> Object:
+        container = {"name": "main", "image": "v1", "resources": {"requests": {"cpu": cpu}}, "env": [_SECRET]}
+        taint = {"key": "kwok.x-k8s.io/node", "operator": "Exists"}
+        return {"containers": [container], "nodeSelector": self.selector, "tolerations": [taint]}
+
+    def _of(self, kind: str, name: str, replicas: int = 3) -> Object:
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": self._spec("1")}
+        spec: Object = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        if kind == "StatefulSet":
+            spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+        return {"metadata": {"name": name}, "spec": spec}
+
+    def _job(self, name: str) -> Object:
+        annotations = {"pod-complete.stage.kwok.x-k8s.io/delay": "2s"}
+        spec = {**self._spec("1"), "restartPolicy": "Never"}
+        return {
+            "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "research"}},
+            "spec": {
+                "parallelism": 2,
+                "completions": 2,
+                "template": {"metadata": {"annotations": annotations}, "spec": spec},
+            },
+        }
+
+    def _pod(self, name: str, cpu: str, **spec: Any) -> Object:
+        return {"metadata": {"name": name}, "spec": {**self._spec(cpu), **spec}}
+
+    @staticmethod
+    def _image(image: str) -> Object:
+        return {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}}
+
+    def _cordon(self, closed: bool) -> None:
+        self.api.request(
+            "PATCH", f"/api/v1/nodes/{self.nodes[0]}", {"spec": {"unschedulable": closed or None}}, STRATEGIC
+        )
+
+    def _drain(self) -> None:
+        where = {"fieldSelector": f"spec.nodeName={self.nodes[0]}"}
+        self.api.until("/api/v1/pods", lambda found: any(map(_runs, found.values())), **where)
+        self._cordon(True)
+        for pod in self.api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={self.nodes[0]}"):
+            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+            if _runs(pod):
+                body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+                self.api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body)
+
+    def _urgent(self) -> None:
+        """As many urgent pods as there are nodes, each of which takes nearly all of one."""
+        for number in range(len(self.nodes) - 1):
+            pod = self._pod(f"urgent-{number}", str(self.cpus - 1), priorityClassName="recorded-urgent")
+            self.api.create("/api/v1/namespaces/train/pods", pod)
+
+    def _kill_one(self) -> None:
+        found = self.api.until(
+            "/api/v1/namespaces/shop/pods", lambda pods: any(map(_runs, pods.values())), labelSelector="app=web"
+        )
+        name = next(name for name, pod in found.items() if _runs(pod))
+        self.api.delete(f"/api/v1/namespaces/shop/pods/{name}")
+
+
+def _runs(pod: Mapping[str, Any]) -> bool:
+    return pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
+
+
+_SECRET = {"name": "PASSWORD", "value": "correct horse battery staple"}
+
+
+def created(log: Path, namespaces: Callable[[str], bool]) -> dict[tuple[str, str], float]:
+    """When workloads were created, by an audit log: by their kind and name; those that controllers made left out."""
+    found = {}
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        about = event.get("objectRef", {})
+        if event["verb"] != "create" or about.get("subresource") or event["responseStatus"]["code"] >= 300:
+            continue
+        body = event.get("responseObject") or {}
+        owned = (body.get("metadata") or {}).get("ownerReferences")
+        kinds = ("deployments", "statefulsets", "jobs", "pods")
+        if about.get("resource") in kinds and not owned and namespaces(about.get("namespace", "")):
+            at = datetime.fromisoformat(event["requestReceivedTimestamp"].replace("Z", "+00:00")).timestamp()
+            found[about["resource"], body["metadata"]["name"]] = at
+    return found
