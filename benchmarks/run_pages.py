@@ -1,6 +1,6 @@
 """Write the pages of recorded runs in docs/runs, and draw their pictures in a headless Chromium.
 
-``python -m benchmarks.run_pages NAME RUN [RUN2]`` writes one anew from runs' ``history-1.json.gz``;
+``python -m benchmarks.run_pages NAME RUN [RUN2]`` writes one again from runs' ``history-1.json.gz``;
 ``python -m benchmarks.run_pages`` renews them all from what they hold themselves, after the page has changed.
 """
 
@@ -72,7 +72,7 @@ def draw(name: str, picture: Picture) -> None:
 
 
 def main() -> None:
-    """Write and draw what the command line names, or all anew."""
+    """Write and draw what the command line names, or all again."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_pages", description=__doc__)
     parser.add_argument("name", nargs="?", choices=sorted(PICTURES))
     parser.add_argument("runs", nargs="*", type=Path, help="directories of runs")

@@ -71,7 +71,7 @@ class ControlPlane(pulumi.ComponentResource):
             options: the runtime's own.
             cluster_name: the cluster's name.
             kubernetes_version: the runtime's default when None.
-            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview tells what goes.
+            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
             opts: Pulumi's resource options. What the cluster's Kubernetes provider is a child of is their ``parent``.
             prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
         """

@@ -1,4 +1,4 @@
-"""How a Pulumi program begins, with its plugin, and how it ends other than well: without a word that tells nothing."""
+"""How a Pulumi program begins, with its plugin, and how it ends other than well: without a word that says nothing."""
 
 from __future__ import annotations
 

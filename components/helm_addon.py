@@ -62,7 +62,7 @@ class HelmAddonArgs(TypedDict, total=False):
     disable_webhooks: pulumi.Input[bool]
     """Run no hooks."""
     force_update: pulumi.Input[bool]
-    """Delete and make anew what cannot be updated."""
+    """Delete and make again what cannot be updated."""
     keyring: pulumi.Input[str]
     """Path of the public keys for ``verify``."""
     lint: pulumi.Input[bool]

@@ -71,7 +71,7 @@ class ReleaseReady(InCluster):
         resource_name: its name in the stack.
         namespace: the release's.
         name: the release's.
-        revision: the release's; another one is waited for anew.
+        revision: the release's; another one is waited for again.
         timeout: how many seconds to wait.
         cluster: the cluster component it belongs to.
         opts: Pulumi's resource options.

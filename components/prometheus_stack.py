@@ -123,7 +123,7 @@ class PrometheusStack(pulumi.ComponentResource):
         self.addon = HelmAddon(
             resource_name,
             **_addon(chart, laid_on(values, chart["valuesObject"]), args),
-            # Removed after it, when there is no operator any more that would make it anew.
+            # Removed after it, when there is no operator any more that would make it again.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*first, self.kubelets]),
         )
         inside = pulumi.ResourceOptions(

@@ -33,7 +33,7 @@ class Cluster(pulumi.CustomResource):
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
-        contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview tells what goes.
+        contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
         opts: Pulumi's resource options.
     """
 

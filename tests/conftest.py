@@ -20,6 +20,6 @@ os.environ["XDG_STATE_HOME"] = _STATE.name
 # A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# An example that is slow tells of what else the machine does.
+# An example that is slow says what else the machine does.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

@@ -91,7 +91,7 @@ def _load(base: Path) -> Stack:
     stack = pulumi.get_stack()
     project = pulumi_project.find(base)
     file = project.stack_file(stack) if project else base / f"Pulumi.{stack}.yaml"
-    # Every key of the namespace, so that a misspelt one is told instead of ignored.
+    # Every key of the namespace, so that a misspelt one is reported instead of ignored.
     config = {key: value for key, value in get_config_env().items() if key.startswith(_NAMESPACE)}
     secret = get_config_secret_keys_env()
     secrets = {key: read_secrets(file, f"{_NAMESPACE}{key}") for key in _DESCRIBING if f"{_NAMESPACE}{key}" in secret}

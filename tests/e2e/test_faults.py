@@ -176,7 +176,7 @@ def nodes_fail(project: Project, before: dict[str, Any]) -> None:
     assert sum("example.com/state" in node["metadata"]["labels"] for node in sick.values()) == 2
     assert project.foresee("--refresh").steps == ()
 
-    # A resize resolves a share anew, and leaves the faults alone.
+    # A resize resolves a share again, and leaves the faults alone.
     project.write_stack(cluster(*POD_FAULTS[:1], *POOL_FAULTS, replicas=6))
     changed = {step.name: step for step in project.foresee().steps}
     assert set(changed) == {"a100-use1", "share"}

@@ -71,7 +71,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def steps(project: Project, **variables: str) -> set[tuple[str, str, str, str]]:
     """What a preview of a stack that is not there says of each resource of ours, with its inputs.
 
-    But for the stack's identity: it is drawn anew for each preview, and no component of a program in Python owns it.
+    But for the stack's identity: it is drawn again for each preview, and no component of a program in Python owns it.
     """
     # Where the one that is up is not in its way.
     variables["KUMULUS_HOME"] = str(project.home.with_name("another"))

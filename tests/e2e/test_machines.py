@@ -82,7 +82,7 @@ def test_by_the_users_word_it_is_made_anew_here_and_the_other_is_left(project: P
         there["KUMULUS_HOME"] = str(tmp_path / "home-there")
         previewed = project.pulumi("preview", **there)
         assert previewed.code == 0, previewed.text
-        assert "is made anew here, without the pods, Jobs" in previewed.text
+        assert "is made again here, without the pods, Jobs" in previewed.text
         moved = project.pulumi("up", "--yes", "--skip-preview", **there)
         assert moved.code == 0, moved.text
         again = project.pulumi("preview", "--expect-no-changes", **there)

@@ -79,7 +79,7 @@ def test_a_moved_project_is_made_anew_by_the_users_word_and_the_old_programs_end
     at(whole, moved)
     whole.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
     brought_up = whole.up()
-    assert "is made anew here, without the pods, Jobs" in brought_up.text
+    assert "is made again here, without the pods, Jobs" in brought_up.text
     assert whole.processes() == {}
     assert not original.exists()
     whole.home = moved / ".kumulus"

@@ -1,4 +1,4 @@
-"""Secrets with an empty passphrase: told once where the state is one's own, refused where others have it."""
+"""Secrets with an empty passphrase: reported once where the state is one's own, refused where others have it."""
 
 from __future__ import annotations
 

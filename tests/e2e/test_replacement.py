@@ -1,4 +1,4 @@
-"""A change that needs another control plane: the preview says replace, and one up makes everything anew."""
+"""A change that needs another control plane: the preview says replace, and one up makes everything again."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_stack_of_a_former_release_is_brought_up_without_replacing_anything(re
     api.until(NODES, lambda nodes: all(map(is_ready, nodes.values())))
     api.until(PODS, lambda pods: is_running(pods["service"]))
     assert [job["status"]["succeeded"] for job in api.list(JOBS)] == [1]
-    # What is started anew is started as this version has it: etcd asks for certificates.
+    # What is restarted is started as this version has it: etcd asks for certificates.
     layout = Layout(project.cluster(recording.stack))
     assert etcd.is_secured(layout.settings())
     assert securing.outdated(layout.settings(), layout.directory / "pki") == []

@@ -112,7 +112,7 @@ class Pools:
         return f"p{uuid.uuid4().hex[:6]}-z"
 
     def inputs(self, replicas: int, name: str | None = None, **template: Any) -> Properties:
-        """Checked inputs of a pool; its template has a label, an annotation, a taint and GPUs unless told otherwise."""
+        """Checked inputs of a pool; its template has a label, an annotation, a taint and GPUs unless set otherwise."""
         name = name or self.name()
         properties = {
             "kubeconfig": self.plane.observed.kubeconfig,

@@ -256,7 +256,7 @@ async def test_a_jobs_delay_counts_from_the_pods_start_whatever_happens_meanwhil
     processes.kill(plane.processes()["kwok-controller"])
     await plane.repair()
     restarted = (datetime.now(UTC) - first).total_seconds()
-    # Counted anew from this change the delay would end four seconds too late.
+    # Counted again from this change the delay would end four seconds too late.
     await asyncio.sleep(max(0.0, 4 - restarted))
     for name in sorted(started)[:3]:
         plane.api.merge(f"{PODS}/{name}", {"metadata": {"labels": {"changed": "yes"}}})

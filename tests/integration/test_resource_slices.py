@@ -121,7 +121,7 @@ async def test_altered_missing_and_foreign_slices_are_named_and_put_right(plane:
         },
     }
     plane.api.create(SLICES, stranger)
-    # A node made anew is another one: its former slice belongs to nobody and goes with the garbage.
+    # A node made again is another one: its former slice belongs to nobody and goes with the garbage.
     plane.api.delete(f"{NODES}/{pool}-6")
 
     drift = (await pools.drift(inputs))["resourceSlices"]

@@ -77,7 +77,7 @@ async def test_a_snapshot_of_another_cluster_is_refused_and_changes_nothing(
     await pools.create(inputs)
     layout, file = Layout(plane.directory), tmp_path / "full.snapshot"
     snapshot.save(layout, "dev", identity(plane), file)
-    with pytest.raises(snapshot.OfAnother, match="made anew"):
+    with pytest.raises(snapshot.OfAnother, match="made again"):
         snapshot.restore(layout, "another", file)
     assert len(pools.uids(inputs)) == 2
 

@@ -78,7 +78,7 @@ class Api:
         try:
             answer, raw = self._send(verb, path, data, headers)
         except (ConnectionError, ssl.SSLError, http.client.RemoteDisconnected):
-            # A connection from before the server was started anew: the second attempt has one of its own.
+            # A connection from before the server was restarted: the second attempt has one of its own.
             answer, raw = self._send(verb, path, data, headers)
         if answer.status >= 300:
             raise Refused(answer.status, raw.decode(errors="replace")[:500])

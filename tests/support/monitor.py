@@ -1,4 +1,4 @@
-"""A resource monitor to construct components against: it registers whatever it is told to, and remembers it."""
+"""A resource monitor to construct components against: it registers whatever it is set to to, and remembers it."""
 
 from __future__ import annotations
 

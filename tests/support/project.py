@@ -26,7 +26,7 @@ CLUSTER = "kumulus:index:Cluster"
 
 # What the tester's shell may hold and a test must not see.
 _IDLE = ("same", "refresh", "read")
-# The last would have every command compile the program and the plugin anew, as no user's machine does.
+# The last would have every command compile the program and the plugin again, as no user's machine does.
 _PRIVATE = ("PULUMI_", "KUMULUS_", "KWOK_", "KUBECONFIG", "HELM_", "PYTHONDONTWRITEBYTECODE")
 
 

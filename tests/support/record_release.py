@@ -31,7 +31,7 @@ from tests.support.releases import PACKED, RELEASES, Recording
 
 STACK = "recorded"
 _STACK_FILE = ROOT / "tests" / "data" / "recorded-stack.yaml"
-# What tells of the past only, or is made anew: the next file of etcd's log, 64 MB of nothing, and what programs said.
+# What tells of the past only, or is made again: the next file of etcd's log, 64 MB of nothing, and what programs said.
 _LEFT_OUT = (".log", ".tmp", ".pid")
 # In the order in which each can still write to the next.
 _ORDER = ("kwok-controller", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")

@@ -21,7 +21,7 @@ Step = tuple[float, Callable[[], Any]]
 
 
 def audited(directory: Path, log: Path, api: Api) -> None:
-    """Start a cluster's API server anew, with an audit log by Kumulus' own policy; its address stays."""
+    """Start a cluster's API server again, with an audit log by Kumulus' own policy; its address stays."""
     policy = log.with_suffix(".policy.yaml")
     policy.write_text(POLICY)
     (pid,) = processes.running(directory)["kube-apiserver"]

@@ -28,7 +28,7 @@ class Trial:
         during: ``create``, ``update``, ``delete`` or another operation.
         moment: when it was done, and to whom.
         injected: how often the fault was seen to strike: 1 for a kill, the number of requests harmed by a proxy.
-        redrawn: how often it was drawn anew before, since the command had ended before its moment came.
+        redrawn: how often it was drawn again before, since the command had ended before its moment came.
         outcome: ``in the same up``, ``by the next up``, or what went wrong.
         converged: whether the set of nodes, and their fields, were exactly as wanted in the end.
         seconds: how long the up took that made it so; for an interrupt, from the signal to pulumi's end.
@@ -45,14 +45,14 @@ class Trial:
 
 
 class NotStruck(Exception):
-    """The command had ended before the fault's moment came: the trial is drawn anew."""
+    """The command had ended before the fault's moment came: the trial is drawn again."""
 
 
 _MOST_DRAWS = 8
 
 
 def until_struck(trial: Callable[[int], Trial]) -> Trial:
-    """Draw a trial anew until its fault strikes.
+    """Draw a trial again until its fault strikes.
 
     Args:
         trial: one trial; given how often it was drawn before, on which its moment is to depend.
@@ -64,7 +64,7 @@ def until_struck(trial: Callable[[int], Trial]) -> Trial:
         try:
             found = trial(drawn)
         except NotStruck as missed:
-            print(f"seed {seed()}: not struck, drawn anew: {missed}", file=sys.stderr, flush=True)
+            print(f"seed {seed()}: not struck, drawn again: {missed}", file=sys.stderr, flush=True)
             continue
         assert found.injected > 0, f"counted as a trial without its fault: {found}"
         return replace(found, redrawn=drawn)

@@ -243,12 +243,12 @@ UNSEEN = {
     "containers' images, commands, arguments and environment": "images are read for ImageLocality's score only",
     "annotations, but those that name a pod's gang or queue": "no scheduler of these decides by them",
     "secrets, ConfigMaps and service accounts": "never asked for",
-    "owners' own objects (ReplicaSets, Jobs …)": "kept as a pod's kind and name of owner; they would make pods anew",
+    "owners' own objects (ReplicaSets, Jobs …)": "kept as a pod's kind and name of owner; they would make pods again",
     "pods that have ended": "they hold nothing",
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
     "ResourceSlices, and what ResourceClaims were given": "devices are declared by resourceSlices of a node group",
     "start times of pods": "read only to choose among equal victims of a preemption",
-    "nominated nodes": "a scheduler makes them anew",
+    "nominated nodes": "a scheduler makes them again",
 }
 """What of the kinds that are read is not kept, and why."""

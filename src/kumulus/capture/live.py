@@ -1,4 +1,4 @@
-"""Reading a live cluster and changing nothing: lists page by page, no faster than told, from where it was cut off."""
+"""Reading a live cluster and changing nothing: lists page by page at the allowed rate, from where it was cut off."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reader:
         client: the cluster's.
         spool: what has been read, and is to be.
         rate: the most requests a second.
-        progress: told after each page.
+        progress: called after each page.
     """
 
     def __init__(self, client: Client, spool: Spool, rate: float, progress: Progress) -> None:

@@ -64,7 +64,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
     Args:
         client: of the cluster, whose nodes are there.
         file: the workload file.
-        progress: told of a kind and how many of its objects are there.
+        progress: takes a kind and how many of its objects are there.
         stop: when set, nothing new is begun.
 
     Raises:
@@ -94,7 +94,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
 
 
 def _checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
-    """The pods of a shape, reduced anew: a file by somebody else gets no more into a cluster than a capture would."""
+    """The pods of a shape, reduced again: a file by somebody else gets no more into a cluster than a capture would."""
     try:
         for pod in pods(shape):
             kept = reduced(POD, pod)

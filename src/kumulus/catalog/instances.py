@@ -1,7 +1,7 @@
 """The catalog of instance types and GPU products: what the clouds' machines have, read from YAML files.
 
 Read only when a stack names an instance type or a GPU product. The files are ours and a test checks every entry, so
-nothing here tells of malformed ones.
+nothing here reports malformed ones.
 """
 
 from __future__ import annotations

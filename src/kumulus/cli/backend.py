@@ -1,4 +1,4 @@
-"""What a backend that is a directory of this machine tells of the stacks in it, without asking pulumi.
+"""What a backend that is a directory of this machine says about the stacks in it, without asking pulumi.
 
 Its layout is that of Pulumi's backend for files and buckets (pkg/backend/diy): `.pulumi/stacks/PROJECT/STACK.json`,
 and while an update runs `.pulumi/locks/organization/PROJECT/STACK/ID.json`.

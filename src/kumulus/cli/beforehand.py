@@ -52,7 +52,7 @@ def of_update(stack: str) -> None:
 def of_first(stack: str) -> None:
     """Before a stack is made known to Pulumi: whether it is one that is up, under another name.
 
-    A note tells of stacks that have a cluster and no file any more.
+    A note names stacks that have a cluster and no file any more.
     """
     current = project.current()
     directory = current.backend_directory()

@@ -86,7 +86,7 @@ def client(found: Cluster) -> Client:
 
 
 def remedy(found: Cluster, error: Exception) -> UserError:
-    """What a user is told when a cluster does not answer or cannot be asked."""
+    """What a user reads when a cluster does not answer or cannot be asked."""
     from kumulus.kube import Unreachable
 
     again = f"\n  `pulumi up -s {found.stack or found.name} --refresh` starts a cluster that is down"

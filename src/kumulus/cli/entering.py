@@ -10,7 +10,7 @@ from kumulus.surroundings import installation
 
 
 def enter_venv() -> None:
-    """Run this command anew there, in place of this process; returns where it runs there already or is installed."""
+    """Run this command again there, in place of this process; returns where it runs there already or is installed."""
     checkout = installation.checkout()
     if checkout is None or os.path.realpath(sys.prefix) == os.path.realpath(checkout / ".venv"):
         return

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listed = commands.add_parser("list", help="list the runs")
     compare = commands.add_parser("compare", help="compare runs side by side")
     compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
-    compare.add_argument("--all", action="store_true", help="every measure, not only those that tell most")
+    compare.add_argument("--all", action="store_true", help="every measure, not only the main ones")
     compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
     show.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")

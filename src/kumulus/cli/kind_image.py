@@ -15,12 +15,12 @@ from kumulus.kind_image import image
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--mirror", metavar="URL", help="a mirror of Debian to take the packages from")
-    parser.add_argument("--anew", action="store_true", help="rebuild it, with the packages that Debian has now")
+    parser.add_argument("--rebuild", action="store_true", help="with the packages that Debian has now")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make or load it."""
-    made = image.ensure(args.mirror, args.anew)
+    made = image.ensure(args.mirror, args.rebuild)
     print(f"Docker has {made.name}")
     if made.archive.exists():
         print(f"for other machines: docker load --input {made.archive}")

@@ -1,4 +1,4 @@
-"""A cluster's fleet as the live views see it, also when the cluster is made anew while somebody looks."""
+"""A cluster's fleet as the live views see it, also when the cluster is made again while somebody looks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
     """A cluster's fleet, kept up to date for as long as somebody looks.
 
     Args:
-        found: where it is. When it is made anew, its kubeconfig is another, and the view goes over to that.
+        found: where it is. When it is made again, its kubeconfig is another, and the view goes over to that.
 
     Raises:
         KubeconfigError: its kubeconfig cannot be used.
@@ -91,7 +91,7 @@ def places(found: cluster.Cluster) -> Places:
 
 
 def _pools(found: cluster.Cluster) -> Sequence[Pool]:
-    """The cluster's pools; mistakes in its stack's file are another command's to tell."""
+    """The cluster's pools; mistakes in its stack's file are for another command to report."""
     try:
         described = stack_file.described(found.stack or found.name)
     except UserError:

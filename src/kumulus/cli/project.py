@@ -93,7 +93,7 @@ def require_stack(stack: str) -> str:
 
 
 def not_up(stack: str, cluster: str = "") -> UserError:
-    """What a user is told of a stack whose cluster is not there to be worked on.
+    """What a user reads of a stack whose cluster is not there to be worked on.
 
     Args:
         stack: the stack's name.

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Declare the option by which the other commands are told the stack."""
+    """Declare the option that names the stack for the other commands."""
     parser.add_argument("-s", "--stack", help=f"which stack ({_CURRENT})")
 
 

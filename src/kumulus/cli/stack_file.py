@@ -47,7 +47,7 @@ class StackFile:
 
     @cached_property
     def members(self) -> list[str]:
-        """What it calls its clusters, where it has several; mistakes in the file are not told."""
+        """What it calls its clusters, where it has several; mistakes in the file are not reported."""
         if _CLUSTERS not in self.config:
             return []
         from kumulus.stackfile.clusters import names_in
@@ -150,7 +150,7 @@ def prices(stack: str) -> Path | None:
 
 
 def check(stack: str) -> None:
-    """Look for mistakes in a stack's file before Pulumi is told of the stack.
+    """Look for mistakes in a stack's file before Pulumi hears of the stack.
 
     Raises:
         UserError: its file has mistakes; with what its program would say of them.
@@ -168,7 +168,7 @@ def _read(file: Path, stack: str, base: Path, shown: str) -> StackFile:
 
 @lru_cache(maxsize=8)
 def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int]) -> StackFile:
-    """The file, read anew where it was written since: Pulumi writes into it, too."""
+    """The file, read again where it was written since: Pulumi writes into it, too."""
     return StackFile(stack, base, shown, _config(file, shown))
 
 

@@ -55,7 +55,7 @@ class Which:
         raise self.not_up()
 
     def not_up(self) -> UserError:
-        """What a user is told of a cluster that is not there to be worked on.
+        """What a user reads of a cluster that is not there to be worked on.
 
         Raises:
             UserError: there is no such stack at all.
@@ -64,7 +64,7 @@ class Which:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Declare the option by which a command is told which of a stack's clusters is meant."""
+    """Declare the option that says which of a stack's clusters is meant."""
     parser.add_argument("--cluster", metavar="NAME", help="which of its clusters, where it has several (default: hub)")
 
 

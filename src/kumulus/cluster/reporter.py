@@ -1,4 +1,4 @@
-"""Where long operations tell how far they are; the provider passes it on to Pulumi's engine."""
+"""Where long operations report how far they are; the provider passes it on to Pulumi's engine."""
 
 from __future__ import annotations
 

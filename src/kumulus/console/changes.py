@@ -1,6 +1,6 @@
 """What the page may change of a cluster, where its user started it with leave: first it is said, then it is done.
 
-A plan is made and told; doing it needs the plan's ticket, which is drawn at random, taken once and old after a while.
+A plan is made and shown; doing it needs the plan's ticket, which is drawn at random, taken once and old after a while.
 So what is done is what was shown.
 """
 
@@ -109,7 +109,7 @@ class Changes:
         """
         plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
         if plan is None or plan.until <= time.monotonic():
-            raise Refused("this was done already, or was said too long ago; ask anew what it would do")
+            raise Refused("this was done already, or was said too long ago; ask again what it would do")
         return {"done": await plan.do()}
 
     async def _cordon(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
@@ -208,7 +208,7 @@ class Changes:
 
 
 def failed(error: Exception) -> str:
-    """What a user is told of a change that did not come about."""
+    """What a user reads of a change that did not come about."""
     return (
         f"the cluster refused, or gave no answer: {error}" if isinstance(error, ApiError | Unreachable) else str(error)
     )

@@ -1,4 +1,4 @@
-"""What the page is told: the whole fleet once, and then what changed, as plain values."""
+"""What the page receives: the whole fleet once, and then what changed, as plain values."""
 
 from __future__ import annotations
 

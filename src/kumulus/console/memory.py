@@ -79,7 +79,7 @@ class Memory:
         jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
         return jobs | {path: partial(self._queue, path, read) for path, read in owners.QUEUES.items()}
 
-    # --- what is told ---
+    # --- what changes ---
 
     def node(self, name: str, node: Node | None) -> None:
         """See :class:`kumulus.cluster.live.model.Witness`."""
@@ -165,7 +165,7 @@ class Memory:
         self._recorder.queue(found.name, found.kind, figures, self._now())
 
     def cleared(self) -> None:
-        """It is another cluster now; nodes and pods are told of one by one."""
+        """It is another cluster now; nodes and pods are reported one by one."""
         for source, job in list(self._sources.items()):
             self._put(job, "".join(source), None)
         self._sources.clear()
@@ -181,7 +181,7 @@ class Memory:
         return self._recorder.history
 
     def tick(self) -> None:
-        """Some time has passed: nodes that came or went are told of together, and what is old is forgotten."""
+        """Some time has passed: nodes that came or went are reported together, and what is old is forgotten."""
         at, history = self._now(), self.history
         for count, word in ((self._more, "more"), (self._fewer, "fewer")):
             if count:
@@ -211,9 +211,9 @@ class Memory:
         if not whole and cursor.known == there:
             return None, cursor
         known = (0,) * len(tables) if whole else cursor.known
-        told = {name: list(getattr(history, name)[count:]) for name, count in zip(tables, known, strict=True)}
+        news = {name: list(getattr(history, name)[count:]) for name, count in zip(tables, known, strict=True)}
         circumstances = {"whole": whole, "about": history.about, "begin": history.begin, "end": history.end}
-        return told | circumstances, Cursor(self._age, there)
+        return news | circumstances, Cursor(self._age, there)
 
     def _now(self) -> int:
         # What is there when the remembering begins is so from its very beginning.

@@ -130,7 +130,7 @@ class Page:
             while not listener.ended:
                 await listener.woken.wait()
                 listener.woken.clear()
-                # What changes while a slow reader is written to is told all at once the next time.
+                # What changes while a slow reader is written to is sent all at once the next time.
                 names, listener.names = listener.names, set()
                 if names:
                     await _send(response, "changes", feed.changes(self._live, names))
@@ -162,7 +162,7 @@ class Page:
 
 
 class _Listener:
-    """An open page: what it has not been told yet."""
+    """An open page: what it has not been sent yet."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

@@ -31,7 +31,7 @@ _PHASE_STYLES = {"Pending": "yellow", "Running": "green", "Succeeded": "blue", "
 
 
 class Panel(Static):
-    """A titled box that is drawn anew only when its content changed."""
+    """A titled box that is drawn again only when its content changed."""
 
     def __init__(self, name: str, title: str) -> None:
         super().__init__(id=name)
@@ -42,7 +42,7 @@ class Panel(Static):
         """Show something."""
         if content == self._shown:
             return
-        # To measure all boxes anew costs as much as to draw them; only another number of lines makes it necessary.
+        # To measure all boxes again costs as much as to draw them; only another number of lines makes it necessary.
         same = self._shown is not None and self._shown.plain.count("\n") == content.plain.count("\n")
         self._shown = content
         self.update(content, layout=not same)

@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def allowed(keys: Sequence[str]) -> str:
-    """Labels or annotations of nodes, as kube-state-metrics is told to show them."""
+    """Labels or annotations of nodes, as kube-state-metrics is set to show them."""
     return f"nodes=[{','.join(dict.fromkeys(keys))}]"
 
 

@@ -34,7 +34,7 @@ class Section(BaseModel):
     def _drop_empty(cls, data: object) -> object:
         if not isinstance(data, Mapping):
             return data
-        # Unknown keys stay, to be told of: a misspelt one has often no value yet.
+        # Unknown keys stay, to be reported: a misspelt one has often no value yet.
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
         return {key: value for key, value in data.items() if value is not None or key not in optional}
 

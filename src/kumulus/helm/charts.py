@@ -118,7 +118,7 @@ async def have(source: Source) -> None:
 
 
 async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
-    """Let the chart's schema look at values; whatever else may be wrong with a chart, installing it tells.
+    """Let the chart's schema look at values; whatever else may be wrong with a chart, installing it shows.
 
     Raises:
         ChartError: the schema rejects them.

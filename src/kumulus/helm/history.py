@@ -131,7 +131,7 @@ def encoded(release: dict[str, Any]) -> str:
 
 
 def _stays(revision: Revision) -> bool:
-    """Whether Helm refuses to install over it: it does not over a failed one that it is told to replace."""
+    """Whether Helm refuses to install over it: it does not over a failed one that it has to replace."""
     return revision.status in ("deployed", "superseded", "unknown")
 
 

@@ -1,6 +1,6 @@
 """Which process it is, in words that another process understands: so that it can tell whether the first still runs.
 
-A pid alone is given again, a host's name is shared, and a clock can step. So a process is told by its kernel (the id
+A pid alone is given again, a host's name is shared, and a clock can step. So a process is known by its kernel (the id
 of its boot), the pid namespace it is in, its pid there, and the ticks from the boot to its start (man 5 proc, field 22
 of /proc/PID/stat), which no clock changes.
 """
@@ -26,7 +26,7 @@ def own() -> str:
 
 
 def runs(process: str) -> bool | None:
-    """Whether a process that :func:`own` has named still runs; None where that cannot be told from here.
+    """Whether a process that :func:`own` has named still runs; None where that cannot be known from here.
 
     It cannot of another machine's, of another user's or container's on this one, and of what was never a name.
     """

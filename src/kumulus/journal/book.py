@@ -1,6 +1,6 @@
 """The journals of one cluster: `$XDG_STATE_HOME/kumulus/experiments/<cluster>/<run>.json`.
 
-A cluster is told by the UID of its kube-system namespace, so that every command finds its journals, by whatever
+A cluster is known by the UID of its kube-system namespace, so that every command finds its journals, by whatever
 kubeconfig it reaches the cluster. A journal has no other content than the cluster has to lose, and goes with the last
 of it.
 """
@@ -122,12 +122,12 @@ def read(cluster: str) -> tuple[list[Journal], list[Path]]:
 
 
 def left(cluster: str) -> list[Journal]:
-    """The journals of runs that are gone: what they tell of is to be put back. No network, and quick."""
+    """The journals of runs that are gone: what they list is to be put back. No network, and quick."""
     return [each for each in read(cluster)[0] if each.changes.process == "" or runs(each) is False]
 
 
 def runs(journal: Journal) -> bool | None:
-    """Whether a journal's run is still under way; None where that cannot be told from here."""
+    """Whether a journal's run is still under way; None where that cannot be known from here."""
     return lifetime.runs(journal.changes.process) if journal.changes.process else False
 
 
@@ -182,7 +182,7 @@ def _telling(file: Path) -> Iterator[None]:
 
 
 def _tidy(folder: Path) -> None:
-    """Leave no directory behind that has nothing in it; whoever waits for the lock makes it anew."""
+    """Leave no directory behind that has nothing in it; whoever waits for the lock makes it again."""
     if not any(folder.glob("*.json")):
         with suppress(OSError):
             (folder / _LOCK).unlink(missing_ok=True)

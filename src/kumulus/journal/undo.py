@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def put_back(client: Client, journal: Journal) -> list[str]:
-    """Put back everything that a journal tells of, and strike out what is done; returns it in words.
+    """Put back everything that a journal lists, and strike out what is done; returns it in words.
 
     Raises:
         NotPutBack: something is still as the run left it.
@@ -101,7 +101,7 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
         found = await objects.find(client, path)
         if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
             return
-        # What has been made anew under this name meanwhile is another's.
+        # What has been made again under this name meanwhile is another's.
         mine = {"preconditions": {"uid": found["metadata"]["uid"]}}
         try:
             removed += await objects.remove(client, path, mine)

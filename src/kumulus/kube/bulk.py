@@ -91,7 +91,7 @@ async def for_each(
     tasks = [asyncio.ensure_future(work()) for _ in range(max(1, workers))]
     guard = asyncio.ensure_future(_abandon(tasks, stop)) if stop is not None else None
     try:
-        # With exceptions for results, a cancelled worker is told from a cancellation of this whole operation.
+        # With exceptions for results, a cancelled worker is distinguished from a cancellation of this whole operation.
         ends = await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         for task in tasks if guard is None else [*tasks, guard]:

@@ -125,7 +125,7 @@ class Client:
         accept: str = JSON,
         decode: Callable[[bytes], Any] | None = None,
     ) -> Any:
-        """Send one request and decode its answer, as JSON unless told otherwise, trying again while that can help.
+        """Send one request and decode its answer, as JSON unless set otherwise, trying again while that can help.
 
         A repeated POST may meet its own first attempt (409 AlreadyExists), and a repeated DELETE its own success
         (404): callers that create or delete handle these, as they must in any case.

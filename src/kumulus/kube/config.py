@@ -69,7 +69,7 @@ def read_kubeconfig(path: Path) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            # One more than may be, which the limits then tell.
+            # One more than may be, which the limits then report.
             text = file.read(MOST_BYTES + 1).decode()
     except FileNotFoundError:
         raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TXN = "/etcdserverpb.KV/Txn"
 # A write of a busy disk: whoever waits longer asks the API server, which knows what has become of it.
 _TIMEOUT_S = 10.0
-# Looking is a matter of milliseconds; what writes all of its file anew takes longer.
+# Looking is a matter of milliseconds; what writes all of its file again takes longer.
 _LOOK_S, _REWRITE_S = 2.0, 60.0
 # AlarmRequest.AlarmAction and AlarmType.
 _GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
@@ -95,7 +95,7 @@ class Etcd:
         return [member.memberID for member in answer.alarms]
 
     async def make_room(self) -> tuple[int, int]:
-        """Give up what was deleted or overwritten, write the file anew, and take the alarm back.
+        """Give up what was deleted or overwritten, write the file again, and take the alarm back.
 
         Returns:
             the bytes that it took before, and takes now.

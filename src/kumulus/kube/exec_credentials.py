@@ -34,7 +34,7 @@ class ExecPlugin:
         command: a program on PATH, or a path.
         arguments: for it.
         environment: variables added to ours.
-        information: what it is told in KUBERNETES_EXEC_INFO.
+        information: what KUBERNETES_EXEC_INFO says.
         hint: what the kubeconfig says to do when the command is not there.
         kubeconfig: the kubeconfig's path, for messages.
     """

@@ -112,7 +112,7 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
 
 
 async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) -> None:
-    """Try again a change that others get in the way of: each attempt looks anew and changes what it finds.
+    """Try again a change that others get in the way of: each attempt looks again and changes what it finds.
 
     Args:
         attempt: returns whether it is done; a conflict (409) means that it is not.

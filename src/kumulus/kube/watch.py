@@ -2,7 +2,7 @@
 
 A list says how a collection is and at which resourceVersion; a watch tells what happens from there on, and ends after
 some minutes; the next one begins where it ended. When the server does not know that place any more (410 Gone), the list
-is read anew. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+is read again. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def follow(
         timeout: seconds that one watch lasts; up to a quarter more, so that many do not end at once.
 
     Raises:
-        ApiError: the first list is refused. Later refusals are told as :class:`Interrupted`.
+        ApiError: the first list is refused. Later refusals are reported as :class:`Interrupted`.
         Unreachable: the server does not answer the first list within the client's patience.
     """
     how = codec or cast(Codec[T], JsonCodec())

@@ -38,7 +38,7 @@ def too_large() -> TooMuch:
 
 
 def check_limits(text: str, *, only_fast: bool = False) -> None:
-    """Refuse a text that costs too much to read; one that does not parse is its reader's to tell.
+    """Refuse a text that costs too much to read; one that does not parse is for its reader to report.
 
     Args:
         text: the text.

@@ -4,7 +4,7 @@ They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fa
 differences:
 
 - a Job's pod completes after its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration). KWOK would
-  count the delay from the last change of the pod, and anew after a restart of its controller; here it is anchored to
+  count the delay from the last change of the pod, and again after a restart of its controller; here it is anchored to
   the pod's ``status.startTime``;
 - no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
 - a node on which a fault holds is left as the fault wants it; one that reboots comes back when its time is up;

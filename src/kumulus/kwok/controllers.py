@@ -82,7 +82,7 @@ class Controllers:
         }
 
     def configuration(self, shard: int) -> dict[str, Any]:
-        """What a controller is told beyond the chart's own configuration."""
+        """What a controller is given beyond the chart's own configuration."""
         most = self.settings.parallelism
         options: dict[str, Any] = {
             "podPlayStageParallelism": most,

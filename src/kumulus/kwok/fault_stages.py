@@ -129,7 +129,7 @@ def _once(effects: PodEffects, since: str) -> list[Match]:
 
 
 def _after(effects: PodEffects) -> Object:
-    """The delay, as milliseconds left from now: KWOK starts to count anew whenever the pod changes."""
+    """The delay, as milliseconds left from now: KWOK starts to count again whenever the pod changes."""
     anchor = "([.status.containerStatuses[]?.state.running.startedAt // empty] | max) // .status.startTime // now"
     expression = (
         f'(({anchor}) | if type == "string" then fromdate else . end)'

@@ -56,7 +56,7 @@ def due($since; $seconds):
 def delay(functions: str, since: str, seconds: str) -> dict[str, Any]:
     """A stage's delay: until that many seconds after a time in the pod's status, however often it is looked at.
 
-    KWOK starts a duration anew at each change of the pod and when it starts itself; a time is the same each time.
+    KWOK starts a duration again at each change of the pod and when it starts itself; a time is the same each time.
 
     Args:
         functions: definitions that the other two use; may be empty.

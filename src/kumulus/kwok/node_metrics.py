@@ -1,4 +1,4 @@
-"""What an emulated node's kubelet tells of its use: KWOK's ``Metric``, and which of its series are worth keeping.
+"""What an emulated node's kubelet reports of its use: KWOK's ``Metric``, and which of its series are worth keeping.
 
 The amounts come from ``ClusterResourceUsage`` objects (usage.py): ``cpu`` and ``memory``, and of GPUs
 :data:`GPUS`, how many a container has, and how much of them is busy and filled. The provider plugin imports this file.

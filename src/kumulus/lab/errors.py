@@ -1,4 +1,4 @@
-"""What a user is told when an experiment cannot be run, compared or shown."""
+"""What a user reads when an experiment cannot be run, compared or shown."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Experiment:
             kubeconfig: path of the cluster's kubeconfig.
             results: the directory of all runs; this one's report, JUnit XML and plots are written below it.
             stack: what the cluster is called in the report; the kubeconfig's name when left out.
-            say: takes a line for a person, where there is something to tell.
+            say: takes a line for a person, where there is something to say.
 
         Returns:
             the report, as report.json has it: ``results.status`` is success, failure or partial.

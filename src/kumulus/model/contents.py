@@ -1,7 +1,7 @@
 """What a stack has in its cluster, by names.
 
 Pulumi asks the plugin about everything that is declared and, in a preview, about nothing that is not any more. So the
-cluster keeps the names of its faults and pools among its inputs, and tells those that are missing the next time. How
+cluster keeps the names of its faults and pools among its inputs, and reports those that are missing the next time. How
 many nodes there are is for the cluster's creation. The provider plugin imports this file.
 """
 

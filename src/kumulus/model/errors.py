@@ -1,4 +1,4 @@
-"""How a mistake in a stack file is told: where it is, what is wrong, what to write instead."""
+"""How a mistake in a stack file is reported: where it is, what is wrong, what to write instead."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def path_text(where: Sequence[str | int]) -> str:
 
 
 def _readable(path: str) -> str:
-    """A place for people: a key may be as long as the file, and is told by its ends then."""
+    """A place for people: a key may be as long as the file, and is shown by its ends then."""
     return path if len(path) <= _LONGEST_PLACE else f"{path[: _LONGEST_PLACE // 2]} … {path[-_LONGEST_PLACE // 2 :]}"
 
 

@@ -44,7 +44,7 @@ def described(
         pods: what it does to pods.
         before: the nodes it held on until now.
         nodes: the nodes it is to hold on.
-        inputs: the fault's, of which `lost` is told.
+        inputs: the fault's, of which `lost` is said.
         running: how many pods run there; None when that is not known.
     """
     place = f"on {_nodes(nodes)}" if nodes else "on every node"

@@ -1,7 +1,7 @@
 """The labels of GPU nodes: those of NVIDIA's GPU Feature Discovery, and the fake GPU operator's.
 
 Source: NVIDIA/k8s-device-plugin (2026-08), internal/lm: `resource.go`, `nvml.go`, `machine-type.go` and `vgpu.go`, for
-whole GPUs without sharing. Left out is `nvidia.com/gfd.timestamp`, which differs on every node and tells nothing.
+whole GPUs without sharing. Left out is `nvidia.com/gfd.timestamp`, which differs on every node and says nothing.
 """
 
 from __future__ import annotations

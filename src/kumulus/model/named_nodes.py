@@ -66,7 +66,7 @@ def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> l
 
 
 def count_problems(where: Where, raw: object, replicas: object) -> list[Problem]:
-    """Whether as many nodes are named as there are; malformed values are told elsewhere.
+    """Whether as many nodes are named as there are; malformed values are reported elsewhere.
 
     Args:
         where: the place of the replicas.

@@ -1,4 +1,4 @@
-"""How a node differs from what is wanted of it: told once, and shown as drift or written as patches by others."""
+"""How a node differs from what is wanted of it: reported once, and shown as drift or written as patches by others."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[s
 
 
 def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[Change]:
-    # All of it is there literally on nearly every node: that is told without a loop.
+    # All of it is there literally on nearly every node: that is seen without a loop.
     if not want.items() <= have.items():
         for key, value in want.items():
             if have.get(key) != value:

@@ -14,7 +14,7 @@ KUBELETS = ("", "silent", "notReady", "reboot", "gone")
 ready; it restarts with its machine; it is gone together with its node."""
 
 XID_ANNOTATION = "kumulus.io/gpu-xid"
-"""The XID that the GPU driver has last told of; DCGM_FI_DEV_XID_ERRORS shows it where a stack has `podUsage`."""
+"""The XID that the GPU driver has last reported; DCGM_FI_DEV_XID_ERRORS shows it where a stack has `podUsage`."""
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _labels(where: Where, raw: object) -> list[Problem]:
 
 _CHECKS: Mapping[str, Callable[[Where, object], list[Problem]]] = {
     "prometheusPort": _port,
-    "retention": _duration("2h", "8760h", "Prometheus keeps two hours in memory whatever it is told"),
+    "retention": _duration("2h", "8760h", "Prometheus keeps two hours in memory whatever it is set to"),
     "retentionSize": _size("512Mi", "Prometheus' write-ahead log alone may be larger"),
     "memory": _size("256Mi", "less is not enough for a control plane's own series"),
     "scrapeInterval": _duration("1s", "30s", "the dashboards' rates look at one minute"),

@@ -189,7 +189,7 @@ def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
     """Problems of an `allocatable` beyond those of its quantities: resources that the capacity lacks or has less of.
 
     Args:
-        raw: the allocatable; anything, since malformed values are told elsewhere.
+        raw: the allocatable; anything, since malformed values are reported elsewhere.
         capacity: the capacity beside it, likewise.
     """
     if not isinstance(raw, Mapping) or not isinstance(capacity, Mapping):

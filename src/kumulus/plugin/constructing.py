@@ -77,11 +77,11 @@ async def constructed(request: bytes, engine: str) -> bytes:
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_AT_ONCE))
-    # One resource's failure is that of every output which follows from it; it is told once.
+    # One resource's failure is that of every output which follows from it; it is reported once.
     loop.set_exception_handler(lambda *_: None)
     servicer = _Servicer(_Components(), [], engine)
     try:
-        # Its Construct puts a traceback into what it tells, and lets no two work at once.
+        # Its Construct puts a traceback into what it says, and lets no two work at once.
         answer = await servicer._construct(proto.ConstructRequest.FromString(request), None)
         # What is declared once an output is known.
         await wait_for_rpcs()

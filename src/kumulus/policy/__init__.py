@@ -1,1 +1,1 @@
-"""The policy pack: what a team's stack may have, told by a preview before it is made."""
+"""The policy pack: what a team's stack may have, said by a preview before it is made."""

@@ -42,7 +42,7 @@ UNASKED = (*GONE, *SILENT)
 
 
 class Connections:
-    """Clients by kubeconfig; a kubeconfig that was written anew (a replaced cluster) gets a new client."""
+    """Clients by kubeconfig; a kubeconfig that was rewritten (a replaced cluster) gets a new client."""
 
     def __init__(self, place: LastPlace | None = None) -> None:
         """Begin without any.

@@ -47,7 +47,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         functions: what a program can ask, by token.
         schema: makes the package's schema.
         construct: answers a ConstructRequest with a ConstructResponse; none without components.
-        settings: is told what Pulumi configures the plugin with.
+        settings: takes what Pulumi configures the plugin with.
     """
 
     def __init__(

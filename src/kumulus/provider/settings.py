@@ -24,7 +24,7 @@ class Settings:
     """The user's word for what cannot be taken back.
 
     Attributes:
-        move_here: `kumulus:moveHere`: a cluster that is elsewhere is made anew here.
+        move_here: `kumulus:moveHere`: a cluster that is elsewhere is made again here.
         allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything that is in it.
         place: where the stack was last updated.
         prices: `kumulus:prices`: a file of the user's own with what machines cost; empty for the catalog alone.
@@ -52,7 +52,7 @@ class Settings:
         try:
             known = prices.with_own(Path(self.prices)) if self.prices else prices.catalog()
         except SpecError:
-            # The program tells of its mistakes, where it reads it; what is taken away needs no price.
+            # The program reports its mistakes, where it reads it; what is taken away needs no price.
             known = prices.catalog()
         found = known.of_node(pool.labels)
         return found.hourly if found else None

@@ -20,7 +20,7 @@ from kumulus.surroundings import pulumi_project
 
 _MOVE = "`pulumi config set kumulus:moveHere true`"
 LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
-"""What a cluster that is made anew does not have, in words."""
+"""What a cluster that is made again does not have, in words."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Away:
             "machine": f"the one on {self.where} is left as it is, at {self.directory}, and is no stack's any more",
             "moved": f"that of {self.where} is ended",
         }
-        return f"cluster {self.name} is made anew here, {LOST}; {left[self.kind]}"
+        return f"cluster {self.name} is made again here, {LOST}; {left[self.kind]}"
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:

@@ -66,7 +66,7 @@ async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str
 async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str = "") -> None:
     """Take back everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
 
-    The scheduler has to be ended before: it might make some of it anew.
+    The scheduler has to be ended before: it might make some of it again.
 
     Args:
         client: of the cluster.

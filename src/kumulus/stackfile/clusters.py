@@ -1,7 +1,7 @@
 """A stack file's `clusters`: several clusters in one stack, with what they share under `defaults`.
 
-Each becomes a cluster as `kumulus:cluster` would describe it, and is read and checked as one; what is wrong is told at
-the place that it was written at.
+Each becomes a cluster as `kumulus:cluster` would describe it, is read and checked as one, and mistakes are reported at
+the place where they were written.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class _Reading:
         return Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
 
     def _tell(self, *found: Problem) -> None:
-        # What is wrong in the defaults is so for each cluster, and told once.
+        # What is wrong in the defaults is so for each cluster, and reported once.
         self.problems |= dict.fromkeys(found)
 
 

@@ -1,6 +1,6 @@
 """Rules between a group's devices and the rest of the stack file, which no single field can keep.
 
-As in `rules`, they look at the plain file, so that all problems are told at once.
+As in `rules`, they look at the plain file, so that all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def device_problems(raw: Mapping[str, object]) -> Found:
     """Every problem between the groups' `resourceSlices` and the rest of a cluster's mapping.
 
     Args:
-        raw: the mapping as the file has it; parts of the wrong type are passed over, the models tell of them.
+        raw: the mapping as the file has it; parts of the wrong type are passed over, the models report them.
     """
     groups = raw.get("nodeGroups")
     owners: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
     slices = _mapping(group, "resourceSlices")
     if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
         return
-    # What is given and wrong is told where it stands.
+    # What is given and wrong is reported where it stands.
     product_known = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
     label = labels.get(GPU_PRODUCT_LABEL)
     if product_known or (isinstance(label, str) and label in gpu_products()):

@@ -35,7 +35,7 @@ FAULT_NAME_LENGTH = 40
 
 
 def kind_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is an entry of the catalog; others are told with the entries it may mean."""
+    """Whether a value is an entry of the catalog; others are reported with the entries it may mean."""
     if isinstance(raw, str) and raw in kinds():
         return []
     near = nearest(raw, kinds(), likeness=0.5) if isinstance(raw, str) else []

@@ -237,7 +237,7 @@ def _nesting_problems(made: GroupTopology) -> Iterator[Problem]:
     for inner, outer in pairwise(made.topology().levels):
         if outer.nodes % inner.nodes == 0:
             continue
-        # Racks are what the other levels are made of, so the other of the two is told.
+        # Racks are what the other levels are made of, so the other of the two is reported.
         key = _SIZED_BY[inner.name if outer.name == "rack" else outer.name][0]
         (_, small), (_, large) = _SIZED_BY[inner.name], _SIZED_BY[outer.name]
         message = f"gives {small} of {inner.nodes} nodes and {large} of {outer.nodes}, so that one would stand in two"

@@ -119,7 +119,7 @@ def _spec_of(raw: object, source: str) -> Mapping[str, object]:
 
 @dataclass
 class _Conversion:
-    """One file on its way into our format. Values of a wrong type pass unchanged: the model tells of them."""
+    """One file on its way into our format. Values of a wrong type pass unchanged: the models report them."""
 
     notices: list[Notice] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

@@ -20,7 +20,7 @@ def stack_file_of(file: KemuFile) -> str:
     """The text of a stack file.
 
     Args:
-        file: a KEMU file as read; what was corrected in it is told in comments.
+        file: a KEMU file as read; what was corrected in it is noted in comments.
     """
     return "\n".join([*_comments(file.source, file.notices), _dumped({"config": {"kumulus:cluster": _cluster(file)}})])
 

@@ -144,7 +144,7 @@ def default_cluster_name(stack: str) -> str:
 
 @dataclass(frozen=True)
 class _Settings:
-    """The configuration's keys, each of the right type or told as a problem."""
+    """The configuration's keys, each of the right type or reported as a problem."""
 
     values: Mapping[str, object]
     runtime: str | None

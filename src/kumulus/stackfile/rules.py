@@ -1,7 +1,7 @@
 """Rules between the parts of a stack file, which no single field can keep: duplicates, collisions, dependencies.
 
 They look at the plain file rather than at the models, because a model exists only once every field is right, and the
-user is to see all problems at once. Whatever has the wrong type is passed over here: the models tell of it.
+user is to see all problems at once. Whatever has the wrong type is passed over here: the models report it.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _addons(raw: Mapping[str, object]) -> Found:
 def _chart(where: Where, addon: Mapping[str, object]) -> Found:
     chart, url, repository = _text(addon, "chart"), _text(addon, "repoURL"), _text(addon, "repoName")
     if not chart or not chart.isprintable():
-        # What is wrong with it is told at its field, and no remedy can be made of it.
+        # What is wrong with it is reported at its field, and no remedy can be made of it.
         return
     kind = chart_kind(chart)
     if addon.get("repositoryOpts") is not None and (kind != "repository" or url.startswith("oci://")):
@@ -218,7 +218,7 @@ def _pools(raw: Mapping[str, object]) -> Found:
         for number, placement in _items(group, "placement"):
             parts = _text(group, "name"), _text(placement, "availabilityZone")
             where: Where = ("nodeGroups", index, "placement", number)
-            # Malformed names are told by the models, and repeated ones as duplicates.
+            # Malformed names are reported by the models, and repeated ones as duplicates.
             if not all(map(is_dns_subdomain, parts)) or parts in seen:
                 continue
             seen.add(parts)

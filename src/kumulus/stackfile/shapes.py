@@ -22,7 +22,7 @@ Group = Mapping[str, object]
 def with_shapes(raw: object) -> object:
     """A cluster's mapping with the templates of its node groups completed from the catalog.
 
-    Whatever has the wrong type is left as it is: the models tell of it.
+    Whatever has the wrong type is left as it is: the models report it.
 
     Args:
         raw: the mapping as the file has it; it is not changed.
@@ -34,7 +34,7 @@ def with_shapes(raw: object) -> object:
 
 
 def instance_type_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a text is an instance type of the catalog; others are told with the types it may mean."""
+    """Whether a text is an instance type of the catalog; others are reported with the types it may mean."""
     if not isinstance(raw, str) or raw in instance_types():
         return []
     near = nearest(raw, instance_types())
@@ -45,7 +45,7 @@ def instance_type_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a text is a GPU product of the catalog; others are told with the products it may mean."""
+    """Whether a text is a GPU product of the catalog; others are reported with the products it may mean."""
     if not isinstance(raw, str) or raw in gpu_products():
         return []
     near = nearest(raw, gpu_products(), likeness=0.5) or list(gpu_products())
@@ -87,7 +87,7 @@ def _shaped(group: Group) -> Group:
 def _completed(template: Group, kind: InstanceType | None, named: bool) -> dict[str, object]:
     """The parts of a template that an instance type decides."""
     if kind is None:
-        # An unknown type is told as such; that the capacity it would have given is missing would only repeat it.
+        # An unknown type is reported as such; that the capacity it would have given is missing would only repeat it.
         return {"capacity": _under(template.get("capacity"), {"pods": PODS})} if named else {}
     capacity = {"capacity": _under(template.get("capacity"), kind.capacity)}
     if kind.architecture == "amd64":
@@ -106,7 +106,7 @@ def _gpu_labels(template: Group, kind: InstanceType | None, product: object) -> 
 
 
 def _gpus(template: object) -> int:
-    """How many GPUs a template's capacity has: 0 when none; -1 when that is malformed or absurd, as told elsewhere."""
+    """How many GPUs a template's capacity has: 0 for none; -1 when that is malformed or absurd (reported elsewhere)."""
     capacity = template.get("capacity") if isinstance(template, Mapping) else None
     if not isinstance(capacity, Mapping):
         return -1

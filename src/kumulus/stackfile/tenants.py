@@ -121,7 +121,7 @@ class Tenant(Section):
 def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list[Problem]:
     """Two tenants in one namespace, and a tenant named like a namespace of Kubernetes'.
 
-    That two have one name is told elsewhere.
+    That two have one name is reported elsewhere.
 
     Args:
         tenants: their plain mappings, each with its place in the list.

@@ -143,7 +143,7 @@ class PodUsage(Section):
     )
 
     def usage(self) -> model.PodUsage:
-        """As KWOK is told of it."""
+        """As KWOK reads it."""
         return model.PodUsage(self.selector.selection(), self.cpu, self.memory, self.gpu, self.gpuMemory)
 
     @model_validator(mode="after")
@@ -151,7 +151,7 @@ class PodUsage(Section):
         wrong: list[Problem] = []
         for index, kind in enumerate(self.selector.ownerKinds):
             if kind not in OWNER_LABELS:
-                message = f"{shown(kind)} cannot be told from a pod's labels"
+                message = f"{shown(kind)} cannot be read from a pod's labels"
                 remedy = f"select its pods by labels, or write one of {', '.join(OWNER_LABELS)}"
                 wrong.append(problem(("selector", "ownerKinds", index), message, remedy))
         if not any((self.cpu, self.memory, self.gpu, self.gpuMemory)):

@@ -29,7 +29,7 @@ class Unprotected:
     Attributes:
         backend: where the state is: `shared`, or on this machine.
         where: the backend's URL, without what may be a password.
-        known: whether the state has secrets already, so that it has been told.
+        known: whether the state has secrets already, so that it has been said.
     """
 
     backend: Literal["shared", "local"]

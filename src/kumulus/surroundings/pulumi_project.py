@@ -90,7 +90,7 @@ def find(start: Path) -> PulumiProject | None:
 
 @functools.lru_cache(maxsize=8)
 def read(file: Path) -> PulumiProject:
-    """A project by its file; of one that is not as it should be, what can be read: the rest is Pulumi's to tell."""
+    """A project by its file; of one that is not as it should be, what can be read: the rest is for Pulumi to report."""
     fields = _fields(file)
     backend = fields.get("backend")
     url = backend.get("url") if isinstance(backend, dict) else None

@@ -98,7 +98,7 @@ def fetch(
         to: where the file goes; while it is fetched, that name with `.part`.
         algorithm: of the sum, as hashlib calls it.
         wanted: the sum, in hexadecimal digits.
-        tick: is told of the bytes there are and, where the server says it, of how many there will be.
+        tick: takes the bytes there are and, where the server says it, of how many there will be.
         limits: how long to wait for it.
 
     Raises:

@@ -47,7 +47,7 @@ def on_path(minimum: str) -> tuple[Path | None, str]:
         return None, "not on PATH"
     version = _version(found, os.stat(found).st_mtime_ns)
     if version is None:
-        return None, f"{found} does not tell its version"
+        return None, f"{found} does not say its version"
     if numbers(version) < numbers(minimum):
         return None, f"{found} is {version}, needed is {minimum} or later"
     return Path(found), version

@@ -147,7 +147,7 @@ def _first_on_path(name: str) -> Path | None:
 
 def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> str:
     if version is None:
-        return f"{on_path} does not tell its version"
+        return f"{on_path} does not say its version"
     if not satisfies(version, tool.accepts):
         return f"{on_path} is {normal(version)}, needed is {tool.accepts.removeprefix('==')}"
     companions = [other.name for other in known.tools if other.beside == tool.name]

@@ -94,7 +94,7 @@ class Tool:
         return self.modules / self.module
 
     def linker_flags(self) -> str:
-        """What `go build -ldflags` gets: no symbol tables, and the version where the program wants to be told."""
+        """What `go build -ldflags` gets: no symbol tables, and the version where the program takes it."""
         major, minor, *_ = self.version.split(".")
         filled = (flag.format(version=self.version, major=major, minor=minor) for flag in self.ldflags)
         return " ".join(["-s", "-w", *filled])

@@ -55,7 +55,7 @@ def ensure(project: Path, development: bool = False) -> None:
         if not _works(project):
             _create(project)
         say(f"installing {' and '.join(DEVELOPMENT if development else BASE)} into .venv")
-        # Written anew below: until then the environment counts as unfinished.
+        # Written again below: until then the environment counts as unfinished.
         _stamp_file(project).unlink(missing_ok=True)
         wanted = "requirements-dev.txt" if development else "requirements.txt"
         _pip(project, ["--require-hashes", "-r", wanted])

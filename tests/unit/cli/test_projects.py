@@ -192,7 +192,7 @@ def test_the_configuration_of_another_program_is_its_own_matter(folder: Path, mo
 
 
 def test_every_committed_stack_file_is_one_that_pulumi_leaves_as_it_is() -> None:
-    """It writes a salt where there is none, at the end, and formats the rest anew."""
+    """It writes a salt where there is none, at the end, and formats the rest again."""
     checkout = installation.checkout()
     assert checkout is not None
     files = [*(checkout / "stacks").glob("Pulumi.*.yaml"), checkout / "src/kumulus/cli/new_project/Pulumi.dev.yaml"]

@@ -77,7 +77,7 @@ def test_a_command_is_declared_as_it_is_written() -> None:
         "create": "c",
         "update": "u",
         "delete": "d",
-        # Another cluster means that it runs anew.
+        # Another cluster means that it runs again.
         "triggers": [1, "uid-1"],
         "environment": {"KUBECONFIG": KUBECONFIG, "KUMULUS_CLUSTER": "dev", "T": "x"},
     }

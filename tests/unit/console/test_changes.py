@@ -101,7 +101,7 @@ def test_what_was_said_is_tried_once(ask: Ask) -> None:
     status, said = ask("do", {"ticket": ticket})
     assert (status, said["refused"]) == (
         409,
-        "this was done already, or was said too long ago; ask anew what it would do",
+        "this was done already, or was said too long ago; ask again what it would do",
     )
 
 

@@ -134,9 +134,9 @@ def test_what_is_remembered_stays_within_bounds(live: Live, hands: Hands, span: 
     history_from(memory.history.to_plain(), "memory")
     now = moment(memory.history, memory.history.end)
     assert (len(now.nodes), now.nodes["n-0"].taken.pods) == (2, 1)
-    anew, _ = memory.news(cursor)
-    assert anew is not None
-    assert anew["whole"]
+    again, _ = memory.news(cursor)
+    assert again is not None
+    assert again["whole"]
     # Going on after forgetting knows its nodes and pods still.
     live.fleet.set_pod("default/p-3999", None)
     live.fleet.set_node("n-1", None)

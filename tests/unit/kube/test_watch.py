@@ -212,7 +212,7 @@ async def test_a_first_list_without_an_answer_is_an_error(server: Server) -> Non
 
 
 async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Server) -> None:
-    """Its versions begin anew; a watch from the version of the old state would wait in silence."""
+    """Its versions begin again; a watch from the version of the old state would wait in silence."""
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
     server.answers = [page(100, item("a", 3)), stream(bookmark), page(51, item("b", 4)), silent]
     async with server.client() as client:

@@ -243,7 +243,7 @@ def test_nvidias_driver_has_to_know_its_product() -> None:
     told = problems({}, None)
     assert told["nodeGroups[0].gpuProduct"].startswith("is missing, so that resourceSlices cannot say what is there")
     assert pool({"attributes": {"productName": "NVIDIA X1"}}, None).devices is not None
-    # A misspelt one is told once, where it is.
+    # A misspelt one is reported once, where it is.
     assert list(problems({}, "NVIDIA-H10-80GB-HBM3")) == ["nodeGroups[0].gpuProduct"]
 
 

@@ -67,7 +67,7 @@ def test_it_says_of_every_resource_what_the_plugin_serves() -> None:
 
 
 def test_what_is_served_is_what_the_code_says() -> None:
-    assert SCHEMA_FILE.read_text() == written(), "it has changed: python -m kumulus.plugin.package writes it anew"
+    assert SCHEMA_FILE.read_text() == written(), "it has changed: python -m kumulus.plugin.package writes it again"
     assert json.loads(schema_json())["version"] == VERSION
 
 

@@ -103,7 +103,7 @@ def test_a_decision_has_a_title_a_date_and_a_status_and_the_index_says_the_same(
 
 def test_the_picture_of_the_rooms_is_that_of_the_contract_and_the_imports() -> None:
     drawn = architecture.draw(architecture.layers(), architecture.needed(architecture.imports()))
-    assert architecture.PICTURE.read_text() == drawn, "python -m benchmarks.architecture draws it anew"
+    assert architecture.PICTURE.read_text() == drawn, "python -m benchmarks.architecture draws it again"
 
 
 def test_the_architecture_has_a_row_for_every_room() -> None:

@@ -117,7 +117,7 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
         # Bound and not listening: whoever connects is refused.
         nobody.bind(("127.0.0.1", 0))
         kubeconfig.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
-        # One for all, so that not each waits for the same cluster anew.
+        # One for all, so that not each waits for the same cluster again.
         connections = Connections()
         for resource, own, title in OF_A_CLUSTER:
             inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig)}

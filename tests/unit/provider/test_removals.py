@@ -1,4 +1,4 @@
-"""What is declared no more is told at the diff of its cluster, in previews, and only when something is missing."""
+"""What is declared no more is reported at the diff of its cluster, in previews, and only when something is missing."""
 
 from __future__ import annotations
 

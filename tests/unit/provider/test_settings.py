@@ -18,7 +18,7 @@ def test_nodes_cost_what_the_catalog_says_until_the_user_says_otherwise(tmp_path
     own.write_text("regions: {us-east-1: {onDemand: {m5.xlarge: 0.1}}}")
     settings.take({"prices": str(own)})
     assert settings.hourly(POOL) == 0.1
-    # The program tells of its mistakes; a preview of what is taken away needs no price.
+    # The program reports its mistakes; a preview of what is taken away needs no price.
     own.write_text("regions: 5")
     assert settings.hourly(POOL) == 0.192
     settings.take({})

@@ -1,4 +1,4 @@
-"""Faults in a stack file: what is wrong is told with its path; what is right always means the same nodes."""
+"""Faults in a stack file: what is wrong is reported with its path; what is right always means the same nodes."""
 
 from __future__ import annotations
 

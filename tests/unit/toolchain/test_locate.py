@@ -61,7 +61,7 @@ def test_a_tool_on_path_outside_its_range_is_not_used_and_the_reason_is_given(sa
 def test_a_program_of_the_same_name_that_tells_no_version_is_not_used(sample: Sample) -> None:
     program = sample.program("alpha", "echo nothing of the kind; exit 3")
     known = pins.load(sample.pins)
-    assert locate(known, known.tool("alpha")).note == f"{program} does not tell its version"
+    assert locate(known, known.tool("alpha")).note == f"{program} does not say its version"
 
 
 def test_a_program_on_path_is_asked_once_until_it_changes(sample: Sample) -> None:

@@ -64,8 +64,8 @@ def import_day(
         day.take(request)
     if not any(step.do == "create" for step in day.steps):
         bad = f"; {counted.bad[0]}" if counted.bad else ""
-        told = f"; {next(iter(day.left_out))}" if day.left_out else ""
-        raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{told}")
+        first = f"; {next(iter(day.left_out))}" if day.left_out else ""
+        raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
     began, ended = span(day)
     window = {key: _moment(said, began) for key, said in (("from", since), ("until", until)) if said}
     if window.get("until", ended) <= window.get("from", 0.0):

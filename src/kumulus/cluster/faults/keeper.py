@@ -34,7 +34,7 @@ async def _end(kubeconfig: Path, name: str, until: str) -> int:
 
     async with Client(load_kubeconfig(kubeconfig)) as client:
         there = (await records.read(client)).faults.get(name)
-        # One that was injected anew under this name has another time, and a process of its own.
+        # One that was injected again under this name has another time, and a process of its own.
         if there is None or there.until != until:
             return 0
         _, turned = await operations.end(client, name)

@@ -71,7 +71,7 @@ async def begin(
         refuse_clashes(record, others)
         if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
             raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
-        # A reboot that is under way is not begun anew because one more node joins it.
+        # A reboot that is under way is not begun again because one more node joins it.
         same = before is not None and before.node == record.node and not before.ending
         record = replace(record, since=before.since if before is not None and same else now, ending=False)
         await records.write_fault(client, record)

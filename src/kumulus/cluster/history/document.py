@@ -49,7 +49,7 @@ class History:
 
     Attributes:
         about: what it is of: ``title``, ``scheduler``, ``stack``, ``run``, ``began`` (RFC 3339) and what else is known.
-        begin, end: the first and last moment that it tells of, in milliseconds.
+        begin, end: the first and last moment that it covers, in milliseconds.
         nodes: name, zone, group, product, block, rack.
         conditions: of a node: its state, why, and what pods can have of it: GPUs, thousandths of a core, bytes, pods.
         jobs: name, kind, and namespace, or of an experiment's job its workload.

@@ -69,7 +69,7 @@ class JobThen:
 
     @property
     def _over(self) -> bool:
-        """Whether no more pods of it are to come: those that were lost are made anew, of whatever has a size."""
+        """Whether no more pods of it are to come: those that were lost are made again, of whatever has a size."""
         if not self.there or self.says in OVER:
             return True
         return self.succeeded >= self.size if self.size and self.kind != "Pod" else bool(self.succeeded + self.lost)

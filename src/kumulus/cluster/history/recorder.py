@@ -155,7 +155,7 @@ class Recorder:
     def _pod_gone(self, key: str, number: int, at: int) -> None:
         del self._pod_numbers[key]
         status, _ = self._last.pop((Kind.POD, number))
-        # What became of one that has ended is told already, and is more than that it is gone.
+        # What became of one that has ended is recorded already, and is more than that it is gone.
         if status < Status.SUCCEEDED:
             self._append(at, Kind.POD, number, Status.GONE, -1)
 
@@ -170,7 +170,7 @@ class Recorder:
         return Status.RUNNING if pod.phase == "Running" else Status.BOUND, node
 
     def _node_number(self, name: str) -> int:
-        """A node's number, also of one that is not known: its pods may be told of before it is."""
+        """A node's number, also of one that is not known: its pods may be seen before it is."""
         found = self._node_numbers.get(name)
         if found is None:
             found = self._node_numbers[name] = self._nodes.number((name, "", "", "", "", ""))
@@ -204,6 +204,6 @@ class Recorder:
 
     def _append(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
         found = self.history
-        # What is told late is told now: no reader has to look back.
+        # What is seen late counts from now: no reader has to look back.
         found.end = max(found.end, at)
         found.events.extend((found.end, kind, what, one, other))

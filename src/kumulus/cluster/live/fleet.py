@@ -65,7 +65,7 @@ class Live:
 
     @property
     def client(self) -> Client:
-        """Of the cluster that it tells of now."""
+        """Of the cluster that it describes now."""
         return self._client
 
     def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Live:
 
         Args:
             collections: by path, what takes the events of each, whose objects are as JSON has them.
-            cleared: called when all that was told is gone, since it is another cluster that is followed.
+            cleared: called when all of it is gone, since it is another cluster that is followed.
         """
         self._also, self._cleared = dict(collections), cleared
         others = self._others()

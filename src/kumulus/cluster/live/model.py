@@ -40,7 +40,7 @@ class Group:
 
 
 class Witness(Protocol):
-    """Whoever wants to be told of every change that can be seen."""
+    """Whoever wants to hear of every change that can be seen."""
 
     def node(self, name: str, node: Node | None) -> None:
         """A node is now so; None: it is gone."""
@@ -61,7 +61,7 @@ class Fleet:
         waiting: pods that wait for a scheduler.
         reasons: for each reason, how many pods wait for it; a pod can have several.
         bindings: pods bound by a scheduler.
-        witness: told of each change; nobody at first.
+        witness: takes each change; nobody at first.
         touched: names of the nodes about which something changed since somebody last emptied it.
     """
 

@@ -1,4 +1,4 @@
-"""What came of making a pool's nodes what is wanted, and how it is told."""
+"""What came of making a pool's nodes what is wanted, and how it is said."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Result:
         slices: how many ResourceSlices of nodes that were there already were published, changed or withdrawn.
         problems: one line per kind of failure; empty when the pool is as wanted.
         undone: how many nodes and slices are left to do.
-        left: what is still not as wanted, as far as the answers to our requests tell.
+        left: what is still not as wanted, as far as the answers to our requests show.
         certain: whether every request that was sent has been answered, so that ``left`` is what is there.
     """
 

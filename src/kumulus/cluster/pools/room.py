@@ -40,7 +40,7 @@ async def found(
         look: compares its nodes with what it is to be.
         client: of the cluster.
         stop: set when the user cancelled.
-        report: is told.
+        report: takes lines of progress.
 
     Raises:
         ApiError, Unreachable: there is no room, or the server could not be asked.

@@ -59,7 +59,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
 
 async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
-    """Patch a node's owned fields; a concurrent change of its taints is read anew and kept.
+    """Patch a node's owned fields; a concurrent change of its taints is read again and kept.
 
     Raises:
         NameTaken: a real node has the name.

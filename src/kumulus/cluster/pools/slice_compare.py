@@ -13,7 +13,7 @@ from kumulus.model.errors import path_text, under
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_labels, slice_spec
 
-# The API server lets nobody change these: such a slice is deleted and published anew.
+# The API server lets nobody change these: such a slice is deleted and published again.
 _IMMUTABLE = ("driver", "nodeName")
 
 
@@ -62,7 +62,7 @@ def slice_differences(
 
 
 def _device_differences(have: list[dict[str, Any]], want: list[dict[str, Any]]) -> list[FieldDifference]:
-    """The differences between two lists of devices; one that many devices have in common is told once."""
+    """The differences between two lists of devices; one that many devices have in common is reported once."""
     there, wanted = ({str(device.get("name")): device for device in devices} for devices in (have, want))
     found: list[FieldDifference] = []
     alike: dict[FieldDifference, list[str]] = {}

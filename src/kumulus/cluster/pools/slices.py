@@ -83,7 +83,7 @@ async def observe_slices(
         ordinal = unseen.pop(item["metadata"]["name"], None)
         if ordinal is None:
             found.extra.append(item["metadata"]["name"])
-        # The slice of a node that is gone goes with it; that the node is missing is told already.
+        # The slice of a node that is gone goes with it; that the node is missing is recorded already.
         elif ordinal in nodes and (different := slice_differences(pool, devices, ordinal, nodes[ordinal], item)):
             found.altered[ordinal] = (live_slice(pool, devices, ordinal, nodes[ordinal], item), different)
 

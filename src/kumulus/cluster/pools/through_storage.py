@@ -69,7 +69,7 @@ async def find_storage(
         kubeconfig: path of the cluster's kubeconfig.
         client: the cluster's API.
         missing: how many nodes.
-        report: is told why they are posted where they could have been written.
+        report: takes why they are posted where they could have been written.
 
     Raises:
         ApiError, Unreachable: the API server could not be asked.

@@ -33,7 +33,7 @@ fleet.addEventListener("nodes", ({ detail: names }) => {
 fleet.addEventListener("state", () => {
   sums();
   lost();
-  // A table that is drawn anew four times a second cannot be read.
+  // A table that is drawn again four times a second cannot be read.
   if (stale && !lately.past) table.draw();
   stale = false;
 });

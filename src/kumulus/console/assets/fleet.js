@@ -9,7 +9,7 @@ export class Fleet extends EventTarget {
     this.stack = "";
     this.summary = null;
     this.lost = null;
-    // Whether nodes came or went since somebody looked, so that the map has to be laid out anew.
+    // Whether nodes came or went since somebody looked, so that the map has to be laid out again.
     this.moved = false;
     this.columns = {};
   }

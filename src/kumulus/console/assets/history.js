@@ -174,7 +174,7 @@ export class History {
     return running + succeeded >= wanted ? "running" : "placed";
   }
 
-  // Whether no more pods are to come: those that were lost are made anew, of whatever has a size.
+  // Whether no more pods are to come: those that were lost are made again, of whatever has a size.
   over(job, succeeded, lost) {
     const facts = this.facts[this.fact[job]];
     // Gone, or never told of: then it is its pods.

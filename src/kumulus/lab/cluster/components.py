@@ -52,7 +52,7 @@ class Components:
         return bool(self._found)
 
     def look(self, others: Mapping[str, Iterable[int]] | None = None) -> None:
-        """Look for components in the process table; those that were started anew are found.
+        """Look for components in the process table; those that were restarted are found.
 
         Args:
             others: pids of what was started for the experiment, by name.

@@ -16,7 +16,7 @@ from kumulus.schedulers.launch import configuration
 
 KUBE_SCHEDULER = "kube-scheduler"
 _GROUP, _KIND, _FIT = "kubescheduler.config.k8s.io", "KubeSchedulerConfiguration", "NodeResourcesFit"
-# What the policy does not answer in time it is told by Kumulus: kube-scheduler waits longer than that.
+# What the policy does not answer in time is answered by Kumulus: kube-scheduler waits longer than that.
 _LONGER = 30.0
 _A_DAY = 86_400
 

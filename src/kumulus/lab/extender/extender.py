@@ -19,7 +19,7 @@ from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.policies.load import Policy, PolicyFailed
 from kumulus.lab.policies.pod import Kind
 
-# How long kube-scheduler has for choosing among equally good nodes and for having its choice told.
+# How long kube-scheduler has for choosing among equally good nodes and for reporting its choice.
 _CHOICE = 5.0
 
 
@@ -95,7 +95,7 @@ class Extender:
         """Begin a repetition: nothing runs, and nothing was asked.
 
         Args:
-            machines: the cluster's nodes, by name; the seed orders them anew.
+            machines: the cluster's nodes, by name; the seed reorders them.
             typical: the pods to be expected.
             source: of random numbers, as it is once the stream of pods is drawn.
         """
@@ -228,7 +228,7 @@ class Extender:
         try:
             return await self._caller.call(work)
         except PolicyFailed:
-            # A call that was left alone may still write into what it remembers: the next one remembers anew.
+            # A call that was left alone may still write into what it remembers: the next one begins with nothing.
             self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
             raise
 
@@ -260,9 +260,9 @@ class Extender:
 
     def _begun(self, machines: Sequence[Machine], kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
         self._kinds, self._ledger, self._chosen = kinds, Ledger(machines), ("", "")
-        self._made_anew(source)
+        self._reset(source)
 
-    def _made_anew(self, source: random.Random) -> None:
+    def _reset(self, source: random.Random) -> None:
         nodes = self._ledger.nodes
         self._study = Study(Fragmentation.of(self._kinds, nodes.models), source)
         self._placer = Placer(self._policy, nodes, self._study, self._ties)
@@ -275,7 +275,7 @@ class Extender:
         self._ledger = Ledger([*old.machines, *more])
         for uid, held in old.held.items():
             self._ledger.hold(uid, held.pod, held.where, held.seen)
-        self._made_anew(self._study.random)
+        self._reset(self._study.random)
 
 
 def _answer(names: Sequence[str]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHARE_RESOURCE = "kumulus.io/gpu-milli"
 """What a pod asks for of one GPU, in thousandths: an extended resource that no node declares, and which kube-scheduler
-is told to leave to the policy (`ignoredResources` of NodeResourcesFit)."""
+leaves to the policy (`ignoredResources` of NodeResourcesFit)."""
 _NUMBERED = re.compile(r"(.*?)(\d*)")
 
 

@@ -131,7 +131,7 @@ class Trace(Section):
 
 
 class Arrival(Section):
-    """When jobs arrive; at once unless told otherwise."""
+    """When jobs arrive; at once unless set otherwise."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "arrivalRules"})
 

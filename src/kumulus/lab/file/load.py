@@ -54,7 +54,7 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     Args:
         raw: the mapping that its file has.
         directory: where paths in it start from.
-        source: what is told as the place of mistakes.
+        source: what is named as the place of mistakes.
         text: its file's, which a report keeps.
 
     Raises:

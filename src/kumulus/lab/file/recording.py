@@ -103,11 +103,11 @@ def recording(text: str, source: str) -> Recording:
         try:
             _take(found, _value(line), number == 1, made)
         except (_Wrong, OverflowError) as error:
-            problems.append(Problem(f"line {number}", str(error), "import it anew: kumulus replay import"))
+            problems.append(Problem(f"line {number}", str(error), "import it again: kumulus replay import"))
             if number == 1 or len(problems) >= _MOST_PROBLEMS:
                 break
     if not problems and not found.steps:
-        problems.append(Problem("", "has no steps", "import it anew: kumulus replay import"))
+        problems.append(Problem("", "has no steps", "import it again: kumulus replay import"))
     if problems:
         raise SpecError(problems, source)
     found.steps.sort(key=lambda step: step.at)

@@ -151,9 +151,9 @@ class Workload(Section):
     def _fits(self) -> Self:
         wrong: list[Problem] = []
         if self.replay is not None:
-            told = [name for name in DESCRIBING if name in self.model_fields_set]
+            described = [name for name in DESCRIBING if name in self.model_fields_set]
             message = "has no effect beside replay, which decides what comes when"
-            wrong = [problem((name,), message, "leave it out") for name in told]
+            wrong = [problem((name,), message, "leave it out") for name in described]
             if wrong:
                 raise found(wrong)
             return self

@@ -1,1 +1,1 @@
-"""From what the watches tell to numbers. Pure functions and plain state, but for `listening`, which watches."""
+"""From what the watches report to numbers. Pure functions and plain state, but for `listening`, which watches."""

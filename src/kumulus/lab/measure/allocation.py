@@ -31,7 +31,7 @@ class Allocation:
     """The nodes of a cluster and what pods have of them.
 
     Args:
-        meter: is told of every change, and adds up what the nodes cost.
+        meter: takes every change, and adds up what the nodes cost.
     """
 
     def __init__(self, meter: Meter | None = None) -> None:
@@ -72,7 +72,7 @@ class Allocation:
         self._account(node.name, +1)
 
     def remove_node(self, name: str) -> None:
-        """A node is gone; its pods are told of by themselves."""
+        """A node is gone; its pods are reported by themselves."""
         if name in self._nodes:
             self._account(name, -1)
             del self._nodes[name]

@@ -1,4 +1,4 @@
-"""Watch pods and nodes, and keep the records up with what is told."""
+"""Watch pods and nodes, and keep the records up to date with what they report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listener:
         client: of the cluster.
         records: kept up with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start.
-        placement: records what is told.
+        placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
     """
 
@@ -89,7 +89,7 @@ class Listener:
         async with aclosing(news):
             async for each in news:
                 if isinstance(each, Events):
-                    # One time for what arrived at once: it is when the client was told.
+                    # One time for what arrived at once: it is when the client heard of it.
                     now = self._clock()
                     for event in each.events:
                         take(event, now)

@@ -1,4 +1,4 @@
-"""What a run leaves to be looked at again: which pod was where and when, by what the watches told of it."""
+"""What a run leaves to be looked at again: which pod was where and when, as the watches saw it."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Placement:
         return self._recorder.history
 
     def begin(self) -> None:
-        """From now on the clock counts; what was told before was so at the beginning."""
+        """From now on the clock counts; what came before was so at the beginning."""
         self._begun = True
 
     def end(self) -> None:
-        """The repetition is over: it tells of the time until now."""
+        """The repetition is over: it covers the time until now."""
         self.history.end = max(self.history.end, self._now())
 
     def node(self, key: str, message: Any) -> None:

@@ -1,6 +1,6 @@
 """What became of each pod and of each job, kept up as events arrive.
 
-All times are seconds on the client's monotonic clock, counted from the experiment's start: when the watch told of it.
+All times are seconds on the client's monotonic clock, counted from the experiment's start: when the watch reported it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PodRecord:
     Attributes:
         workload, job: what it is of.
         wants: what it requests.
-        created, bound, running, ended: when each was told of; None while it was not.
+        created, bound, running, ended: when each was first seen so; None while it was not.
         node: where it is, or was, bound.
         phase: its last phase; Deleted when it was deleted before it ended.
         waits: why it has no node, by the scheduler.
@@ -147,7 +147,7 @@ class Records:
 
     @property
     def running(self) -> int:
-        """Pods that run, as far as the watch tells."""
+        """Pods that run, as far as the watch knows."""
         return self.counts["ran"] - self.counts["ended ran"]
 
     def _others(self, pod: PodView) -> None:

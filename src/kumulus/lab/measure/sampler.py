@@ -37,7 +37,7 @@ class Sampler:
     """Samples records and processes until cancelled.
 
     Args:
-        records: what the watch told.
+        records: what the watch has seen.
         components: the cluster's processes.
         client: asks for the API server's counter.
         now: seconds from the start.

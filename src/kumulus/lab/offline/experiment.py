@@ -72,7 +72,7 @@ def run(
         prepared: what is played.
         seeds: of the runs.
         jobs: how many at once; 0 for one on each CPU.
-        on_outcome: told of each as it comes, in the order of the seeds.
+        on_outcome: takes each as it comes, in the order of the seeds.
 
     Raises:
         LabError: the policy failed, or the trace cannot be inflated.

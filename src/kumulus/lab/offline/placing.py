@@ -85,7 +85,7 @@ class Placer:
         if pod.kind not in self._known:
             self._known[pod.kind] = (np.zeros(len(self._nodes)), np.full(len(self._nodes), -1))
         scores, version = self._known[pod.kind]
-        # Only those are asked for anew whose node has changed since the last pod of this kind.
+        # Only those are asked for again whose node has changed since the last pod of this kind.
         stale = fitting[version[fitting] != self._version[fitting]]
         if len(stale):
             scores[stale] = self._policy.score(pod, self._nodes.some(stale), self._study)

@@ -68,7 +68,7 @@ def run(
     source = random.Random(seed)
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)
     stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
-    # The published simulator numbers nodes anew for each seed, and its tie goes to the smallest of these names.
+    # The published simulator numbers nodes from 0 for each seed, and its tie goes to the smallest of these names.
     shuffled = sorted(machines, key=lambda machine: machine.name)
     source.shuffle(shuffled)
     nodes = empty(shuffled)

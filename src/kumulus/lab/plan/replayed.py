@@ -172,7 +172,7 @@ def _play(alive: _Alive, step: RecordedStep) -> None:
 def _at_end(alive: _Alive) -> int:
     """How many pods there are of it in the end; 0 where that is not known."""
     waiting = alive.object["spec"].get("suspend") or alive.object["spec"].get("paused")
-    # Nobody makes a pod anew that has no owner: one that is drained or preempted is not missed.
+    # Nobody makes a pod again that has no owner: one that is drained or preempted is not missed.
     if alive.gone or waiting or alive.object["kind"] == "Pod":
         return 0
     return expected_pods(alive.object)

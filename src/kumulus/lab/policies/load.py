@@ -1,4 +1,4 @@
-"""Find a policy by the paper's name or in a file, and call it so that its mistakes are told as such."""
+"""Find a policy by the paper's name or in a file, and call it so that its mistakes are reported as its own."""
 
 from __future__ import annotations
 

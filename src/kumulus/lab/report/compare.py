@@ -23,7 +23,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
 
     Args:
         reports: the runs.
-        everything: whether every measure is shown, or those that tell most.
+        everything: whether every measure is shown, or only the main ones.
     """
     rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
     rows.append(["experiment", *(each.metadata.experiment for each in reports)])

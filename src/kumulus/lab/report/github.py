@@ -72,7 +72,7 @@ def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) 
 
 
 def lines_of(source: str) -> dict[int, int]:
-    """The line of each threshold in an experiment's text, by its number from 0; empty when that cannot be told."""
+    """The line of each threshold in an experiment's text, by its number from 0; empty when that cannot be known."""
     try:
         experiment = Experiment.checked(read_yaml(source))
         root = yaml.compose(source, yaml.SafeLoader)

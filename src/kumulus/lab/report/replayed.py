@@ -113,7 +113,7 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
     played, recording = outcome.played[workload], replay.recording
     if replay.speed != 1:
         yield (
-            f"at speed {replay.speed:g} a wait for room is told in the recording's time; the scheduler itself is no "
+            f"at speed {replay.speed:g} a wait for room is counted in the recording's time; the scheduler itself is no "
             "faster, so its own part of a wait counts as much longer"
         )
     if replay.since > 0:

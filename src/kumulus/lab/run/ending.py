@@ -17,7 +17,7 @@ class Ending:
     """Tells when a repetition is over.
 
     Args:
-        records: what the watch told.
+        records: what the watch has seen.
         until: what is waited for.
         settle: seconds without a change after which pods that fit nowhere are not waited for any longer.
         expected: how many pods there are to be; 0 where that is not known.
@@ -40,7 +40,7 @@ class Ending:
             now: seconds from the start.
         """
         records, quiet = self._records, now - self._records.changed
-        # A pod that went is made anew by its controller, some seconds later.
+        # A pod that went is made again by its controller, some seconds later.
         missing = max(0, self._expected - records.live - records.counts["succeeded"])
         all_there = not missing
         if all_there and not records.pending and self._reached():

@@ -1,4 +1,4 @@
-"""A policy beside a kube-scheduler that is started for the run: served, told of the pods, and judged at the end."""
+"""A policy beside a kube-scheduler that is started for the run: served, shown the pods, and judged at the end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def with_scheduler(loaded: Loaded) -> Loaded:
 
 
 class Policies:
-    """The policy of a run: what each repetition begins with, is told, and leaves.
+    """The policy of a run: what each repetition begins with, hears, and leaves.
 
     Args:
         extender: answers kube-scheduler.

@@ -161,7 +161,7 @@ class Repetition:
         )
 
     async def run(self) -> Outcome:
-        """Run it; what goes wrong on the way ends it early and is told in the outcome.
+        """Run it; what goes wrong on the way ends it early and is in the outcome.
 
         Raises:
             LabError, JournalError, ApiError, Unreachable: it could not even begin.

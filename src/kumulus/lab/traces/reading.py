@@ -29,7 +29,7 @@ class Notes:
     """What was found wrong, or could not be represented, while a trace was read.
 
     Args:
-        on_bad: told of each bad row: file, line and why.
+        on_bad: takes each bad row: file, line and why.
         bad: how many there were.
         rows: how many rows were read, bad ones included.
         left_out: what of good rows could not be represented, with how many rows that is.

@@ -1,4 +1,4 @@
-"""What an import tells: machines, tasks, their demand by resource, and what could not be represented."""
+"""What an import prints: machines, tasks, their demand by resource, and what could not be represented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of tasks that an import writes and an experiment's trace reads: CSV, a line for each task, units told."""
+"""The file of tasks that an import writes and an experiment's trace reads: CSV, a line for each task, with units."""
 
 from __future__ import annotations
 

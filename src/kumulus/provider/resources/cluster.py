@@ -59,7 +59,7 @@ class Cluster(Resource):
         Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default moves on,
         since otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
         """
-        # An import and a refresh hand on the status that check has filled in; a name is told of further down.
+        # An import and a refresh hand on the status that check has filled in; a name is handled further down.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}

@@ -47,7 +47,7 @@ INPUTS = (
         replaces=True,
     ),
     STACK_ID,
-    Property("contents", CONTENTS, "What the stack has in it, so that a preview tells what goes.", fleeting=True),
+    Property("contents", CONTENTS, "What the stack has in it, so that a preview says what goes.", fleeting=True),
 )
 OUTPUTS = (
     Property("identity", STRING, "UID of the kube-system namespace: another one is another cluster.", required=True),

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 from kumulus.provider.resources.base import Operation
 
-# Seconds in which requests under way may end and tell how far they came.
+# Seconds in which requests under way may end and say how far they came.
 _WINDING_UP = 1.0
 # Of a time that the user allowed, these seconds are kept for coming to an end and counting what was done.
 _EARLY = 3.0

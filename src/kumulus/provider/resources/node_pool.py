@@ -142,7 +142,7 @@ class NodePool(InCluster):
         old_outputs: Properties = old or {}
         pool, left = pool_of(inputs), left_behind(old_outputs, inputs)
         recorded_as = recorded_owner(old)
-        # Until all of it is marked anew, what it was known by has to stay on record.
+        # Until all of it is marked again, what it was known by has to stay on record.
         there = {**inputs, **left, **({} if recorded_as is None else {"stackId": recorded_as or None})}
         try:
             async with limited(op):
@@ -189,7 +189,7 @@ class NodePool(InCluster):
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
         pool = pool_of(inputs)
-        # What does not answer now is told by what needs it.
+        # What does not answer now is reported by what needs it.
         with suppress(*UNASKED):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)

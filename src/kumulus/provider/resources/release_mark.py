@@ -25,7 +25,7 @@ class ReleaseMark(OfRelease):
     token: ClassVar[str] = "kumulus:index:ReleaseMark"
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.compare`: a release that was installed anew has to be marked anew."""
+        """See :meth:`Resource.compare`: a release that was installed again has to be marked again."""
         found = self.diff(old_outputs, inputs)
         if found or contains_unknown(inputs):
             return found

@@ -32,7 +32,7 @@ class ReleaseReady(OfRelease):
     token: ClassVar[str] = "kumulus:index:ReleaseReady"
     inputs: ClassVar = (
         *OfRelease.inputs,
-        Property("revision", INTEGER, "The release's revision; another one is waited for anew."),
+        Property("revision", INTEGER, "The release's revision; another one is waited for again."),
         Property("timeout", NUMBER, "How many seconds to wait.", required=True),
     )
 

@@ -1,7 +1,7 @@
 """The stack's own copy of the context it uses, which whatever works on its cluster reads.
 
 The copy stays with the cluster it was made of: a kubeconfig whose context was pointed elsewhere meanwhile gives it new
-credentials only while it names the same API server. So not even a `destroy`, which is told nothing but the state,
+credentials only while it names the same API server. So not even a `destroy`, which knows nothing but the state,
 reaches another cluster. See docs/decisions/existing-clusters.md.
 """
 

@@ -30,7 +30,7 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
     Returns:
         ``controller``: where another's is, ``<namespace>/<name>``, or "". ``stages``: whether the cluster takes KWOK's
         stages as objects. Of a cluster that cannot be asked nothing is known, and nothing is said: what is wrong with
-        it is told where it is declared.
+        it is reported where it is declared.
     """
     nothing = {"controller": "", "stages": False}
     if UNKNOWN in (arguments.get("kubeconfig"), arguments.get("context")):

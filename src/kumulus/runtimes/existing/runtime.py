@@ -138,7 +138,7 @@ def _source(wanted: Wanted | Recorded) -> Source:
 
 
 def _write(place: CopyPlace, found: Source, owner: str) -> None:
-    # A note that cannot be read is written anew where nothing else is: the state says whose the place is.
+    # A note that cannot be read is rewritten where nothing else is: the state says whose the place is.
     if not place.damaged() or place.foreign():
         directories.require_free(place, owner)
     try:

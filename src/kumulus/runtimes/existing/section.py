@@ -50,7 +50,7 @@ class Existing(RuntimeSection):
         context = {"context": self.context} if self.context else {}
         if is_content(self.kubeconfig):
             return {"kubeconfig": self.kubeconfig, **context}
-        # Several files, as kubectl merges them, are told of when the first is looked for.
+        # Several files, as kubectl merges them, are reported when the first is looked for.
         path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
         return {"kubeconfig": str(base / Path(path).expanduser()), **context}
 

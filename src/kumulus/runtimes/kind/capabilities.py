@@ -28,7 +28,7 @@ _SECONDS = 2.0
 def withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The capabilities that the engine lacks and so cannot give to a privileged container, such as `SYS_RESOURCE`.
 
-    None of them where that cannot be told: an engine on another machine, or in another namespace of processes.
+    None of them where that cannot be known: an engine on another machine, or in another namespace of processes.
 
     Args:
         environment: the variables that the `docker` command is run with.

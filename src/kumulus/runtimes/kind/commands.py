@@ -64,7 +64,7 @@ async def run(
         stderr=asyncio.subprocess.PIPE,
         env=environment,
         umask=0o077,
-        # A Ctrl-C in the terminal is for the engine, which tells us; and what the command starts ends with it.
+        # A Ctrl-C in the terminal is for the engine, which passes it on; and what the command starts ends with it.
         start_new_session=True,
         limit=1 << 20,
     )

@@ -49,7 +49,7 @@ def executable() -> str:
 
 
 def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, str]:
-    """The variables to run kind with; told is what an engine cannot give to it."""
+    """The variables to run kind with; what is said is what an engine cannot give to it."""
     wanted = environment(os.environ)
     if wanted.notice and report:
         report.info(wanted.notice)

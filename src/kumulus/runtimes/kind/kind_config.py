@@ -1,4 +1,4 @@
-"""kind's own configuration, `kindConfig`: what can be told of it before kind is asked.
+"""kind's own configuration, `kindConfig`: what can be said of it before kind is asked.
 
 The shapes are those of kind.x-k8s.io/v1alpha4 (sigs.k8s.io/kind, pkg/apis/config/v1alpha4/types.go), which kind decodes
 strictly: a key that it does not know is an error. Everything else about it is left to kind.

@@ -46,7 +46,7 @@ def node_ranges(config: Mapping[str, Any]) -> int | None:
     try:
         networks = [ipaddress.ip_network(each.strip(), strict=False) for each in subnets.split(",")]
     except ValueError:
-        return None  # kind tells of it
+        return None  # kind reports it
     return min(1 << max(0, _MASKS[each.version] - each.prefixlen) for each in networks)
 
 

@@ -26,7 +26,7 @@ from kumulus.runtimes.owner import same
 _API = "kube-apiserver"
 _LOST = "lost"
 _SETTLED = 0.5
-# A node that is started anew has everything to start; one that was restarted since it did not answer will hardly ever.
+# A node that is restarted has everything to start; one that was restarted since it did not answer will hardly ever.
 _STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
 
 
@@ -193,7 +193,7 @@ class KindRuntime(Runtime):
         place.complete(wanted.owner, engine, nodes)
 
     async def _start(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], report: Reporter) -> None:
-        """Start what does not run; a control plane that runs and does not answer is started anew."""
+        """Start what does not run; a control plane that runs and does not answer is restarted."""
         down = [node for node in nodes if node.health != "running"]
         if down:
             report.status(f"starting {', '.join(node.name for node in down)}")

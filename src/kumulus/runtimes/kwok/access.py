@@ -49,7 +49,7 @@ def web_configuration(pki: str) -> dict[str, Any]:
 
 
 def client_configuration(pki: str) -> dict[str, Any]:
-    """How promtool is told to ask (``--http.config.file``).
+    """How promtool asks (``--http.config.file``).
 
     Args:
         pki: the directory of the cluster's certificates.

@@ -19,7 +19,7 @@ _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Write the settings of the components anew, and end those that would go on with others.
+    """Rewrite the settings of the components, and end those that would go on with others.
 
     Args:
         layout: the cluster.

@@ -72,7 +72,7 @@ def _etcd_lost(layout: Layout) -> str:
         return ""
     return (
         f"\n  etcd cannot read its data in {layout.directory / 'etcd'}: what was in the cluster is lost"
-        f"\n  Remove {layout.directory}, and `pulumi up --refresh` makes the cluster and every declared node anew"
+        f"\n  Remove {layout.directory}, and `pulumi up --refresh` makes the cluster and every declared node again"
     )
 
 
@@ -84,7 +84,7 @@ def _etcd_stuck(layout: Layout) -> str:
     return (
         f"\n  etcd runs and takes nothing, as when the end of its log in {layout.directory / 'etcd'} is gone"
         "\n  Should the next `pulumi up --refresh` say so again, what was in the cluster is lost: "
-        f"remove {layout.directory}, and it makes the cluster and every declared node anew"
+        f"remove {layout.directory}, and it makes the cluster and every declared node again"
     )
 
 

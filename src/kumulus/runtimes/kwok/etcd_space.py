@@ -1,7 +1,7 @@
 """Room in etcd: how much it may take, and what helps one that has taken all of it.
 
 When etcd's data reach its quota it raises an alarm and takes no more writes, but deletions. What was deleted or
-overwritten still takes up room until it is compacted and the file is written anew; and the alarm stays until somebody
+overwritten still takes up room until it is compacted and the file is rewritten; and the alarm stays until somebody
 takes it back (https://etcd.io/docs/v3.6/op-guide/maintenance/).
 """
 
@@ -31,7 +31,7 @@ def quota(options: Mapping[str, Any]) -> int:
 
 
 def change(layout: Layout, options: Mapping[str, Any]) -> bool:
-    """Give an etcd another quota; it has to be started anew, and is ended.
+    """Give an etcd another quota; it has to be restarted, and is ended.
 
     Returns:
         whether it had another one.
@@ -66,7 +66,7 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
 
     Args:
         layout: the cluster.
-        report: is told how much there was to gain.
+        report: takes how much there was to gain.
 
     Returns:
         whether there is room now: False where there was no alarm, or etcd could not be asked.

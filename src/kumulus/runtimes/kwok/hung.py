@@ -34,7 +34,7 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
 
 
 def end_useless(layout: Layout, report: Reporter) -> None:
-    """End the components that run and cannot do their work, so that they are started anew."""
+    """End the components that run and cannot do their work, so that they are restarted."""
     alive = processes.running(layout.directory)
     for name, why in useless(layout, alive).items():
         report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is stopped and restarted")
@@ -46,7 +46,7 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
 
     Args:
         layout: the cluster.
-        report: is told what is ended, and why.
+        report: takes what is ended, and why.
     """
     alive = processes.running(layout.directory)
     if not set(_ASKED) <= alive.keys():

@@ -3,7 +3,7 @@
 kwokctl writes ``kwok.yaml``, the kubeconfig and the certificates in place and without a sync. Without the first no
 component can be started, without the second nobody can ask. So each has a copy, made whenever a cluster has come up as
 wanted, when we write the file ourselves, and when a cluster is looked at that has none yet; and when a cluster is made,
-all of it is synced before it counts as made. Keys have no copy: damaged ones are told, and only a new cluster helps.
+all of it is synced before it counts as made. Keys have no copy: damaged ones are named, and only a new cluster helps.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _RESOURCES = (
     "resourcequotas",
     "statefulsets",
 )
-# Of each pod a third of its series, and told by others or by the API alone.
+# Of each pod a third of its series, and reported by others or by the API alone.
 _DENIED = (
     "kube_pod_.*tolerations",
     "kube_pod_(ips|service_account|restart_policy|scheduler|spec_volumes_.*|status_qos_class|status_initialized_time)",

@@ -224,7 +224,7 @@ class KwokRuntime(Runtime):
                 # The stack has been given its identity, or another name, since.
                 layout.write_note({**layout.note(), "owner": wanted.owner})
             if noted is None:
-                # The settings are not in it either: they count as changed, and are all applied anew.
+                # The settings are not in it either: they count as changed, and are all applied again.
                 layout.write_note({"owner": wanted.owner})
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None

@@ -1,4 +1,4 @@
-"""What Prometheus is told to scrape: its configuration for one cluster, as plain data.
+"""What Prometheus scrapes: its configuration for one cluster, as plain data.
 
 Jobs are called as the chart kube-prometheus-stack calls them, so that the same dashboards and rules fit both.
 """

@@ -40,7 +40,7 @@ def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
 
 
 def secure(layout: Layout) -> None:
-    """Secure a cluster that an earlier version made; what has to be started anew is ended.
+    """Secure a cluster that an earlier version made; what has to be restarted is ended.
 
     Raises:
         OSError: it cannot be written.

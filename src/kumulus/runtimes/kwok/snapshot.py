@@ -1,7 +1,7 @@
 """A cluster's objects as of one moment, and all of them as they were then, under a control plane that goes on running.
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
-that what refers to them still does, and every watch is told. The controllers stand still meanwhile: between an owner
+that what refers to them still does, and every watch sees it. The controllers stand still meanwhile: between an owner
 and what it owns they would tidy up.
 """
 
@@ -111,7 +111,7 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
     """
     about, entries = snapshot_file.read(file)
     if about.cluster != cluster:
-        raise OfAnother(f"{file.name} is of a cluster that is gone: {about.stack} was made anew since {about.taken}")
+        raise OfAnother(f"{file.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
     wanted = dict(entries)
     with EtcdKeys(layout) as etcd, _standing_still(layout):
         _, now = etcd.all(_ROOT)
@@ -138,7 +138,7 @@ def _order(key: bytes) -> tuple[int, bytes]:
 
 @contextmanager
 def _standing_still(layout: Layout) -> Iterator[None]:
-    """Hold the controllers for a moment; where this process is killed meanwhile, `up` starts them anew."""
+    """Hold the controllers for a moment; where this process is killed meanwhile, `up` restarts them."""
     running = processes.running(layout.directory)
     pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]
     try:

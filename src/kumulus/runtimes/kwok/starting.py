@@ -149,7 +149,7 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
 
 
 async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
-    """Write the components' settings anew and end those concerned; the start that follows makes them read them."""
+    """Rewrite the components' settings and end those concerned; the start that follows makes them read them."""
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
     report.status("applying changed settings")
@@ -165,7 +165,7 @@ def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
 
     Args:
         layout: the cluster.
-        report: is told.
+        report: takes lines of progress.
         changed: whether the cluster's settings are about to be changed: what is restarted then is not all of it.
 
     Raises:

@@ -44,7 +44,7 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     Args:
         layout: the cluster.
         version: the one wanted, such as ``v1.35.4``.
-        report: is told.
+        report: takes lines of progress.
 
     Returns:
         whether it was another version.

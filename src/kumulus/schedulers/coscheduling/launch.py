@@ -10,7 +10,7 @@ _PERMIT_WAIT_SECONDS = 10
 _REJECTED_SECONDS = 10
 """After which a gang that Coscheduling has rejected is looked at again.
 
-The plugin asks to be told of new pods and groups only (its EventsToRegister), not of pods that end. With the default of
+The plugin asks to hear of new pods and groups only (its EventsToRegister), not of pods that end. With the default of
 five minutes a gang would wait that long before a half-empty cluster.
 """
 

@@ -64,7 +64,7 @@ def plan(request: Request) -> Plan:
                     f"--healthz-address=127.0.0.1:{health}",
                     f"--listen-address=127.0.0.1:{metrics}",
                 ),
-                # It makes a socket for changing its log level, in /tmp unless told otherwise.
+                # It makes a socket for changing its log level, in /tmp unless set otherwise.
                 environment={"DEBUG_SOCKET_DIR": str(request.directory)},
                 ready=f"http://127.0.0.1:{health}/healthz",
             )

@@ -99,7 +99,7 @@ def _mappings() -> dict[str, Schema]:
         "labels": mapping({FORM: "labelValue"}, patterns.FREE_LABEL_KEY),
         "annotations": mapping(any_text, patterns.FREE_ANNOTATION_KEY),
         "nodeInfo": {"description": "What a node reports about its machine."}
-        | closed({key: {**value, "description": told} for key, told in info.items()}),
+        | closed({key: {**value, "description": text} for key, text in info.items()}),
         "environment": mapping(any_text, patterns.VARIABLE),
         "switches": mapping({"type": ["boolean", "string"]}),
         "conditions": mapping(

@@ -115,7 +115,7 @@ def _config() -> Schema:
             "examples": ["prices.yaml"],
         },
         "moveHere": {
-            "description": "Make a cluster anew here that is on another machine, or was where the project was before; "
+            "description": "Make a cluster here again that is on another machine, or was where the project was before; "
             "what others have put into it is lost.",
             "enum": [True, False, "true", "false", None],
             "default": False,

@@ -1,4 +1,4 @@
-"""How much room etcd has: its flag is written anew where the stack wants another quota."""
+"""How much room etcd has: its flag is rewritten where the stack wants another quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CSV file of any headings, told by `--columns`.
+"""A CSV file of any headings, named by `--columns`.
 
 Columns, by what they have: `arrival`, seconds of any epoch or a date; `duration`, seconds; `workers`; `cpu`, CPUs of a
 worker, such as 4 or 500m; `memory`, a quantity such as 16Gi, or bytes; `gpus` of a worker, where 0.5 is half of one;
@@ -29,7 +29,7 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
     """The one file.
 
     Raises:
-        LabError: there are more, or a column that is told is not there.
+        LabError: there are more, or a column that is named is not there.
     """
     exactly(files, 1, 1, "one CSV file")
     for key in options.columns:
