@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,20 @@ async def test_the_timeline_happens_and_is_undone(lab: Lab) -> None:
     assert measures["timeToSchedule.min"] > 0.9, "no pod had a node while the scheduler was off"
     assert {name for pool in lab.pools for name in _nodes(lab, pool)} == before
     assert len(lab.plane.processes()["kube-scheduler"]) == 1
+
+
+@pytest.mark.parametrize("sizes", [[7, 5, 2, 3], [2, 4, 7, 5]], ids=str)
+async def test_a_pool_can_be_resized_again(lab: Lab, sizes: list[int]) -> None:
+    pool, before = lab.pools[0], _nodes(lab, lab.pools[0])
+    timeline = [{"resize": {"pool": pool, "replicas": size}} for size in sizes]
+    # As many jobs as there are nodes in the end, and one more that finds none.
+    report = await lab.run(workloads=[lab.workload(jobs=sizes[-1] + 5, workers=1)], timeline=timeline, until="running")
+    details = only(report).details
+    said = [f"{pool}: {was} → {size} nodes" for was, size in pairwise([4, *sizes])]
+    assert [moment.what for moment in details.timeline] == said
+    assert details.ended.endswith("1 pod fits nowhere"), details.ended
+    assert details.measures["gpus.allocated"] == 8 * (sizes[-1] + 4)
+    assert _nodes(lab, pool) == before
 
 
 def _nodes(lab: Lab, pool: str) -> list[str]:

@@ -131,7 +131,7 @@ def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None
     [
         ("scheduled", {"bound": 4}, "all pods are scheduled"),
         ("scheduled", {"bound": 3}, ""),
-        ("scheduled", {"bound": 3, "tried": 1}, "1 pods fit nowhere"),
+        ("scheduled", {"bound": 3, "tried": 1}, "1 pod fits nowhere"),
         ("scheduled", {"bound": 3, "tried": 1, "quiet": 1}, ""),
         ("scheduled", {"bound": 3, "quiet": 40}, "nothing happens any more; 1 pods are left pending"),
         ("scheduled", {"created": 3, "bound": 3, "quiet": 10}, ""),
@@ -142,7 +142,7 @@ def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None
         ("completed", {"bound": 4, "phase": "Running", "quiet": 400}, ""),
         ("completed", {"bound": 4, "phase": "Succeeded"}, "all pods are completed"),
         ("completed", {"bound": 3, "tried": 1, "phase": "Running", "quiet": 400}, ""),
-        ("completed", {"bound": 3, "tried": 1, "phase": "Succeeded"}, "1 pods fit nowhere"),
+        ("completed", {"bound": 3, "tried": 1, "phase": "Succeeded"}, "1 pod fits nowhere"),
     ],
 )
 def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: dict[str, Any], over: str) -> None:

@@ -48,7 +48,7 @@ class Ending:
         # The scheduler has looked at every pod, and those that run are not waited for.
         judged = all_there and not records.untried
         if judged and quiet >= self._settle and self._reached():
-            return f"{records.pending:,} pods fit nowhere"
+            return "1 pod fits nowhere" if records.pending == 1 else f"{records.pending:,} pods fit nowhere"
         if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there):
             if self._until == "completed" and records.running:
                 return ""

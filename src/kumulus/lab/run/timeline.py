@@ -27,6 +27,7 @@ from kumulus.stackfile.faults import Fault
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.pools import Pool
 
 _NODES = "/api/v1/nodes"
 
@@ -72,6 +73,7 @@ class Timeline:
         self._switch = switch
         self._now = now
         self._delete = delete
+        self._sizes: dict[str, int] = {}
         self.happened: list[Happened] = []
         self.created = asyncio.Event()
 
@@ -156,7 +158,11 @@ class Timeline:
         self._journal.drop(faults=[name])
 
     async def _resize(self, resize: Resize) -> str:
-        """Another number of nodes: fewer by a fault under which they are gone, more by posting them."""
+        """Another number of nodes than it has now.
+
+        Of those that the stack declares some are gone by a fault, or come back by its end; more than these are posted,
+        and removed again.
+        """
         known = await records.read(self._client)
         pools = known.of(self._owner).pools
         pool = pools.get(resize.pool)
@@ -164,22 +170,32 @@ class Timeline:
             near = nearest(resize.pool, pools)
             there = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(sorted(pools)) or 'none'}"
             raise LabError(f"the timeline's pool {resize.pool} is not in the cluster; {there}")
-        before, after = pool.replicas, resize.replicas
-        if after < before:
-            gone = {pool.name: frozenset(range(after, before))}
+        declared = pool.replicas
+        before, after = self._sizes.get(pool.name, declared), resize.replicas
+        if after < declared:
+            gone = {pool.name: frozenset(range(after, declared))}
             await self._begin(Record(f"experiment-{pool.name}", "", gone, NodeEffects(kubelet="gone")), known)
-        elif after > before:
-            grown = replace(pool, replicas=after)
-            bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in range(before, after)]
-            for body in bodies:
-                body["metadata"]["labels"][RUN_LABEL] = self._journal.changes.run
-            self._journal.add(nodes=[f"{_NODES}/{body['metadata']['name']}" for body in bodies])
-            outcome = await for_each(
-                bodies, lambda body: self._client.write("POST", _NODES, body), workers=self._client.connections
-            )
-            if outcome.failed:
-                raise LabError(f"the pool {pool.name} cannot grow: {outcome.failed[0][1]}")
+        elif before < declared:
+            await self._end(f"experiment-{pool.name}")
+        if after > max(before, declared):
+            await self._grow(replace(pool, replicas=after), range(max(before, declared), after))
+        elif before > max(after, declared):
+            posted = [f"{_NODES}/{pool.node_name(n)}" for n in range(max(after, declared), before)]
+            await undo.remove_marked(self._client, self._journal.changes.run, posted)
+            self._journal.drop(nodes=posted)
+        self._sizes[pool.name] = after
         return f"{pool.name}: {before:,} → {after:,} nodes"
+
+    async def _grow(self, grown: Pool, numbers: range) -> None:
+        bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in numbers]
+        for body in bodies:
+            body["metadata"]["labels"][RUN_LABEL] = self._journal.changes.run
+        self._journal.add(nodes=[f"{_NODES}/{body['metadata']['name']}" for body in bodies])
+        outcome = await for_each(
+            bodies, lambda body: self._client.write("POST", _NODES, body), workers=self._client.connections
+        )
+        if outcome.failed:
+            raise LabError(f"the pool {grown.name} cannot grow: {outcome.failed[0][1]}")
 
     async def undo(self) -> None:
         """End what holds: faults, sizes of pools, a scheduler that is stopped.
