@@ -19,11 +19,12 @@ from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.resources import Cluster, ClusterLike, HyperNodes, Lifetime
 from kumulus.model.hypernodes import Fabric
+from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.host_commands import When
-from kumulus.stackfile.load import Loaded, default_cluster_name, load
+from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.resource_slices import device_classes
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -53,6 +55,17 @@ class StackFile:
         from kumulus.stackfile.clusters import names_in
 
         return names_in(self.config)
+
+    @cached_property
+    def cluster_name(self) -> str:
+        """What it names its only cluster; empty where it does not, and that is the stack's name."""
+        cluster = self.config.get("kumulus:cluster")
+        if isinstance(cluster, str):
+            # As `pulumi config set` writes it.
+            with contextlib.suppress(ValueError, RecursionError):
+                cluster = json.loads(cluster)
+        name = cluster.get("name") if isinstance(cluster, dict) else None
+        return name if isinstance(name, str) else ""
 
     @cached_property
     def described(self) -> Stack | None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.cli import project, stack_file
 from kumulus.cli.entering import require_venv
 from kumulus.cli.errors import UserError
-from kumulus.model.names import dns_safe
+from kumulus.model.names import default_cluster_name
 
 _SHOWN = 12
+# A name that does not begin an item of a list, as that of a group or an add-on mostly does.
+_NAME = re.compile(r"""(?m)^[ \t]+["']?name["']?:|[{,][\s\\]*["']?name\\?["']?:""")
 
 
 @dataclass(frozen=True)
@@ -107,19 +110,24 @@ def every(stack: str) -> list[Which]:
     """
     here = project.found()
     file = here.stack_file(stack) if here else None
-    if file is None or not _says_several(file):
-        return [Which(stack, "", stack)]
-    # A file is read where the packages are, and one of one cluster needs none.
+    name = default_cluster_name(stack)
+    if file is None or not _names_some(file):
+        return [Which(stack, "", name)]
+    # A file is read where the packages are, and most of those of one cluster need none.
     require_venv("env")
-    names = stack_file.read(stack).members
-    return [Which(stack, name, f"{dns_safe(stack, 40)}-{name}") for name in names] or [Which(stack, "", stack)]
+    read = stack_file.read(stack)
+    return [Which(stack, each, f"{name}-{each}") for each in read.members] or [
+        Which(stack, "", read.cluster_name or name)
+    ]
 
 
-def _says_several(file: Path) -> bool:
+def _names_some(file: Path) -> bool:
+    """Whether a file may have several clusters, or a name of its own for the only one: for that it has to be read."""
     try:
-        return "kumulus:clusters" in file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
+    return "kumulus:clusters" in text or _NAME.search(text) is not None
 
 
 def _listed(names: list[str]) -> str:

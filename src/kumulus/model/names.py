@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
+CLUSTER_NAME_LENGTH = 40
 NODE_NAME_LENGTH = 63
 """Shorter than the 253 a node name may have: the name is also the value of the label kubernetes.io/hostname."""
 
@@ -110,6 +111,11 @@ def is_own(key: str) -> bool:
 def pool_name(group: str, zone: str) -> str:
     """The name of the pool that holds a group's nodes in one zone."""
     return f"{group}-{zone}"
+
+
+def default_cluster_name(stack: str) -> str:
+    """A cluster's name from a stack's: the part after its organisation and project, DNS-1123 safe, ≤ 40 characters."""
+    return dns_safe(stack.rpartition("/")[2], CLUSTER_NAME_LENGTH) or "kumulus"
 
 
 def node_name(pool: str, ordinal: int) -> str:

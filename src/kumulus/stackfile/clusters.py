@@ -19,9 +19,8 @@ from kumulus.fields import Section, short_label, whole
 from kumulus.fields.validation import validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
-from kumulus.model.names import suggest
-from kumulus.stackfile.load import SEVERAL, Loaded, default_cluster_name, load
-from kumulus.stackfile.model import CLUSTER_NAME_LENGTH
+from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, suggest
+from kumulus.stackfile.load import SEVERAL, Loaded, load
 from kumulus.stackfile.secrets import Secrets
 
 MOST = 100

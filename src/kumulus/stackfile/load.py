@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from kumulus.catalog.prices import Prices, catalog, with_own
 from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
-from kumulus.model.names import dns_safe, suggest
+from kumulus.model.names import default_cluster_name, suggest
 from kumulus.model.pools import Pool
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
@@ -20,7 +20,7 @@ from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, in_order, missing_chart
 from kumulus.stackfile.expand import Flavour, pools, system_pool
-from kumulus.stackfile.model import CLUSTER_NAME_LENGTH, ClusterSpec
+from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
 
 if TYPE_CHECKING:
@@ -135,11 +135,6 @@ def load(
         raise SpecError(problems, source)
     own = _own_prices(settings, base)
     return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
-
-
-def default_cluster_name(stack: str) -> str:
-    """A cluster's name from a stack's: the part after its organisation and project, DNS-1123 safe, ≤ 40 characters."""
-    return dns_safe(stack.rpartition("/")[2], CLUSTER_NAME_LENGTH) or "kumulus"
 
 
 @dataclass(frozen=True)

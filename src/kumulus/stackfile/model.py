@@ -14,6 +14,7 @@ from kumulus.fields import Section, checked, found, short_label
 from kumulus.fields.validation import in_file_order, problems_of, validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 else:
     # A type checker wants to read the names here; they are the registry's.
     Runtime = Literal[registry.NAMES]
-CLUSTER_NAME_LENGTH = 40
 VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
 
 

@@ -64,6 +64,24 @@ def test_a_stack_of_one_cluster_is_as_it_was(stacks: Path) -> None:
     assert which.chosen("gone").folder == "gone"
 
 
+@pytest.mark.parametrize(
+    ("written", "folder"),
+    [
+        ("{kumulus:cluster: {nodeGroups: [], name: mine}}", "mine"),
+        ("\n    kumulus:cluster:\n      nodeGroups: [{name: a, placement: []}]\n      name: mine", "mine"),
+        ('{"kumulus:cluster": "{\\"name\\": \\"mine\\"}"}', "mine"),
+        ('{kumulus:cluster: \'{"name":"mine"}\'}', "mine"),
+        ("{kumulus:cluster: {nodeGroups: [{name: a}]}}", "team-a"),
+        ("{kumulus:cluster: {name: [1]}}", "team-a"),
+        ("{kumulus:clusters: [{name: hub}]}", "team-a-hub"),
+    ],
+)
+def test_a_cluster_is_where_its_own_name_says(stacks: Path, written: str, folder: str) -> None:
+    (stacks / "stacks" / "Pulumi.Team_A.yaml").write_text(f"config: {written}\n")
+    (found,) = which.every("Team_A")
+    assert found.folder == folder
+
+
 def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) -> None:
     assert completing.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
     assert completing.clusters(argparse.Namespace(stack="one")) == []

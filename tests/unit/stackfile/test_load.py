@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from kumulus.model.errors import SpecError
+from kumulus.model.names import default_cluster_name
 from kumulus.stackfile import location
-from kumulus.stackfile.load import Loaded, default_cluster_name, load
+from kumulus.stackfile.load import Loaded, load
 
 GROUP: dict[str, Any] = {
     "name": "a100",
