@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 _SHORT = 160
 _ANSWER = 2
@@ -17,3 +17,14 @@ class Parser(argparse.ArgumentParser):
         usage = " ".join(self.format_usage().split())
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
         self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
+
+    def add_subparsers(self, **kwargs: Any) -> argparse._SubParsersAction[Any]:
+        """As argparse does it; each child's own help begins with what its parent's says of it."""
+        return super().add_subparsers(**{"action": _Described, **kwargs})
+
+
+class _Described(argparse._SubParsersAction):  # type: ignore[type-arg]
+    def add_parser(self, name: str, **kwargs: Any) -> argparse.ArgumentParser:
+        said = kwargs.get("help")
+        about = {"description": f"{said[0].upper()}{said[1:]}."} if said else {}
+        return cast(argparse.ArgumentParser, super().add_parser(name, **{**about, **kwargs}))

@@ -23,13 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(dest="action", metavar="import|policy", required=True)
     imports = commands.add_parser("import", help="write an experiment that replays what was recorded")
-    imports.add_argument("files", metavar="FILE", nargs="+", type=Path, help="the log's files, or a directory of them")
-    imports.add_argument("-s", "--stack", default="", help="on which it is to be replayed, as a clone of the cluster")
+    logs = "an API server's audit log (JSON lines, webhook batches, exports of EKS, GKE and AKS), KWOK's recording, "
+    imports.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help=f"{logs}captures in their order, or a directory of these"
+    )
+    imports.add_argument("-s", "--stack", default="", help="the stack to replay it on, such as a clone of the cluster")
     imports.add_argument("--experiment", required=True, type=Path, metavar="FILE", help="the experiment file to write")
-    imports.add_argument("--from", dest="since", default="", metavar="WHEN", help="a time, or how long after the start")
-    imports.add_argument("--until", default="", metavar="WHEN", help="likewise")
-    imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
-    commands.add_parser("policy", help="print an audit policy by which a cluster's log has all that is needed")
+    imports.add_argument(
+        "--from", dest="since", default="", metavar="WHEN", help="where to begin: a time, or how long after the start"
+    )
+    imports.add_argument("--until", default="", metavar="WHEN", help="where to end, likewise (default: at the end)")
+    imports.add_argument(
+        "--speed", type=float, default=1.0, metavar="N", help="how many times faster than recorded (default: 1)"
+    )
+    commands.add_parser("policy", help="print an audit policy that logs all that a replay needs, and no more")
 
 
 def run(args: argparse.Namespace) -> int:
