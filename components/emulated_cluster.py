@@ -251,9 +251,9 @@ class EmulatedCluster(pulumi.ComponentResource):
         }
 
     def _live(self, resource_name: str, loaded: Loaded) -> None:
-        from kumulus.components.pod_lives import PodLives
+        from kumulus.components.pod_lifecycles import PodLifecycles
 
-        PodLives(
+        PodLifecycles(
             f"{resource_name}-lives",
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,

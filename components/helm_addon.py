@@ -10,7 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.helm_resources import ReleaseGround, ReleaseMark
+from kumulus.components.helm_resources import ReleasePreparation, ReleaseMark
 from kumulus.components.inputs import Checked, refused
 from kumulus.components.resources import ClusterLike, depended_on
 from kumulus.components.secrets import marked
@@ -112,7 +112,7 @@ class HelmAddon(pulumi.ComponentResource):
         # Not the cluster: see docs/decisions/deleted-with.md.
         first = depended_on(opts)
         within = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=cluster.lifetime)
-        ground = ReleaseGround(
+        ground = ReleasePreparation(
             f"{resource_name}-ground",
             namespace=addon["namespace"],
             name=addon.plain.name,

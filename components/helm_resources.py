@@ -9,8 +9,8 @@ import pulumi
 from kumulus.components.resources import ClusterLike, InCluster
 
 
-class ReleaseGround(InCluster):
-    """``kumulus:index:ReleaseGround``: a release's namespace, and that no leftover of an update is in its way.
+class ReleasePreparation(InCluster):
+    """``kumulus:index:ReleasePreparation``: a release's namespace, and that no leftover of an update is in its way.
 
     Args:
         resource_name: its name in the stack.
@@ -37,7 +37,7 @@ class ReleaseGround(InCluster):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         properties = {"namespace": namespace, "name": name, "createNamespace": create_namespace, "repairs": None}
-        super().__init__("kumulus:index:ReleaseGround", resource_name, cluster, properties, opts)
+        super().__init__("kumulus:index:ReleasePreparation", resource_name, cluster, properties, opts)
 
 
 class ReleaseMark(InCluster):

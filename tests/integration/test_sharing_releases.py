@@ -13,7 +13,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.helm.history import encoded
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.release_ground import ReleaseGround
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
 from tests.integration.conftest import Plane, Said, operation
 from tests.support.api import Refused
@@ -30,7 +30,7 @@ class Releases:
     """Helm releases as Helm keeps them, and the resources around them."""
 
     plane: Plane
-    ground: ReleaseGround
+    ground: ReleasePreparation
     mark: ReleaseMark
     names: Iterator[str] = field(default_factory=lambda: (f"queue-{n}" for n in range(99)))
 
@@ -70,7 +70,7 @@ async def releases(plane: Plane) -> AsyncIterator[Releases]:
     with suppress(Refused):
         plane.api.create(NAMESPACES, {"metadata": {"name": HOME}})
     connections = Connections()
-    yield Releases(plane, ReleaseGround(connections), ReleaseMark(connections))
+    yield Releases(plane, ReleasePreparation(connections), ReleaseMark(connections))
     for name in [each["metadata"]["name"] for each in plane.api.list(f"{NAMESPACES}/{HOME}/secrets")]:
         plane.api.delete(f"{NAMESPACES}/{HOME}/secrets/{name}")
     await connections.close()

@@ -15,7 +15,7 @@ from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 
 RELEASE, CRDS = "kubernetes:helm.sh/v3:Release", "kumulus:index:ChartCrds"
-GROUND, MARK = "kumulus:index:ReleaseGround", "kumulus:index:ReleaseMark"
+GROUND, MARK = "kumulus:index:ReleasePreparation", "kumulus:index:ReleaseMark"
 ADDON = {"name": "queue", "chart": "queue", "repoURL": "https://charts.example.com"}
 
 

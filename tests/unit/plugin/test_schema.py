@@ -115,7 +115,7 @@ REPLACED = {
     "Fault": {"name", *PLACE},
     "Namespace": {"name", *PLACE},
     "Definitions": {"group", *PLACE},
-    "ReleaseGround": {"namespace", "name", *PLACE},
+    "ReleasePreparation": {"namespace", "name", *PLACE},
     "ChartCrds": {"name", *PLACE},
     "ReleaseMark": {"namespace", "name", *PLACE},
     "ReleaseReady": {"namespace", "name", *PLACE},

@@ -22,7 +22,7 @@ from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release_ground import ReleaseGround
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_ready import ReleaseReady
 from tests.support.said import Said
@@ -81,13 +81,13 @@ OF_A_CLUSTER: list[tuple[type[InCluster], dict[str, Any], str]] = [
     (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
     (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
     (Definitions, {"group": "g.io"}, "kinds of g.io"),
-    (ReleaseGround, {"namespace": "n", "name": "r"}, "release n/r"),
+    (ReleasePreparation, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseReady, {"namespace": "n", "name": "r", "timeout": 1.0}, "release n/r"),
     (ChartCrds, {"name": "c", "chart": "./c", "crds": {"x": "digest"}}, "CRDs of c"),
 ]
 # What these are is in the release itself, or was noted once.
-NOT_LOOKED_AT = (Definitions, ReleaseGround, ReleaseMark, ReleaseReady)
+NOT_LOOKED_AT = (Definitions, ReleasePreparation, ReleaseMark, ReleaseReady)
 
 
 def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:

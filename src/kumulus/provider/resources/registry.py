@@ -15,7 +15,7 @@ from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release_ground import ReleaseGround
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_ready import ReleaseReady
 from kumulus.provider.resources.stack_identity import StackIdentity
@@ -46,7 +46,7 @@ CLASSES: tuple[type[Resource], ...] = (
     Fault,
     Namespace,
     Definitions,
-    ReleaseGround,
+    ReleasePreparation,
     ChartCrds,
     ReleaseMark,
     ReleaseReady,
@@ -72,7 +72,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         Fault(connections, way.cleared),
         Namespace(connections),
         Definitions(connections),
-        ReleaseGround(connections),
+        ReleasePreparation(connections),
         ChartCrds(connections),
         ReleaseMark(connections),
         ReleaseReady(connections),

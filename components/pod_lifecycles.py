@@ -1,4 +1,4 @@
-"""``PodLives``: how pods live and what they use, as objects of KWOK's."""
+"""``PodLifecycles``: how pods live and what they use, as objects of KWOK's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kumulus.stackfile.lifecycles import PodLifecycle
 from kumulus.stackfile.usage import PodUsage
 
 
-class PodLives(pulumi.ComponentResource):
+class PodLifecycles(pulumi.ComponentResource):
     """One ``Stage`` object for each step of each lifecycle, and one ``ClusterResourceUsage`` for all usages.
 
     Args:
@@ -39,7 +39,7 @@ class PodLives(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("kumulus:index:PodLives", resource_name, None, opts)
+        super().__init__("kumulus:index:PodLifecycles", resource_name, None, opts)
 
         def declare(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> CustomResource:
             return CustomResource(

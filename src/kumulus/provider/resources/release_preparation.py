@@ -1,4 +1,4 @@
-"""``kumulus:index:ReleaseGround``: what a Helm release stands on: its namespace, and that no leftover is in its way.
+"""``kumulus:index:ReleasePreparation``: what a Helm release stands on: its namespace, and that no leftover is in its way.
 
 It is declared before the release, and so removed after it: then it removes what the state never knew of, and a
 namespace that nobody needs any more. See docs/decisions/helm-releases.md.
@@ -21,10 +21,10 @@ from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
 
 
-class ReleaseGround(OfRelease):
+class ReleasePreparation(OfRelease):
     """That nothing an interrupted update has left is in a Helm release's way; and the release's namespace."""
 
-    token: ClassVar[str] = "kumulus:index:ReleaseGround"
+    token: ClassVar[str] = "kumulus:index:ReleasePreparation"
     inputs: ClassVar = (
         *OfRelease.inputs,
         Property("createNamespace", BOOLEAN, "Make the namespace, and remove it with the last release in it."),
