@@ -149,7 +149,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         self._host_commands(loaded, "last", [*first, *second, *self.addons.values(), *self.groups, *self.faults])
         self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
-            self._live(resource_name, loaded)
+            self._lifecycles(resource_name, loaded)
         if spec.observability and not spec.runtime_descriptor.local:
             self._prometheus_stack(spec.observability, loaded)
         sums = totals(loaded.pools)
@@ -250,16 +250,19 @@ class EmulatedCluster(pulumi.ComponentResource):
             for tenant in loaded.spec.tenants
         }
 
-    def _live(self, resource_name: str, loaded: Loaded) -> None:
+    def _lifecycles(self, resource_name: str, loaded: Loaded) -> None:
         from kumulus.components.pod_lifecycles import PodLifecycles
 
         PodLifecycles(
-            f"{resource_name}-lives",
+            f"{resource_name}-lifecycles",
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
             depends_on=[self.kwok] if self.kwok else [],
-            opts=pulumi.ResourceOptions(parent=self),
+            # As stacks of 0.1.0 before 2026-11-23 have it.
+            opts=pulumi.ResourceOptions(
+                parent=self, aliases=[pulumi.Alias(name=f"{resource_name}-lives", type_="kumulus:index:PodLives")]
+            ),
         )
 
     def _host_commands(self, loaded: Loaded, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:

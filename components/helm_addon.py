@@ -10,7 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.helm_resources import ReleasePreparation, ReleaseMark
+from kumulus.components.helm_resources import ReleaseMark, ReleasePreparation
 from kumulus.components.inputs import Checked, refused
 from kumulus.components.resources import ClusterLike, depended_on
 from kumulus.components.secrets import marked
@@ -112,22 +112,22 @@ class HelmAddon(pulumi.ComponentResource):
         # Not the cluster: see docs/decisions/deleted-with.md.
         first = depended_on(opts)
         within = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=cluster.lifetime)
-        ground = ReleasePreparation(
-            f"{resource_name}-ground",
+        prepared = ReleasePreparation(
+            f"{resource_name}-preparation",
             namespace=addon["namespace"],
             name=addon.plain.name,
             create_namespace=addon["createNamespace"],
             cluster=cluster,
-            opts=within,
+            opts=pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(aliases=[_formerly(resource_name)])),
         )
         crds = [release.crds(f"{resource_name}-crds", cluster, within)] if addon.plain.crds == "CreateReplace" else []
         self.release = release.declared(
             f"{resource_name}-release",
-            ground.repairs,
+            prepared.repairs,
             pulumi.ResourceOptions(
                 parent=self,
                 provider=cluster.kubernetes,
-                depends_on=[*first, ground, *crds],
+                depends_on=[*first, prepared, *crds],
                 deleted_with=cluster.lifetime,
             ),
         )
@@ -159,6 +159,11 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
     given |= {"cluster": cluster, "base": str(base)}
     given["values"] = marked(addon.values(), kept.within("valuesObject"))
     return cast(HelmAddonArgs, given)
+
+
+def _formerly(resource_name: str) -> pulumi.Alias:
+    """What stacks of 0.1.0 before 2026-11-23 have as the release's preparation."""
+    return pulumi.Alias(name=f"{resource_name}-ground", type_="kumulus:index:ReleaseGround")
 
 
 def _look_for(chart: str, args: HelmAddonArgs, base: Path, source: str) -> None:

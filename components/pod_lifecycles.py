@@ -1,4 +1,4 @@
-"""``PodLifecycles``: how pods live and what they use, as objects of KWOK's."""
+"""``PodLifecycles``: how pods run and what they use, as objects of KWOK's."""
 
 from __future__ import annotations
 

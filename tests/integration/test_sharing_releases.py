@@ -13,8 +13,8 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.helm.history import encoded
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from tests.integration.conftest import Plane, Said, operation
 from tests.support.api import Refused
 

@@ -15,7 +15,7 @@ from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 
 RELEASE, CRDS = "kubernetes:helm.sh/v3:Release", "kumulus:index:ChartCrds"
-GROUND, MARK = "kumulus:index:ReleasePreparation", "kumulus:index:ReleaseMark"
+PREPARATION, MARK = "kumulus:index:ReleasePreparation", "kumulus:index:ReleaseMark"
 ADDON = {"name": "queue", "chart": "queue", "repoURL": "https://charts.example.com"}
 
 
@@ -86,18 +86,18 @@ def test_crds_are_applied_made_by_helm_or_left_out(crds: str, skipped: bool, app
 def test_what_surrounds_a_release_comes_before_and_after_it() -> None:
     program = declared({"namespace": "in-queue", "version": "1.2.3", "valuesObject": {"a": 1}})
     made = program.only(RELEASE)
-    assert {f"{CRDS}::queue-crds", f"{GROUND}::queue-ground"} <= made.depends_on
+    assert {f"{CRDS}::queue-crds", f"{PREPARATION}::queue-preparation"} <= made.depends_on
     mark = program.only(MARK)
     assert f"{RELEASE}::queue-release" in mark.depends_on
     place = {"namespace": "in-queue", "name": "queue"}
-    for each in (program.only(GROUND), mark):
+    for each in (program.only(PREPARATION), mark):
         assert place.items() <= each.inputs.items()
         assert each.deleted_with == made.deleted_with
     source = {"chart": "queue", "repository": "https://charts.example.com", "version": "1.2.3", "values": {"a": 1}}
     assert source.items() <= program.only(CRDS).inputs.items()
     # What an interrupted update left is replaced, and a repair is a change of the release.
     assert made.inputs["replace"] is True
-    assert f"{GROUND}::queue-ground" in made.depends_on
+    assert f"{PREPARATION}::queue-preparation" in made.depends_on
 
 
 def test_the_chart_is_looked_at_with_the_same_secrets() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ EVERYTHING: dict[str, Any] = {
 }
 # What later versions declare besides.
 SINCE = {"pulumi:pulumi:Stack::kumulus-dev > kumulus:index:StackIdentity::stack-identity"}
+# What they call otherwise.
+RENAMED = {
+    "kumulus:index:ReleasePreparation": "kumulus:index:ReleaseGround",
+    "kumulus:index:PodLifecycles": "kumulus:index:PodLives",
+}
+ENDS = {"preparation": "ground", "lifecycles": "lives"}
 KUBECONFIG = "clusters: []\nusers: []\n"
 
 
@@ -71,4 +78,14 @@ def test_every_resource_is_called_as_it_was(runtime: str, tmp_path: Path) -> Non
     program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
     section = RECORDED.read_text().partition(f"[{runtime}]\n")[2].partition("[")[0]
     declared = sorted(f"{each.parent} > {each.type}::{each.name}" for each in program.resources)
-    assert [each for each in declared if each not in SINCE] == section.splitlines()
+    assert sorted(_formerly(each) for each in declared if each not in SINCE) == section.splitlines()
+    for each in program.resources:
+        if each.type in RENAMED:
+            assert each.formerly == {RENAMED[each.type]}, "or its former one is deleted"
+
+
+def _formerly(declared: str) -> str:
+    """As it was called, by the aliases of what it is or of its parent."""
+    for now, before in RENAMED.items():
+        declared = declared.replace(now, before)
+    return re.sub(r"(?<=-)(preparation|lifecycles)\b", lambda found: ENDS[found[0]], declared)

@@ -22,8 +22,8 @@ from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_ready import ReleaseReady
 from tests.support.said import Said
 

@@ -15,8 +15,8 @@ from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_ready import ReleaseReady
 from kumulus.provider.resources.stack_identity import StackIdentity
 from kumulus.provider.settings import Settings
@@ -52,6 +52,10 @@ CLASSES: tuple[type[Resource], ...] = (
     ReleaseReady,
 )
 """Every resource."""
+
+
+FORMERLY = {"kumulus:index:ReleaseGround": ReleasePreparation.token}
+"""What resources are called in states of earlier versions: a `destroy` knows nothing but the state."""
 
 
 def resources(settings: Settings | None = None) -> dict[str, Resource]:

@@ -1,4 +1,4 @@
-"""``kumulus:index:ReleasePreparation``: what a Helm release stands on: its namespace, and that no leftover is in its way.
+"""``kumulus:index:ReleasePreparation``: a Helm release's namespace, and that no leftover is in its way.
 
 It is declared before the release, and so removed after it: then it removes what the state never knew of, and a
 namespace that nobody needs any more. See docs/decisions/helm-releases.md.
