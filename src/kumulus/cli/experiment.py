@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_it.add_argument("--json", action="store_true", help="offline: for programs")
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
-    check.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
     listed = commands.add_parser("list", help="list the runs")
     compare = commands.add_parser("compare", help="compare runs side by side")
     compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")

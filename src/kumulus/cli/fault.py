@@ -21,7 +21,7 @@ from typing import Any
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 
-_PLACES = ("region", "rack", "leaf", "block", "spine")
+_LEVELS = ("rack", "leaf", "block", "spine")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,37 +43,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _target_arguments(parser: argparse.ArgumentParser) -> None:
-    target = parser.add_argument_group("where")
-    target.add_argument("--group", dest="nodeGroup", help="node group")
-    target.add_argument("--zone")
-    for place in _PLACES:
-        target.add_argument(f"--{place}")
-    target.add_argument("--nvlink-domain", dest="nvlinkDomain")
-    target.add_argument("--label", action="append", metavar="KEY=VALUE", help="a label that the nodes have")
-    target.add_argument("--node", action="append", dest="names", help="a node's name, or 'a100-use1-[0-99,105]'")
-    target.add_argument("--count", type=int, help="only so many")
-    target.add_argument("--percent", help="only so much of them")
-    target.add_argument("--seed", help="chooses others for --count and --percent")
+    target = parser.add_argument_group("where", "the nodes that fulfil all of it; every node where nothing is said")
+    target.add_argument("--group", dest="nodeGroup", metavar="NAME", help="the nodes of this node group")
+    target.add_argument("--zone", help="the nodes of this availability zone")
+    target.add_argument("--region", help="the nodes of this region")
+    for level in _LEVELS:
+        target.add_argument(
+            f"--{level}", help=f"the nodes of this {level} of their group's topology, such as {level[0]}0"
+        )
+    target.add_argument(
+        "--nvlink-domain", dest="nvlinkDomain", metavar="DOMAIN", help="the nodes of this NVLink domain (its clique)"
+    )
+    target.add_argument("--label", action="append", metavar="KEY=VALUE", help="the nodes that have this label")
+    target.add_argument(
+        "--node", action="append", dest="names", metavar="NAME", help="a node by name, or 'a100-use1-[0-99,105]'"
+    )
+    target.add_argument("--count", type=int, metavar="N", help="only so many of them")
+    target.add_argument("--percent", metavar="N", help="only so much of them, in per cent")
+    target.add_argument("--seed", help="another one chooses others for --count and --percent")
 
 
 def _effect_arguments(parser: argparse.ArgumentParser) -> None:
-    effects = parser.add_argument_group("what")
+    effects = parser.add_argument_group("what", "a kind, effects of your own, or both")
     effects.add_argument("--kind", help="an entry of the catalog in docs/faults.md")
     effects.add_argument("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
-    effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT")
-    effects.add_argument("--set-label", action="append", metavar="KEY=VALUE")
-    effects.add_argument("--set-annotation", action="append", metavar="KEY=VALUE")
-    effects.add_argument("--capacity", action="append", metavar="RESOURCE=CHANGE", help="such as nvidia.com/gpu=-1")
-    effects.add_argument("--kubelet", help="silent, notReady, reboot or gone")
-    effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="of a reboot")
+    effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT", help="a taint to set")
+    effects.add_argument("--set-label", action="append", metavar="KEY=VALUE", help="a label to set")
+    effects.add_argument("--set-annotation", action="append", metavar="KEY=VALUE", help="an annotation to set")
+    effects.add_argument(
+        "--capacity",
+        action="append",
+        metavar="RESOURCE=CHANGE",
+        help="how much of a resource is lost, nvidia.com/gpu=-1, or left, nvidia.com/gpu=7",
+    )
+    effects.add_argument("--kubelet", metavar="STATE", help="silent, notReady, reboot or gone")
+    effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="how long a reboot takes, such as 2m")
     pods = parser.add_argument_group("of a fault of pods")
-    pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="a label that the pods have")
-    pods.add_argument("--namespace", action="append", help="the pods are in")
-    pods.add_argument("--owner-kind", action="append", help="the pods belong to, such as Job")
-    pods.add_argument("--container")
-    pods.add_argument("--exit-code", dest="exitCode", type=int)
-    for key in ("reason", "message", "delay", "jitter", "share"):
-        pods.add_argument(f"--{key}")
+    pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
+    pods.add_argument("--namespace", action="append", help="the pods in this namespace")
+    pods.add_argument("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
+    pods.add_argument("--container", metavar="NAME", help="the container that fails (default: the first)")
+    pods.add_argument("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
+    pods.add_argument("--reason", help="the status's reason, such as OOMKilled")
+    pods.add_argument("--message", help="the status's message")
+    pods.add_argument("--delay", metavar="DURATION", help="from the pod's start to its fault, such as 30s")
+    pods.add_argument("--jitter", metavar="DURATION", help="up to so much later, evenly spread")
+    pods.add_argument("--share", metavar="N", help="only so much of the pods, in per cent")
     pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
 
 
@@ -107,7 +122,8 @@ async def _awaited(action: Awaitable[int]) -> int:
 def described(args: argparse.Namespace) -> dict[str, Any]:
     """The fault of a command line, as an item of the stack file's `faults`."""
     target = {
-        key: getattr(args, key) for key in ("nodeGroup", "zone", *_PLACES, "nvlinkDomain", "names", "count", "seed")
+        key: getattr(args, key)
+        for key in ("nodeGroup", "zone", "region", *_LEVELS, "nvlinkDomain", "names", "count", "seed")
     }
     target |= {"labels": _pairs("--label", args.label), "percent": args.percent}
     pods = {
