@@ -23,6 +23,7 @@ ABOUT = {
     "program": "a project's five lines",
     "components": "Pulumi components",
     "lab": "experiments",
+    "advise": "the cheapest fleet",
     "capture": "clusters as files",
     "console": "the live views",
     "policy": "the policy pack",

@@ -60,7 +60,7 @@ def clone(capture: Path, name: str) -> Put:
             raise UserError(f"{capture} is no capture: it has no {file}")
     _declare(capture / STACK, name)
     if not which.chosen(name).kubeconfig.exists():
-        _bring_up(name)
+        bring_up(name)
     try:
         return asyncio.run(_put(name, capture / WORKLOAD))
     except (Refused, KubeconfigError) as error:
@@ -90,7 +90,12 @@ def _nodes(loaded: object) -> list[tuple[str, list[str]]]:
     return [(pool.name, pool.node_names()) for pool in loaded.pools]
 
 
-def _bring_up(name: str) -> None:
+def bring_up(name: str) -> None:
+    """Make a stack that has its file, and bring it up.
+
+    Raises:
+        UserError: it did not come up.
+    """
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
     beforehand.of_update(name)

@@ -55,6 +55,7 @@ COMMANDS: dict[str, Command] = {
     "capture": Command("capture", "save your own cluster as files: its nodes, its pods, no secrets", venv=True),
     "clone": Command("clone", "create a stack from a capture, with its pods on the same nodes", venv=True),
     "fit": Command("fit", "check whether a workload fits, where, and what would make all of it fit", venv=True),
+    "advise": Command("advise", "say which machines run a workload for the least, and for how much", venv=True),
     "snapshot": Command("snapshot", "save everything in a stack's cluster, and restore it", venv=True),
     "translate": Command("translate", "turn an anonymised capture's words back into names", venv=True),
     "replay": Command("replay", "replay a recorded day of a cluster, from its audit log", venv=True),

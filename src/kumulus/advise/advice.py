@@ -1,0 +1,124 @@
+"""From a workload and what may be had to the fleet to have: solved, placed pod by pod, and mended where it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kumulus.advise.demand import Demand, largest_first
+from kumulus.advise.errors import Unadvisable
+from kumulus.advise.offers import Offer, Offers, useful, without, zonal
+from kumulus.advise.placing import place
+from kumulus.advise.programme import Programme
+
+_ROUNDS = 40
+# A packing that only one draw among equal nodes finds would be luck.
+_SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The fleet to have.
+
+    Args:
+        nodes: how many of each offer, none of them 0.
+        packed: US dollars for an hour of the best packing, before pods were placed one by one.
+        bound: US dollars for an hour that no fleet costs less than.
+        pods: of the workload.
+        unmodelled: rules between pods that the scheduler alone keeps.
+        unpriced: types that have no price and were not looked at.
+        any_zone: whether no pod minds in which zone it is.
+        in_file_order: how many pods find no node when they come as the files have them, and not the largest first.
+    """
+
+    nodes: tuple[tuple[Offer, int], ...]
+    packed: float
+    bound: float
+    pods: int
+    unmodelled: tuple[str, ...] = ()
+    unpriced: tuple[str, ...] = ()
+    any_zone: bool = True
+    in_file_order: int = 0
+
+    @property
+    def hourly(self) -> float:
+        """What the fleet costs, in US dollars for an hour."""
+        return sum(number * offer.hourly for offer, number in self.nodes)
+
+    @property
+    def gap(self) -> float:
+        """How far the fleet is above the bound at most, as a share of that."""
+        return self.hourly / self.bound - 1 if self.bound > 0 else 0.0
+
+
+def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
+    """The fleet of the least cost on which a scheduler places every pod.
+
+    Args:
+        demand: the workload.
+        offers: what there is to choose from.
+        most_types: how many types the fleet may have.
+        seconds: how long each of the programme's two parts may take.
+
+    Raises:
+        Unadvisable: a pod fits nowhere, or no fleet was found.
+    """
+    if most_types < 1:
+        raise Unadvisable(f"a fleet of {most_types} types has no nodes; write --max-types 1 or more")
+    left = without(offers.found, demand.everywhere)
+    if not left:
+        raise Unadvisable("no type has room for the pods of the DaemonSets alone; name larger ones with --types")
+    found = useful(left, demand, offers.unpriced)
+    as_written, demand = demand, replace(demand, shapes=largest_first(demand.shapes))
+    solution = Programme(found, demand.shapes, most_types, seconds).solve()
+    nodes = [0] * len(found)
+    for column, number in solution.columns:
+        nodes[column.offer] += number
+    packed = _cost(found, nodes)
+    nodes = _placed(found, nodes, demand, most_types, seconds)
+    full = {(offer.kind, offer.zone): offer for offer in offers.found}
+    return Advice(
+        tuple((full[offer.kind, offer.zone], number) for offer, number in zip(found, nodes, strict=True) if number),
+        packed,
+        min(solution.bound, packed),
+        demand.pods,
+        demand.unmodelled,
+        offers.unpriced,
+        not zonal(demand),
+        sum(place(found, nodes, as_written.shapes).pending),
+    )
+
+
+def _placed(offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float) -> list[int]:
+    """Nodes added until every pod finds one, placed one by one; then taken away again where they are not needed."""
+    shapes = demand.shapes
+    for _ in range(_ROUNDS):
+        # Of each shape, the most that any draw leaves over.
+        pending = tuple(map(max, zip(*(place(offers, nodes, shapes, seed).pending for seed in _SEEDS), strict=True)))
+        if not any(pending):
+            return _trimmed(offers, nodes, demand)
+        over = [replace(shape, count=number) for shape, number in zip(shapes, pending, strict=True) if number]
+        # More of the types that are there already; a further one only where the fleet may have it.
+        kinds = {offer.kind for offer, number in zip(offers, nodes, strict=True) if number}
+        mine = [at for at, offer in enumerate(offers) if offer.kind in kinds or len(kinds) < most_types]
+        room = most_types if len(kinds) >= most_types else most_types - len(kinds)
+        if not all(any(offers[at].takes(shape) for at in mine) for shape in over):
+            mine, room = list(range(len(offers))), most_types
+        for column, number in Programme([offers[at] for at in mine], over, room, min(seconds, 5.0)).solve().columns:
+            nodes[mine[column.offer]] += number
+    raise Unadvisable("the pods could not be placed one by one, however many nodes were added")
+
+
+def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:
+    """The fleet without nodes that no draw needs, the dearest tried first."""
+    for at in sorted(range(len(offers)), key=lambda at: -offers[at].hourly):
+        while nodes[at]:
+            fewer = [number - (other == at) for other, number in enumerate(nodes)]
+            if any(any(place(offers, fewer, demand.shapes, seed).pending) for seed in _SEEDS):
+                break
+            nodes = fewer
+    return nodes
+
+
+def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
+    return sum(number * offer.hourly for offer, number in zip(offers, nodes, strict=True))

@@ -1,0 +1,173 @@
+"""What a workload asks for: its pods, alike ones together, as amounts that a solver and a placement can add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kumulus.advise.errors import Unadvisable
+from kumulus.model.pod_requests import spec_requests
+from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
+
+Object = Mapping[str, Any]
+HOST = "kubernetes.io/hostname"
+# What amounts are counted in, so that they are whole and stay small enough for a solver: thousandths of a core, MiB.
+_UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
+# Rules between pods other than "one on each node" are the scheduler's alone.
+_LEFT = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Pods that are alike for a scheduler.
+
+    Args:
+        name: of the first workload that has such pods.
+        wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in MiB.
+        count: how many pods.
+        spec: what of the pod's spec says where it may stand.
+        alone: whether no two of them may be on one node.
+    """
+
+    name: str
+    wants: Mapping[str, int]
+    count: int
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A workload.
+
+    Args:
+        shapes: its pods, in the order in which they are created.
+        everywhere: amounts that each node needs for itself: the pods of DaemonSets.
+        unmodelled: rules between pods that are left to the scheduler, by name.
+    """
+
+    shapes: tuple[Shape, ...]
+    everywhere: Mapping[str, int]
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods there are, those of DaemonSets apart."""
+        return sum(shape.count for shape in self.shapes)
+
+
+def largest_first(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+    """Shapes in the order in which a scheduler packs them best: those that ask for the most of anything come first.
+
+    What is much is measured by the most that any of them asks for, so that no unit decides.
+    """
+    known = list(shapes)
+    most: dict[str, int] = {}
+    for shape in known:
+        for resource, much in shape.wants.items():
+            most[resource] = max(most.get(resource, 0), much)
+
+    def size(shape: Shape) -> float:
+        return max((much / most[name] for name, much in shape.wants.items() if name != "pods"), default=0.0)
+
+    return tuple(sorted(known, key=lambda shape: -size(shape)))
+
+
+def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
+    """A quantity in whole units of this room.
+
+    Args:
+        resource: which one.
+        quantity: how much of it.
+        up: whether a part of a unit counts as a whole one, as of a request; of a capacity it counts as none.
+    """
+    unit = _UNITS.get(resource, NANO)
+    return -(-quantity.nanos // unit) if up else quantity.nanos // unit
+
+
+def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Object] = ()) -> Demand:
+    """A demand of pods.
+
+    Args:
+        pods: what each is called, its spec, its labels, and how many there are.
+        daemons: the specs of pods of which each node has one.
+
+    Raises:
+        Unadvisable: there are none, or a request is none.
+    """
+    shapes: dict[str, Shape] = {}
+    left: set[str] = set()
+    for name, spec, labels, count in pods:
+        if count <= 0:
+            continue
+        wants = {"pods": 1, **_wants(name, spec)}
+        alone, unmodelled = _alone(spec, labels)
+        left |= unmodelled
+        where = {key: spec[key] for key in ("nodeSelector",) if spec.get(key)}
+        required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        )
+        if required:
+            where["nodeAffinity"] = required
+        key = json.dumps([wants, where, alone and [labels, spec.get("affinity")]], sort_keys=True)
+        known = shapes.get(key)
+        shapes[key] = replace(known, count=known.count + count) if known else Shape(name, wants, count, where, alone)
+    if not shapes:
+        raise Unadvisable("the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet")
+    everywhere: dict[str, int] = {}
+    for spec in daemons:
+        for resource, much in {"pods": 1, **_wants("a DaemonSet", spec)}.items():
+            everywhere[resource] = everywhere.get(resource, 0) + much
+    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)))
+
+
+def _wants(name: str, spec: Object) -> dict[str, int]:
+    def read(written: Mapping[str, Any]) -> dict[str, Quantity]:
+        try:
+            return {str(key): parse(value) for key, value in written.items()}
+        except QuantityError as error:
+            raise Unadvisable(f"{name}: a request is no quantity: {error}") from None
+
+    asked = spec_requests(_defaulted(spec), read)
+    wants = {resource: amount(resource, quantity, up=True) for resource, quantity in asked.items()}
+    if wrong := next((resource for resource, much in wants.items() if much < 0), None):
+        raise Unadvisable(f"{name}: asks for a negative amount of {wrong}")
+    return {resource: much for resource, much in wants.items() if much}
+
+
+def _defaulted(spec: Object) -> Object:
+    """The spec with limits in the place of requests that it does not give, as the API server has it."""
+
+    def with_requests(container: Object) -> Object:
+        resources = container.get("resources") or {}
+        requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        return {**container, "resources": {**resources, "requests": requests}}
+
+    containers = {
+        key: [with_requests(each) for each in spec[key]] for key in ("containers", "initContainers") if spec.get(key)
+    }
+    return {**spec, **containers}
+
+
+def _alone(spec: Object, labels: Object) -> tuple[bool, set[str]]:
+    """Whether a pod keeps its like off its node, and which of its rules between pods are others than that."""
+    affinity = spec.get("affinity") or {}
+    terms = (affinity.get("podAntiAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
+    own = [term for term in terms if term.get("topologyKey") == HOST and _selects(term.get("labelSelector"), labels)]
+    left = {each for each in _LEFT if affinity.get(each) or spec.get(each)}
+    if (
+        own
+        and len(own) == len(terms)
+        and not (affinity.get("podAntiAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution")
+    ):
+        left.discard("podAntiAffinity")
+    return bool(own), left
+
+
+def _selects(selector: object, labels: Object) -> bool:
+    if not isinstance(selector, Mapping) or selector.get("matchExpressions"):
+        return False
+    wanted = selector.get("matchLabels") or {}
+    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

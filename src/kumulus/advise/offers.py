@@ -1,0 +1,219 @@
+"""The machines to choose from: instance types, what they hold, what they cost, where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kumulus.advise.demand import Demand, Shape, amount
+from kumulus.advise.errors import Unadvisable
+from kumulus.advise.matching import allowed
+from kumulus.catalog.instances import InstanceType, instance_types
+from kumulus.catalog.prices import Prices
+from kumulus.model.names import nearest
+from kumulus.model.pools import (
+    CLUSTER_LABEL,
+    GROUP_LABEL,
+    INSTANCE_TYPE_LABEL,
+    POOL_LABEL,
+    REGION_LABEL,
+    ZONE_LABEL,
+    Pool,
+)
+from kumulus.model.quantity import parse
+from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.model import ClusterSpec
+
+DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1"}
+"""Where machines stand unless it is said: a zone in a region of each cloud that the catalog has prices of."""
+
+OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
+"""Labels that a node group's placement gives, and no template."""
+# Pods of manifests do not tolerate KWOK's taint.
+_UNTAINTED: dict[str, Any] = {"nodeTemplate": {"taints": []}}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A machine that can be had, as often as it is wanted.
+
+    Args:
+        kind: its instance type.
+        zone: where it stands.
+        hourly: US dollars for an hour.
+        has: what pods can have of it, in the units of :class:`kumulus.advise.demand.Shape`.
+        labels: of its node.
+        group: of a stack file's node group for it, all but its name and placement.
+    """
+
+    kind: str
+    zone: str
+    hourly: float
+    has: Mapping[str, int]
+    labels: Mapping[str, str]
+    group: Mapping[str, Any] = field(default_factory=dict)
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether a pod may stand on such a node, and fits on an empty one."""
+        fits = all(self.has.get(resource, 0) >= much for resource, much in shape.wants.items())
+        return fits and allowed(shape.spec, self.labels)
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What there is to choose from.
+
+    Args:
+        found: the machines.
+        unpriced: types that were asked for, or looked at, and have no price there.
+    """
+
+    found: tuple[Offer, ...]
+    unpriced: tuple[str, ...]
+
+
+def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, spot: bool = False) -> Offers:
+    """Instance types of the catalog.
+
+    Args:
+        types: which; none for all that have a price in the zones' regions.
+        zones: where; none for a zone of the first type's cloud, or of Google's.
+        prices: what they cost.
+        spot: whether spot machines are meant.
+
+    Raises:
+        Unadvisable: a type is unknown, a zone tells no region, or none has a price.
+    """
+    known = instance_types()
+    for kind in types:
+        if kind not in known:
+            near = nearest(kind, known)
+            raise Unadvisable(
+                f"{kind} is no instance type of the catalog\n  "
+                + (f"Write {' or '.join(near)}" if near else "docs/fleets.md lists them")
+            )
+    chosen = [known[kind] for kind in dict.fromkeys(types)]
+    zones = list(dict.fromkeys(zones)) or [DEFAULT_ZONES[chosen[0].cloud if chosen else "gcp"]]
+    found, unpriced = [], []
+    for zone in zones:
+        region = region_of(zone) or zone
+        kinds = chosen or [known[kind] for kind in prices.types(region, spot=spot) if kind in known]
+        for machine in kinds:
+            price = prices.of(machine.name, region, spot=spot)
+            if price is None:
+                unpriced.append(f"{machine.name} in {region}")
+                continue
+            found.append(
+                _offer(_pool(machine, zone), machine.name, price.hourly, {"instanceType": machine.name, **_UNTAINTED})
+            )
+    if not found:
+        raise _none_priced(zones, unpriced, prices, spot)
+    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+
+
+def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
+    """The node groups of a stack, each as often as it is wanted.
+
+    Args:
+        given: its pools.
+        prices: what their types cost.
+        region: whose prices hold for nodes that do not say their region.
+        spot: whether spot machines are meant.
+
+    Raises:
+        Unadvisable: none has a price.
+    """
+    found, unpriced = [], []
+    for pool in given:
+        kind, where = pool.labels.get(INSTANCE_TYPE_LABEL, pool.group), pool.region or region
+        price = prices.of(kind, where, spot=spot)
+        if price is None:
+            unpriced.append(f"{kind} in {where or 'no region'}")
+            continue
+        labels = {key: value for key, value in pool.labels.items() if key not in OWN_LABELS}
+        template = {"metadata": {"labels": labels}, "capacity": dict(pool.capacity), "taints": []}
+        found.append(_offer(pool, pool.group, price.hourly, {"nodeTemplate": template}))
+    if not found:
+        raise Unadvisable(
+            f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"
+            "  Write --region, or a file of your own with --prices (docs/prices.md)"
+        )
+    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+
+
+def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offer]:
+    """The offers with what each node needs for itself taken off; those that have not even that are left out."""
+    found = []
+    for offer in offers:
+        left = {resource: much - everywhere.get(resource, 0) for resource, much in offer.has.items()}
+        if all(much >= 0 for much in left.values()) and set(everywhere) <= set(offer.has):
+            found.append(replace(offer, has=left))
+    return found
+
+
+def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()) -> list[Offer]:
+    """The offers that some pod can use, one zone for all where no pod tells zones apart.
+
+    Args:
+        offers: the machines.
+        demand: the workload.
+        unpriced: types without a price, which may be what is missing.
+
+    Raises:
+        Unadvisable: a pod fits on none.
+    """
+    for shape in demand.shapes:
+        if not any(offer.takes(shape) for offer in offers):
+            asked = ", ".join(_shown(name, much) for name, much in shape.wants.items() if name != "pods")
+            where = "" if not shape.spec else " where its node selector or affinity lets it"
+            raise Unadvisable(
+                f"{shape.name}: no type fits a pod of {asked or 'no requests'}{where}\n"
+                f"  Tried {', '.join(sorted({offer.kind for offer in offers}))}; name others with --types"
+                + (f"\n  No price is known of {', '.join(unpriced)} (docs/prices.md)" if unpriced else "")
+            )
+    found = [offer for offer in offers if any(offer.takes(shape) for shape in demand.shapes)]
+    if zonal(demand):
+        return found
+    first: dict[tuple[str, float], Offer] = {}
+    for offer in found:
+        first.setdefault((offer.kind, offer.hourly), offer)
+    return list(first.values())
+
+
+def zonal(demand: Demand) -> bool:
+    """Whether a pod minds in which zone it is."""
+    return any(ZONE_LABEL in repr(shape.spec) for shape in demand.shapes)
+
+
+def _pool(kind: InstanceType, zone: str) -> Pool:
+    """A pool of one node of a type, as a stack file that names the type would have it."""
+    group = {
+        "name": "x",
+        "instanceType": kind.name,
+        "placement": [{"availabilityZone": zone, "replicas": 1}],
+    }
+    return pools(ClusterSpec.checked({"nodeGroups": [group]}), "x")[0]
+
+
+def _offer(pool: Pool, kind: str, hourly: float, group: Mapping[str, Any]) -> Offer:
+    has = {resource: amount(resource, parse(written), up=False) for resource, written in pool.allocatable.items()}
+    return Offer(kind, pool.zone, hourly, has, pool.labels, group)
+
+
+def _none_priced(zones: Sequence[str], unpriced: Sequence[str], prices: Prices, spot: bool) -> Unadvisable:
+    what = "spot price" if spot else "price"
+    if unpriced:
+        head = f"no {what} is known of {', '.join(dict.fromkeys(unpriced))}"
+    else:
+        head = f"no instance type of the catalog has a {what} in {', '.join(zones)}"
+    return Unadvisable(
+        f"{head}\n  There are prices for {', '.join(prices.regions())}; name zones of those with --zones, or write a "
+        "file of your own with --prices (docs/prices.md)"
+    )
+
+
+def _shown(resource: str, much: int) -> str:
+    if resource == "cpu":
+        return f"{much / 1000:g} CPUs"
+    return f"{much / 1024:g} GiB {resource}" if resource in ("memory", "ephemeral-storage") else f"{much:,} {resource}"

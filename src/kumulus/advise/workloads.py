@@ -1,0 +1,139 @@
+"""Where a workload's pods are from: manifests, experiment files, or a cluster in which they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.advise.errors import Unadvisable
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import load
+from kumulus.lab.file.manifest import objects_of
+from kumulus.lab.plan.manifests import expected_pods, pod_templates
+from kumulus.lab.plan.plan import make
+from kumulus.lab.plan.pods import UnknownPlace
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.location import read_text
+from kumulus.stackfile.yamltext import read_yaml
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Object = Mapping[str, Any]
+Pods = tuple[str, Object, Object, int]
+"""What pods are called, their spec, their labels, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Workloads:
+    """Pods, and those of which each node has one.
+
+    Args:
+        pods: the workload's.
+        daemons: specs of the pods of DaemonSets.
+    """
+
+    pods: tuple[Pods, ...] = ()
+    daemons: tuple[Object, ...] = ()
+
+    def plus(self, other: Workloads) -> Workloads:
+        """Both."""
+        return Workloads((*self.pods, *other.pods), (*self.daemons, *other.daemons))
+
+
+def of_files(paths: Iterable[Path]) -> Workloads:
+    """The pods of files, manifests or experiments.
+
+    Raises:
+        SpecError: a file cannot be read, or an experiment has mistakes.
+        LabError: an experiment's trace does not say what its jobs ask for.
+        Unadvisable: an experiment's pods are to stand together in a way that takes a cluster to say.
+    """
+    found = Workloads()
+    for path in paths:
+        _, text = read_text(str(path), Path(), "")
+        found = found.plus(
+            _of_experiment(path) if _is_experiment(text, path) else of_objects(objects_of(text, str(path)))
+        )
+    return found
+
+
+def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
+    """The pods that manifests make.
+
+    Args:
+        objects: as kubectl takes them; what makes no pods is left out.
+        name: what to call the pods; after the objects unless given.
+    """
+    pods: list[Pods] = []
+    daemons: list[Object] = []
+    for each in objects:
+        called = name or str((each.get("metadata") or {}).get("name") or "workload")
+        if each.get("kind") == "DaemonSet":
+            daemons += [template["spec"] for template in pod_templates(each)]
+        elif each.get("kind") == "JobSet":
+            pods += _of_job_set(called, each)
+        else:
+            count = expected_pods(dict(each))
+            pods += [(called, template["spec"], _labels(template), count) for template in pod_templates(each)]
+    return Workloads(tuple(pods), tuple(daemons))
+
+
+async def of_cluster(client: Client) -> Workloads:
+    """The pods that are in a cluster now and have not ended, each DaemonSet's once for every node.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    answer: dict[str, Any] = await client.get("/api/v1/pods")
+    pods: list[Pods] = []
+    daemons: dict[str, Object] = {}
+    for pod in answer.get("items") or []:
+        metadata, spec = pod["metadata"], pod["spec"]
+        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        owner: Object = next(iter(metadata.get("ownerReferences") or []), {})
+        if owner.get("kind") == "DaemonSet":
+            daemons[str(owner.get("uid"))] = spec
+            continue
+        pods.append((str(owner.get("name") or metadata["name"]), spec, metadata.get("labels") or {}, 1))
+    return Workloads(tuple(pods), tuple(daemons.values()))
+
+
+def _is_experiment(text: str, path: Path) -> bool:
+    try:
+        raw = read_yaml(text, str(path))
+    except SpecError:
+        # Several documents, or none: as manifests they are read again, and told of.
+        return False
+    return isinstance(raw, Mapping) and "workloads" in raw and "kind" not in raw
+
+
+def _of_experiment(path: Path) -> Workloads:
+    loaded = load(path)
+    try:
+        plan = make(loaded, {})
+    except UnknownPlace as error:
+        raise Unadvisable(f"{path}: affinity: {error}") from None
+    except LabError as error:
+        raise LabError(f"{path}: {error}") from None
+    found = Workloads()
+    for job in plan.jobs:
+        found = found.plus(of_objects(job.objects, job.workload))
+    return found
+
+
+def _labels(template: Object) -> Object:
+    return (template.get("metadata") or {}).get("labels") or {}
+
+
+def _of_job_set(name: str, job_set: Object) -> list[Pods]:
+    found = []
+    for part in (job_set.get("spec") or {}).get("replicatedJobs") or []:
+        job = (part.get("template") or {}).get("spec") or {}
+        parallelism = int(job.get("parallelism", 1))
+        count = int(part.get("replicas", 1)) * min(parallelism, int(job.get("completions", parallelism)))
+        found += [(name, template["spec"], _labels(template), count) for template in pod_templates(job)]
+    return found

@@ -1,0 +1,93 @@
+"""`kumulus advise --verify`: the fleet brought up, the workload run on it, and everything taken down again."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.advise.advice import Advice
+from kumulus.advise.answer import groups
+from kumulus.advise.demand import HOST, Demand, Shape, largest_first
+from kumulus.cli import clone, experiment, project, stack
+
+_LABEL = "kumulus.io/advised"
+_WRITTEN = {"cpu": "{}m", "memory": "{}Mi", "ephemeral-storage": "{}Mi"}
+# Time for the scheduler between one kind of pods and the next.
+_APART = 2
+
+
+def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
+    """Bring the fleet up as a stack of its own, run the workload, and destroy the stack; 1 where a pod stayed pending.
+
+    Raises:
+        UserError: the stack did not come up.
+    """
+    name = f"advise-{secrets.token_hex(3)}"
+    current = project.current()
+    file = current.stack_file(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump({"config": {"kumulus:cluster": {"nodeGroups": groups(advice, zones)}}}), "utf-8")
+    try:
+        clone.bring_up(name)
+        with tempfile.TemporaryDirectory() as folder:
+            return _run(name, demand, Path(folder))
+    finally:
+        if stack.run(["destroy", "-s", name, "--yes", "--skip-preview"]) == 0:
+            stack.run(["stack", "rm", name, "--yes"])
+            file.unlink(missing_ok=True)
+
+
+def _run(name: str, demand: Demand, folder: Path) -> int:
+    workloads = []
+    for number, shape in enumerate(largest_first(demand.shapes)):
+        (folder / f"pods-{number}.yaml").write_text(yaml.safe_dump(_deployment(f"pods-{number}", shape)), "utf-8")
+        workloads.append(
+            {
+                "name": f"pods-{number}",
+                "manifest": f"pods-{number}.yaml",
+                "jobs": 1,
+                "arrival": {"after": f"{number * _APART}s"},
+            }
+        )
+    made = folder / "experiment.yaml"
+    document = {"name": "advised", "workloads": workloads, "expect": [{"measure": "pods.pending", "equals": 0}]}
+    made.write_text(yaml.safe_dump(document), "utf-8")
+    parser = argparse.ArgumentParser()
+    experiment.add_arguments(parser)
+    return experiment.run(parser.parse_args(["run", str(made), "-s", name]))
+
+
+def _deployment(name: str, shape: Shape) -> dict[str, Any]:
+    """A Deployment of pods like those of a shape."""
+    asked = {
+        resource: _WRITTEN.get(resource, "{}").format(much)
+        for resource, much in shape.wants.items()
+        if resource != "pods"
+    }
+    labels = {_LABEL: name}
+    affinity: dict[str, Any] = {}
+    if required := shape.spec.get("nodeAffinity"):
+        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    if shape.alone:
+        term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOST}
+        affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spec: dict[str, Any] = {
+        "containers": [{"name": "main", "image": "none", "resources": {"requests": asked, "limits": asked}}],
+        **({"nodeSelector": shape.spec["nodeSelector"]} if shape.spec.get("nodeSelector") else {}),
+        **({"affinity": affinity} if affinity else {}),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": shape.count,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }

@@ -1,0 +1,126 @@
+"""What a workload's files ask for, as a scheduler counts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.advise.demand import HOST, Demand, largest_first, made
+from kumulus.advise.errors import Unadvisable
+from kumulus.advise.workloads import Workloads, of_files, of_objects
+
+
+def pod_spec(cpu: str = "1", memory: str = "1Gi", **fields: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}], **fields}
+
+
+def workload(kind: str, name: str, spec: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": spec}
+    return {"kind": kind, "metadata": {"name": name}, "spec": {"template": template, **fields}}
+
+
+def demand_of(found: Workloads) -> Demand:
+    return made(found.pods, found.daemons)
+
+
+def test_pods_that_are_alike_are_counted_together() -> None:
+    found = demand_of(
+        of_objects(
+            [
+                workload("Deployment", "a", pod_spec(), replicas=3),
+                workload("Job", "b", pod_spec(), parallelism=4, completions=2),
+                workload("StatefulSet", "c", pod_spec("500m", "1025Ki"), replicas=5),
+                {"kind": "Pod", "metadata": {"name": "d"}, "spec": pod_spec()},
+                {"kind": "Service", "metadata": {"name": "e"}, "spec": {}},
+            ]
+        )
+    )
+    assert [(each.name, each.count) for each in found.shapes] == [("a", 6), ("c", 5)]
+    # A part of a MiB counts as a whole one.
+    assert found.shapes[1].wants == {"pods": 1, "cpu": 500, "memory": 2}
+    assert found.pods == 11
+
+
+def test_a_limit_counts_where_there_is_no_request() -> None:
+    spec = {"containers": [{"resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}}]}
+    [found] = demand_of(of_objects([{"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}])).shapes
+    assert found.wants == {"pods": 1, "cpu": 1000, "nvidia.com/gpu": 1}
+
+
+def test_each_node_has_one_pod_of_a_daemon_set() -> None:
+    found = demand_of(
+        of_objects([workload("DaemonSet", "logs", pod_spec("100m")), workload("Deployment", "a", pod_spec())])
+    )
+    assert found.everywhere == {"pods": 1, "cpu": 100, "memory": 1024}
+    assert found.pods == 1
+
+
+def test_a_job_set_has_the_pods_of_all_its_jobs() -> None:
+    job = {"spec": {"parallelism": 4, "completions": 4, "template": {"spec": pod_spec()}}}
+    job_set = {
+        "kind": "JobSet",
+        "metadata": {"name": "j"},
+        "spec": {"replicatedJobs": [{"replicas": 3, "template": job}]},
+    }
+    assert demand_of(of_objects([job_set])).pods == 12
+
+
+def test_rules_between_pods_are_named_but_for_one_on_each_node() -> None:
+    own = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": HOST}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}
+    found = demand_of(of_objects([workload("Deployment", "a", pod_spec(affinity=apart), replicas=2)]))
+    assert found.shapes[0].alone
+    assert found.unmodelled == ()
+    spread = pod_spec(topologySpreadConstraints=[{"maxSkew": 1}], affinity={"podAffinity": {"x": 1}})
+    found = demand_of(of_objects([workload("Deployment", "b", spread)]))
+    assert not found.shapes[0].alone
+    assert found.unmodelled == ("podAffinity", "topologySpreadConstraints")
+
+
+def test_an_experiments_pods_are_those_that_its_run_creates(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_text(
+        "name: e\nworkloads: [{name: w, jobs: 3, workers: 4, requests: {cpu: '2'}, gpuProduct: X},"
+        " {name: d, kind: Deployment, jobs: 1, workers: 5, requests: {cpu: '1'}}]"
+    )
+    found = demand_of(of_files([file]))
+    assert [(each.name, each.count, each.wants["cpu"]) for each in found.shapes] == [("w", 12, 2000), ("d", 5, 1000)]
+    assert found.shapes[0].spec == {"nodeSelector": {"nvidia.com/gpu.product": "X"}}
+
+
+def test_manifests_and_experiments_add_up(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text("name: e\nworkloads: [{name: w, jobs: 1, workers: 4, requests: {cpu: '2'}}]")
+    (tmp_path / "m.yaml").write_text(
+        "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n---\n"
+        "kind: Pod\napiVersion: v1\nmetadata: {name: b}\nspec: {containers: [{name: c}]}\n"
+    )
+    found = demand_of(of_files([tmp_path / "e.yaml", tmp_path / "m.yaml"]))
+    assert [(each.name, each.count) for each in found.shapes] == [("w", 4), ("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([], "the workload has no pods"),
+        ([workload("Deployment", "a", pod_spec(), replicas=0)], "the workload has no pods"),
+        ([workload("Deployment", "a", pod_spec("much"))], "a: a request is no quantity"),
+        ([workload("Deployment", "a", pod_spec("-1"))], "a: asks for a negative amount of cpu"),
+    ],
+)
+def test_what_cannot_be_advised_on_is_told(objects: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(Unadvisable, match=said):
+        demand_of(of_objects(objects))
+
+
+def test_the_largest_come_first_by_whatever_they_ask_most_of() -> None:
+    found = made(
+        [
+            ("small", pod_spec("1", "1Gi"), {}, 1),
+            ("wide", pod_spec("9", "1Gi"), {}, 1),
+            ("tall", pod_spec("1", "60Gi"), {}, 1),
+            ("middle", pod_spec("5", "1Gi"), {}, 1),
+        ]
+    )
+    assert [each.name for each in largest_first(found.shapes)] == ["wide", "tall", "middle", "small"]
