@@ -15,6 +15,8 @@ Object = Mapping[str, Any]
 HOST = "kubernetes.io/hostname"
 # What amounts are counted in, so that they are whole and stay small enough for a solver: thousandths of a core, MiB.
 _UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
+# What of a pod's spec a scheduler looks at besides its requests.
+_RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
 # Rules between pods other than "one on each node" are the scheduler's alone.
 _LEFT = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
 
@@ -29,6 +31,7 @@ class Shape:
         count: how many pods.
         spec: what of the pod's spec says where it may stand.
         alone: whether no two of them may be on one node.
+        labels: those of the pods, where rules may select them.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Shape:
     count: int
     spec: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,13 @@ class Demand:
         shapes: its pods, in the order in which they are created.
         everywhere: amounts that each node needs for itself: the pods of DaemonSets.
         unmodelled: rules between pods that are left to the scheduler, by name.
+        whole: the pods once more, with all their rules, those that are left to the scheduler among them.
     """
 
     shapes: tuple[Shape, ...]
     everywhere: Mapping[str, int]
     unmodelled: tuple[str, ...] = ()
+    whole: tuple[Shape, ...] = ()
 
     @property
     def pods(self) -> int:
@@ -98,7 +104,13 @@ def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Obje
         Unadvisable: there are none, or a request is none.
     """
     shapes: dict[str, Shape] = {}
+    whole: dict[str, Shape] = {}
     left: set[str] = set()
+    pods = list(pods)
+    # Where nothing selects pods, those that differ in their labels alone are alike.
+    selected = any(
+        rule in each for _, spec, _, _ in pods for each in (spec, spec.get("affinity") or {}) for rule in _LEFT
+    )
     for name, spec, labels, count in pods:
         if count <= 0:
             continue
@@ -112,15 +124,23 @@ def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Obje
         if required:
             where["nodeAffinity"] = required
         key = json.dumps([wants, where, alone and [labels, spec.get("affinity")]], sort_keys=True)
-        known = shapes.get(key)
-        shapes[key] = replace(known, count=known.count + count) if known else Shape(name, wants, count, where, alone)
+        _add(shapes, key, Shape(name, wants, count, where, alone))
+        rules = {rule: spec[rule] for rule in _RULES if spec.get(rule)}
+        marks = {str(key): str(value) for key, value in labels.items()} if selected else {}
+        key = json.dumps([wants, rules, marks], sort_keys=True)
+        _add(whole, key, Shape(name, wants, count, rules, alone, marks))
     if not shapes:
         raise Unadvisable("the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet")
     everywhere: dict[str, int] = {}
     for spec in daemons:
         for resource, much in {"pods": 1, **_wants("a DaemonSet", spec)}.items():
             everywhere[resource] = everywhere.get(resource, 0) + much
-    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)))
+    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()))
+
+
+def _add(known: dict[str, Shape], key: str, shape: Shape) -> None:
+    there = known.get(key)
+    known[key] = replace(there, count=there.count + shape.count) if there else shape
 
 
 def _wants(name: str, spec: Object) -> dict[str, int]:

@@ -12,7 +12,7 @@ import yaml
 
 from kumulus.advise.advice import Advice
 from kumulus.advise.answer import groups
-from kumulus.advise.demand import HOST, Demand, Shape, largest_first
+from kumulus.advise.demand import Demand, Shape, largest_first
 from kumulus.cli import clone, experiment, project, stack
 
 _LABEL = "kumulus.io/advised"
@@ -44,7 +44,7 @@ def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
 
 def _run(name: str, demand: Demand, folder: Path) -> int:
     workloads = []
-    for number, shape in enumerate(largest_first(demand.shapes)):
+    for number, shape in enumerate(largest_first(demand.whole)):
         (folder / f"pods-{number}.yaml").write_text(yaml.safe_dump(_deployment(f"pods-{number}", shape)), "utf-8")
         workloads.append(
             {
@@ -63,23 +63,16 @@ def _run(name: str, demand: Demand, folder: Path) -> int:
 
 
 def _deployment(name: str, shape: Shape) -> dict[str, Any]:
-    """A Deployment of pods like those of a shape."""
+    """A Deployment of pods like those of a shape, with all that a scheduler looks at."""
     asked = {
         resource: _WRITTEN.get(resource, "{}").format(much)
         for resource, much in shape.wants.items()
         if resource != "pods"
     }
-    labels = {_LABEL: name}
-    affinity: dict[str, Any] = {}
-    if required := shape.spec.get("nodeAffinity"):
-        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
-    if shape.alone:
-        term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOST}
-        affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    labels = {**shape.labels, _LABEL: name}
     spec: dict[str, Any] = {
         "containers": [{"name": "main", "image": "none", "resources": {"requests": asked, "limits": asked}}],
-        **({"nodeSelector": shape.spec["nodeSelector"]} if shape.spec.get("nodeSelector") else {}),
-        **({"affinity": affinity} if affinity else {}),
+        **shape.spec,
     }
     return {
         "apiVersion": "apps/v1",
@@ -87,7 +80,7 @@ def _deployment(name: str, shape: Shape) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {
             "replicas": shape.count,
-            "selector": {"matchLabels": labels},
+            "selector": {"matchLabels": {_LABEL: name}},
             "template": {"metadata": {"labels": labels}, "spec": spec},
         },
     }

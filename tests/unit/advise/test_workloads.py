@@ -124,3 +124,26 @@ def test_the_largest_come_first_by_whatever_they_ask_most_of() -> None:
         ]
     )
     assert [each.name for each in largest_first(found.shapes)] == ["wide", "tall", "middle", "small"]
+
+
+def test_the_pods_to_create_keep_the_rules_that_are_left_to_the_scheduler() -> None:
+    spread = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
+    found = demand_of(
+        of_objects(
+            [
+                workload("Deployment", "a", pod_spec(topologySpreadConstraints=[spread]), replicas=2),
+                workload("Deployment", "b", pod_spec(tolerations=[{"operator": "Exists"}]), replicas=3),
+            ]
+        )
+    )
+    # Alike for the programme, which counts requests, and not for a scheduler.
+    assert [each.count for each in found.shapes] == [5]
+    assert [(each.count, dict(each.spec), dict(each.labels)) for each in found.whole] == [
+        (2, {"topologySpreadConstraints": [spread]}, {"app": "a"}),
+        (3, {"tolerations": [{"operator": "Exists"}]}, {"app": "b"}),
+    ]
+
+
+def test_labels_make_no_difference_where_nothing_selects_pods() -> None:
+    found = demand_of(of_objects([workload("Deployment", name, pod_spec(), replicas=2) for name in ("a", "b")]))
+    assert [(each.count, dict(each.labels)) for each in found.whole] == [(4, {})]
