@@ -110,13 +110,16 @@ def _placed(offers: list[Offer], nodes: list[int], demand: Demand, most_types: i
 
 
 def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:
-    """The fleet without nodes that no draw needs, the dearest tried first."""
+    """The fleet without nodes that no draw needs, the dearest tried first: one, then twice as many as the last time."""
     for at in sorted(range(len(offers)), key=lambda at: -offers[at].hourly):
-        while nodes[at]:
-            fewer = [number - (other == at) for other, number in enumerate(nodes)]
+        step = 1
+        while nodes[at] and step:
+            step = min(step, nodes[at])
+            fewer = [number - step * (other == at) for other, number in enumerate(nodes)]
             if any(any(place(offers, fewer, demand.shapes, seed).pending) for seed in _SEEDS):
-                break
-            nodes = fewer
+                step //= 2
+            else:
+                nodes, step = fewer, step * 2
     return nodes
 
 

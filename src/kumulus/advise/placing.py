@@ -20,6 +20,8 @@ from kumulus.advise.offers import Offer
 _SCORED = ("cpu", "memory")
 # What the scheduler counts, in scores, for a container that requests nothing: 100m and 200 MiB.
 _LEAST = {"cpu": 100, "memory": 200}
+# Below every score.
+_NONE = -1.0
 
 
 @dataclass(frozen=True)
@@ -58,26 +60,26 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
         wants = np.array([shape.wants.get(resource, 0) for resource in resources], dtype=np.int64)
         weight = np.array([shape.wants.get(resource) or _LEAST[resource] for resource in _SCORED], dtype=float)
         open_to = np.array([offer.takes(shape) for offer in offers])[kinds]
+        fitting = open_to & (free >= wants).all(axis=1)
+        # Only the node that took the last pod has another score for the next one like it.
+        scores = np.where(fitting, _scores(counted + weight, there), _NONE)
         left = shape.count
-        while left:
-            fitting = np.flatnonzero(open_to & (free >= wants).all(axis=1))
-            if not len(fitting):
-                break
-            node = _best(counted[fitting] + weight, there[fitting], source)
-            chosen = int(fitting[node])
+        while left and (top := scores.max(initial=_NONE)) > _NONE:
+            best = np.flatnonzero(scores == top)
+            chosen = int(best[source.randrange(len(best))])
             free[chosen] -= wants
             counted[chosen] += weight
             touched[chosen] = True
-            open_to[chosen] &= not shape.alone
             left -= 1
+            full = shape.alone or bool((free[chosen] < wants).any())
+            one = slice(chosen, chosen + 1)
+            scores[chosen] = _NONE if full else _scores(counted[one] + weight, there[one])[0]
         pending.append(left)
     return Placed(tuple(pending), int(touched.sum()))
 
 
-def _best(asked: npt.NDArray[np.double], there: npt.NDArray[np.double], source: random.Random) -> int:
+def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt.NDArray[np.double]:
     shares = np.minimum(asked / there, 1.0)
     least = np.floor(((1.0 - shares) * 100).mean(axis=1))
-    balanced = np.floor((1.0 - shares.std(axis=1)) * 100)
-    scores = least + balanced
-    best = np.flatnonzero(scores == scores.max())
-    return int(best[source.randrange(len(best))])
+    scores: npt.NDArray[np.double] = least + np.floor((1.0 - shares.std(axis=1)) * 100)
+    return scores
