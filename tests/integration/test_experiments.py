@@ -209,6 +209,24 @@ async def test_jobs_complete_as_a_trace_has_them(lab: Lab) -> None:
     assert measures["makespan"] >= 2
 
 
+async def test_the_users_of_a_trace_are_measured_with_the_gpu_hours_they_had(lab: Lab) -> None:
+    (lab.directory / "trace.csv").write_text("arrival,duration,vc\n0,1,physics\n0,2,biology\n1,1,physics\n")
+    workload = {"name": "work", "requests": REQUESTS, "nodeSelector": {"lab": "here"}}
+    trace = {"file": "trace.csv", "columns": {"user": "vc"}}
+    report = await lab.run(workloads=[{**workload, "arrival": {"trace": trace}}], until="completed", timeout="60s")
+    details = only(report).details
+    assert details.users is not None
+    users = details.users.users
+    assert {name: (user.pods, user.scheduled) for name, user in users.items()} == {"biology": (1, 1), "physics": (2, 2)}
+    assert all(user.waited["p99"] >= 0 and user.slowdown["p50"] >= 1 for user in users.values())
+    assert sum(user.share for user in users.values()) == pytest.approx(1, abs=1e-5)
+    had = sum(user.hours for user in users.values())
+    assert details.measures["gpuHours.used"] == pytest.approx(had, rel=0.2)
+    everything = details.measures["gpuHours.used"] + details.measures["gpuHours.idle"]
+    assert everything * 3600 == pytest.approx(details.measures["gpus.capacity"] * details.measures["duration"], rel=0.2)
+    assert 0 < details.measures["fairness.jain"] <= 1
+
+
 async def test_a_second_scheduler_places_the_pods_and_ends_with_the_run(lab: Lab) -> None:
     timeline = [{"scheduler": "stop"}, {"after": "created", "at": "1s", "scheduler": "start"}]
     report = await lab.run(

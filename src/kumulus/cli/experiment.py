@@ -62,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     compare.add_argument("--all", action="store_true", help="every measure, not only the main ones")
     compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
+    compare.add_argument(
+        "--pictures",
+        type=Path,
+        metavar="DIRECTORY",
+        help="draw each measure with its spread over seeds, a file for each",
+    )
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
     show.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
     show.add_argument("--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)")

@@ -71,6 +71,11 @@ def compare(args: argparse.Namespace) -> int:
     if args.page is not None:
         all_runs.write_comparison(args.page, list(zip(files, reports, strict=True)))
         print(f"wrote {args.page}")
+    if args.pictures is not None:
+        # Drawing takes a library that is slow to load.
+        from kumulus.lab.report import spreads
+
+        print(f"wrote {len(spreads.write(reports, args.pictures))} pictures to {args.pictures}")
     return 0
 
 

@@ -27,6 +27,8 @@ _EXAMPLES: Mapping[Unit, str] = {
     "perSecond": "a number a second, such as 200",
     "bytes": "a quantity such as 300Mi",
     "usd": "US dollars such as 12.50",
+    "ratio": "a number such as 1.5",
+    "gpuHours": "GPU-hours such as 12.5",
 }
 
 
@@ -47,7 +49,7 @@ def bound(unit: Unit, raw: object) -> float | None:
     if not math.isfinite(raw):
         return None
     # A bare number is a duration or a share only where it cannot be misread.
-    return float(raw) if unit in ("count", "perSecond", "bytes", "usd") or raw in (0, 1) else None
+    return float(raw) if unit not in ("s", "share") or raw in (0, 1) else None
 
 
 def _from_text(unit: Unit, raw: str) -> float | None:

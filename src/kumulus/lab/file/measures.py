@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd"]
+Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd", "ratio", "gpuHours"]
 Better = Literal["lower", "higher", ""]
 
 PERCENTILES = (50, 90, 99)
@@ -48,6 +48,16 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "allocation.gpuMean": ("share", "higher", "the share of GPUs allocated, averaged over the measurement"),
     "allocation.cpu": ("share", "higher", "the greatest share of CPUs requested at one time"),
     "allocation.memory": ("share", "higher", "the greatest share of memory requested at one time"),
+    "gpuHours.used": ("gpuHours", "higher", "GPU-hours that pods had, parts of GPUs included"),
+    "gpuHours.idle": ("gpuHours", "lower", "GPU-hours that no pod had"),
+    "gpuHours.stranded": ("gpuHours", "lower", "of the idle ones, those on nodes where no typical pod fitted"),
+    "fairness.users": ("count", "", "users or queues that asked for something"),
+    "fairness.jain": (
+        "ratio",
+        "higher",
+        "Jain's index over users of the part that each had of the GPU time asked for; 1 when all had the same part",
+    ),
+    "fairness.jainShare": ("ratio", "", "Jain's index over users of the GPU time that each had"),
     "fragmentation.end": ("share", "lower", "of the free GPUs at the end, those on nodes partly in use"),
     "fragmentation.peak": ("share", "lower", "the greatest such share at one time"),
     "cpu.scheduler": ("s", "lower", "CPU time of the scheduler"),
@@ -75,15 +85,16 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
 }
 
-_SPREAD: dict[str, str] = {
-    "timeToSchedule": "from a pod's creation to its binding",
-    "timeToRun": "from a pod's creation to its running",
-    "jobTimeToSchedule": "from the first pod's creation to the last one's binding, of jobs that were admitted",
+_SPREAD: dict[str, tuple[Unit, str]] = {
+    "timeToSchedule": ("s", "from a pod's creation to its binding"),
+    "timeToRun": ("s", "from a pod's creation to its running"),
+    "jobTimeToSchedule": ("s", "from the first pod's creation to the last one's binding, of jobs that were admitted"),
+    "slowdown": ("ratio", "of completed pods, the time from creation to end over the time that they ran, at least 1 s"),
 }
 
 UNITS: Mapping[str, Unit] = MappingProxyType(
     {name: unit for name, (unit, _, _) in _SINGLE.items()}
-    | {f"{name}.{part}": "s" for name in _SPREAD for part in _PARTS}
+    | {f"{name}.{part}": unit for name, (unit, _) in _SPREAD.items() for part in _PARTS}
 )
 """Every measure's unit."""
 
@@ -95,6 +106,6 @@ BETTER: Mapping[str, Better] = MappingProxyType(
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {name: meaning for name, (_, _, meaning) in _SINGLE.items()}
-    | {f"{name}.{part}": f"{part} of: {meaning}" for name, meaning in _SPREAD.items() for part in _PARTS}
+    | {f"{name}.{part}": f"{part} of: {meaning}" for name, (_, meaning) in _SPREAD.items() for part in _PARTS}
 )
 """What each measure is, in words."""

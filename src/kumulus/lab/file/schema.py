@@ -46,6 +46,8 @@ def _expectation() -> Schema:
         "count": {"type": "number"},
         "perSecond": {"type": "number"},
         "usd": {"type": "number"},
+        "ratio": {"type": "number"},
+        "gpuHours": {"type": "number"},
         "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
     }
     written = [

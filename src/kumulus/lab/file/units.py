@@ -20,5 +20,9 @@ def shown(unit: Unit, value: float) -> str:
             return f"{value / 1e6:,.0f} MB"
         case "usd":
             return f"${value:,.2f}" if value >= 1 or not value else f"${value:.3g}"
+        case "ratio":
+            return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
+        case "gpuHours":
+            return f"{value:,.2f} GPU-h" if value < 100 else f"{value:,.0f} GPU-h"
         case "count":
             return f"{value:,.0f}"

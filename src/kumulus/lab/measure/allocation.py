@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.lab.measure.cost import Meter
+from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.views import NodeView
 
 Cell = tuple[str, str]
@@ -32,15 +33,18 @@ class Allocation:
 
     Args:
         meter: takes every change, and adds up what the nodes cost.
+        hours: likewise, for GPU-hours.
     """
 
-    def __init__(self, meter: Meter | None = None) -> None:
+    def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
         self.meter = meter or Meter()
+        self.hours = hours or GpuHours()
         self.capacity = NOTHING
         self.allocated = NOTHING
         self.cells: dict[Cell, Share] = {}
         self._nodes: dict[str, NodeView] = {}
         self._used: dict[str, Amounts] = {}
+        self._shares: Counter[str] = Counter()
         self._scattered = 0
 
     @property
@@ -77,14 +81,31 @@ class Allocation:
             self._account(name, -1)
             del self._nodes[name]
             self.meter.take(name)
+            self.hours.take(name)
 
-    def bind(self, node: str, wants: Amounts) -> None:
-        """A pod has a node."""
-        self._change(node, wants, +1)
+    def begin(self) -> None:
+        """What adds up over time does so from now on."""
+        self.meter.begin()
+        self.hours.begin()
 
-    def release(self, node: str, wants: Amounts) -> None:
-        """A pod has given its node back."""
-        self._change(node, wants, -1)
+    def end(self) -> None:
+        """What adds up over time does so until now."""
+        self.meter.end()
+        self.hours.end()
+
+    def bind(self, node: str, wants: Amounts, share: int = 0) -> None:
+        """A pod has a node.
+
+        Args:
+            node: its name.
+            wants: what the pod requests.
+            share: milli-GPU that it requests of one GPU, beside.
+        """
+        self._change(node, wants, share, +1)
+
+    def release(self, node: str, wants: Amounts, share: int = 0) -> None:
+        """A pod has given its node back; arguments as of :meth:`bind`."""
+        self._change(node, wants, share, -1)
 
     def by_cell(self) -> Mapping[Cell, Share]:
         """GPUs by product and zone, of those that have any."""
@@ -97,11 +118,12 @@ class Allocation:
             free[product] += share.capacity - share.allocated
         return free
 
-    def _change(self, node: str, wants: Amounts, sign: int) -> None:
+    def _change(self, node: str, wants: Amounts, share: int, sign: int) -> None:
         known = node in self._nodes
         if known:
             self._account(node, -1)
         self._used[node] = _add(self._used.get(node, NOTHING), wants, sign)
+        self._shares[node] += sign * share
         if known:
             self._account(node, +1)
 
@@ -115,6 +137,7 @@ class Allocation:
         cell.allocated += sign * used.gpus
         if sign > 0:
             self.meter.put(name, node.hourly, node.has, used)
+            self.hours.put(name, node.product, node.has, used, self._shares[name])
         free = node.has.gpus - used.gpus
         if used.gpus > 0 and free > 0:
             self._scattered += sign * free

@@ -127,6 +127,6 @@ async def occupy(client: Client, allocation: Allocation, placement: Placement | 
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
         for each in page:
             pod = pod_view(each)
-            allocation.bind(pod.node, pod.wants)
+            allocation.bind(pod.node, pod.wants, pod.share)
             if placement is not None:
                 placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False)

@@ -28,6 +28,7 @@ class PodRecord:
         phase: its last phase; Deleted when it was deleted before it ended.
         waits: why it has no node, by the scheduler.
         disrupted: why it was evicted; empty when it was not.
+        share: milli-GPU that it requests of one GPU, beside.
     """
 
     workload: str
@@ -41,6 +42,7 @@ class PodRecord:
     phase: str = "Pending"
     waits: str = ""
     disrupted: str = ""
+    share: int = 0
 
     @property
     def pending(self) -> bool:
@@ -101,7 +103,7 @@ class Records:
         self.partly_peak = 0
         self.gpus_peak = self.cpus_peak = self.memory_peak = self.fragmentation_peak = 0.0
         self.untried = 0
-        self._strangers: dict[str, tuple[str, Amounts]] = {}
+        self._strangers: dict[str, tuple[str, Amounts, int]] = {}
 
     def put(self, pod: PodView, now: float) -> None:
         """A pod was added or has changed."""
@@ -155,15 +157,15 @@ class Records:
         if pod.phase in FINAL:
             self.gone(pod.uid, self.changed)
         elif pod.node and pod.uid not in self._strangers:
-            self._strangers[pod.uid] = (pod.node, pod.wants)
-            self.allocation.bind(pod.node, pod.wants)
+            self._strangers[pod.uid] = (pod.node, pod.wants, pod.share)
+            self.allocation.bind(pod.node, pod.wants, pod.share)
 
     def pending_by_reason(self) -> Counter[str]:
         """Pods without a node, by what the scheduler says of it."""
         return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
 
     def _created(self, pod: PodView, now: float) -> PodRecord:
-        record = PodRecord(pod.workload, pod.job, pod.wants, now)
+        record = PodRecord(pod.workload, pod.job, pod.wants, now, share=pod.share)
         self.pods[pod.uid] = record
         self.counts["created"] += 1
         self.untried += 1
@@ -192,7 +194,7 @@ class Records:
         self.counts["bound"] += 1
         self.first_bound = now if self.first_bound is None else self.first_bound
         self.last_bound = self.changed = now
-        self.allocation.bind(pod.node, record.wants)
+        self.allocation.bind(pod.node, record.wants, record.share)
         self._peaks()
         job = self._job(record)
         before = job.partly
@@ -214,7 +216,7 @@ class Records:
             if not record.waits:
                 self.untried -= 1
         else:
-            self.allocation.release(record.node, record.wants)
+            self.allocation.release(record.node, record.wants, record.share)
             job.placed -= 1
         if phase == "Succeeded":
             job.succeeded += 1

@@ -89,7 +89,7 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     allocation, columns = records.allocation, sampler.series.columns
     capacity = allocation.capacity.gpus
     found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
-    found |= allocation.meter.measures()
+    found |= allocation.meter.measures() | allocation.hours.measures()
     if not capacity:
         return found
     wanted = any(record.pending and record.wants.gpus for record in records.pods.values())

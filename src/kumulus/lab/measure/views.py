@@ -12,6 +12,7 @@ from kumulus.catalog.prices import Prices
 from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
+from kumulus.lab.extender.reading import SHARE_RESOURCE
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
 FINAL = ("Succeeded", "Failed")
@@ -28,6 +29,7 @@ class PodView(NamedTuple):
         waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
         disrupted: the reason of its condition DisruptionTarget; empty without.
         wants: what it requests.
+        share: milli-GPU that it requests of one GPU, beside.
     """
 
     uid: str
@@ -38,6 +40,7 @@ class PodView(NamedTuple):
     waits: str
     disrupted: str
     wants: Amounts
+    share: int = 0
 
 
 class NodeView(NamedTuple):
@@ -80,7 +83,16 @@ def pod_view(message: Any) -> PodView:
         waits,
         disrupted,
         requests_of(spec),
+        _share(spec),
     )
+
+
+def _share(spec: Any) -> int:
+    """Milli-GPU of one GPU, which a pod's containers ask for together."""
+    written = [
+        each.resources.requests[SHARE_RESOURCE] for each in spec.containers if SHARE_RESOURCE in each.resources.requests
+    ]
+    return sum(int(each.string) for each in written if each.string.isdecimal())
 
 
 def node_view(message: Any, product_label: str, prices: Prices | None = None) -> NodeView:

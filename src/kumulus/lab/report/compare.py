@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from kumulus.lab.file.measures import UNITS
+from kumulus.lab.file.measures import PERCENTILES, UNITS, Unit
 from kumulus.lab.file.units import shown
-from kumulus.lab.report.model import Metadata, Report
+from kumulus.lab.report.model import Metadata, OfUser, Report
 
+_MOST_USERS = 8
 _FEW = (
     "pods.created", "pods.scheduled", "pods.pending", "pods.preempted", "jobs.admitted", "jobs.partlyAdmitted",
     "jobs.pending", "gpus.freeWhilePending", "allocation.gpu", "allocation.gpuEnd", "fragmentation.end",
     "timeToSchedule.p50", "timeToSchedule.p99", "jobTimeToSchedule.p50", "scheduling.duration", "scheduling.rate",
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
-    "cost.total", "cost.perGpuHour", "cost.wastedShare",
+    "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
+    "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
 )  # fmt: skip
 
 
@@ -34,15 +36,45 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
         cells = [spread(report, name) for report in reports]
         if any(cell != "-" for cell in cells):
             rows.append([name, *cells])
-    return rows
+    return [*rows, *_by_user(reports)]
+
+
+def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
+    """The waits, slowdowns and shares of users, those who had most in any run first."""
+    hours: dict[str, float] = {}
+    for report in reports:
+        for test in report.results.tests:
+            for name, user in test.details.users.users.items() if test.details.users else ():
+                hours[name] = max(hours.get(name, 0.0), user.hours)
+    parts: tuple[tuple[str, Unit, Callable[[OfUser], float | None]], ...] = (
+        *((f"wait p{part}", "s", lambda user, part=part: user.waited.get(f"p{part}")) for part in PERCENTILES),
+        ("slowdown p50", "ratio", lambda user: user.slowdown.get("p50")),
+        ("share", "share", lambda user: user.share),
+    )
+    for name in sorted(hours, key=lambda name: (-hours[name], name))[:_MOST_USERS]:
+        for what, unit, of in parts:
+            cells = [
+                _range(unit, [value for user in _everywhere(report, name) if (value := of(user)) is not None])
+                for report in reports
+            ]
+            if any(cell != "-" for cell in cells):
+                yield [f"{name}: {what}", *cells]
+
+
+def _everywhere(report: Report, name: str) -> list[OfUser]:
+    found = [test.details.users for test in report.results.tests]
+    return [each.users[name] for each in found if each is not None and name in each.users]
 
 
 def spread(report: Report, measure: str) -> str:
     """A measure of a run: its median, and smallest and largest where repetitions differ."""
     values = [test.details.measures[measure] for test in report.results.tests if measure in test.details.measures]
+    return _range(UNITS[measure], values)
+
+
+def _range(unit: Unit, values: Sequence[float]) -> str:
     if not values:
         return "-"
-    unit = UNITS[measure]
     middle, least, most = (shown(unit, of(values)) for of in (statistics.median, min, max))
     return middle if least == most else f"{middle} ({least} … {most})"
 

@@ -10,12 +10,27 @@ import psutil
 
 from kumulus.host import memory
 from kumulus.lab.file.model import Experiment
+from kumulus.lab.measure.by_user import Users, users_of
 from kumulus.lab.measure.reasons import by_reason
 from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.statistics import spread
 from kumulus.lab.measure.summary import measures
 from kumulus.lab.measure.verdicts import verdicts
+from kumulus.lab.plan.asked import users_planned
 from kumulus.lab.plan.plan import Plan
-from kumulus.lab.report.model import Details, Inputs, JobCount, Judged, Machine, Moment, PolicyUsed, Status, Test
+from kumulus.lab.report.model import (
+    ByUser,
+    Details,
+    Inputs,
+    JobCount,
+    Judged,
+    Machine,
+    Moment,
+    OfUser,
+    PolicyUsed,
+    Status,
+    Test,
+)
 from kumulus.lab.report.replayed import beside
 from kumulus.lab.run.repetition import Outcome
 
@@ -32,6 +47,8 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)
+    users = users_of(records.pods.values(), users_planned(plan, experiment), outcome.lasted)
+    measured |= {name: round(value, 6) for name, value in users.measures().items()}
     if outcome.policy is not None:
         measured |= _of_policy(outcome.policy)
     judged = verdicts(experiment.expect, measured, records)
@@ -49,6 +66,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         watch_interruptions=outcome.interruptions,
         policy=outcome.policy,
         series=sampler.series.columns,
+        users=_by_user(users),
         replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
     )
     name = experiment.name if experiment.repetitions == 1 else f"{experiment.name} repetition {number}"
@@ -58,6 +76,29 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         status=status,
         thresholds=[Judged(expected=each.what, holds=each.holds, found=each.found) for each in judged],
         details=details,
+    )
+
+
+def _by_user(users: Users) -> ByUser | None:
+    named = {name: user for name, user in sorted(users.by_name.items()) if name}
+    if not named:
+        return None
+    total = sum(user.had for user in named.values())
+    return ByUser(
+        of=users.of,
+        users={
+            name: OfUser(
+                pods=user.pods,
+                scheduled=user.scheduled,
+                waited={part: round(value, 4) for part, value in spread(user.waited).items()},
+                slowdown={part: round(value, 4) for part, value in spread(user.slowdown).items()},
+                hours=round(user.had / 3600, 6),
+                part=round(user.had / user.asked, 6) if user.asked else 1.0,
+                share=round(user.had / total, 6) if total else 0.0,
+            )
+            for name, user in named.items()
+        },
+        shares=users.shares(),
     )
 
 

@@ -156,6 +156,30 @@ class PolicyUsed(Part):
     fragmented_percent_of_idle_gpus: dict[str, float]
 
 
+class OfUser(Part):
+    """What a user, or a queue, had."""
+
+    pods: int
+    scheduled: int
+    waited: dict[str, float] = Field(description="from a pod's creation to its node, seconds")
+    slowdown: dict[str, float] = Field(
+        description="of completed pods, time from creation to end over time that they ran"
+    )
+    hours: float = Field(description="GPU-hours that the user's pods had; CPU-hours where no pod wants a GPU")
+    part: float = Field(description="of the hours asked for, from creation on; 1 when no pod ever waited")
+    share: float = Field(description="of the hours of all users")
+
+
+class ByUser(Part):
+    """What users had, compared with each other."""
+
+    of: str = Field(description="what hours and shares are of: gpus, or cpus")
+    users: dict[str, OfUser] = Field(description="by name; pods without a user are not among them")
+    shares: dict[str, list[float]] = Field(
+        description="of what all users had, by moments t in seconds; users past the ninth are together `others`"
+    )
+
+
 class Details(Part):
     """What a repetition came to."""
 
@@ -172,6 +196,7 @@ class Details(Part):
     watch_interruptions: int
     policy: PolicyUsed | None = Field(default=None, description="of runs with a policy")
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
+    users: ByUser | None = Field(default=None, description="of runs whose jobs have users or queues")
     replays: dict[str, ReplayBeside] = Field(
         default_factory=dict, description="of each workload that is a recorded day: what happened beside what would"
     )

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kumulus.lab.file.measures import PERCENTILES
+from kumulus.lab.report import plots_users as users
 from kumulus.lab.report.files import telling
 from kumulus.lab.report.model import Report, Test
 
@@ -35,6 +36,14 @@ def write(report: Report, directory: Path) -> list[Path]:
                 figure.savefig(path, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
             found.append(path)
         pyplot.close(figure)
+    return [*found, *_users(report, directory)]
+
+
+def _users(report: Report, directory: Path) -> list[Path]:
+    found = []
+    for number, test in enumerate(report.results.tests, start=1):
+        if test.details.users is not None:
+            found += users.write(test.details.users, test.details.measures, directory, f"users-{number}")
     return found
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.file.units import shown
 from kumulus.lab.report import replayed
-from kumulus.lab.report.model import PolicyUsed, Report, Test
+from kumulus.lab.report.model import ByUser, PolicyUsed, Report, Test
 
 _MOST_REASONS = 5
+_MOST_USERS = 8
 _ALWAYS = (
     "jobs.admitted",
     "jobs.partlyAdmitted",
@@ -22,6 +23,11 @@ _ALWAYS = (
     "cpu.controlPlane",
     "cpu.client",
     "memory.client",
+    "slowdown.p50",
+    "fairness.jain",
+    "gpuHours.used",
+    "gpuHours.idle",
+    "gpuHours.stranded",
     "cost.total",
     "cost.perHourEnd",
     "cost.perGpuHour",
@@ -58,12 +64,31 @@ def _test(test: Test) -> Iterator[str]:
         if name in details.measures:
             yield f"  {name:<19} {value(test, name)}"
     yield from _policy(details.policy)
+    yield from _users(details.users)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
         yield f"  pending {pods:>11,} {reason}"
     for found in details.replays.values():
         yield from replayed.lines(found)
     for each in test.thresholds:
         yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"
+
+
+def _users(found: ByUser | None) -> Iterator[str]:
+    if found is None:
+        return
+    hours = f"{found.of[:-1].upper()}-h"
+    heads = f"{'pods':>7} {'waited p50':>11} {'p99':>9} {'slowdown p50':>13} {hours:>9} {'share':>7}"
+    yield f"  {'user or queue':<20} {heads}"
+    most = sorted(found.users.items(), key=lambda each: -each[1].hours)
+    for name, user in most[:_MOST_USERS]:
+        wait, last = (shown("s", user.waited[part]) if part in user.waited else "-" for part in ("p50", "p99"))
+        slowed = f"{user.slowdown['p50']:.2f}" if user.slowdown else "-"
+        yield (
+            f"  {name[:20]:<20} {user.pods:>7,} {wait:>11} {last:>9} {slowed:>13} {user.hours:>9,.2f} "
+            f"{shown('share', user.share):>7}"
+        )
+    if len(most) > _MOST_USERS:
+        yield f"  and {len(most) - _MOST_USERS:,} more in report.json"
 
 
 def _policy(used: PolicyUsed | None) -> Iterator[str]:

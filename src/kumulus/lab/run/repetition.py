@@ -25,10 +25,12 @@ from kumulus.lab.file.model import Experiment
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.cost import Meter
+from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.listening import Listener, occupy
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
+from kumulus.lab.plan.asked import pods_planned
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.report.model import PolicyUsed
@@ -127,7 +129,8 @@ class Repetition:
         self._plan = plan
         self._name = name
         self._now = Clock()
-        allocation = Allocation(Meter(time.monotonic))
+        allocation = Allocation(Meter(time.monotonic), GpuHours(time.monotonic))
+        allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
         sampler = Sampler(records, bench.components, bench.client, self._now, bench.switch.component)
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
@@ -229,7 +232,7 @@ class Repetition:
             return
         self._now.restart()
         outcome.placement.begin()
-        outcome.records.allocation.meter.begin()
+        outcome.records.allocation.begin()
         tasks = {
             "creating": asyncio.create_task(self._create()),
             "timeline": asyncio.create_task(self._timeline.run()),
@@ -245,7 +248,7 @@ class Repetition:
             await asyncio.gather(*tasks.values(), return_exceptions=True)
             outcome.lasted = self._now()
             outcome.placement.end()
-            outcome.records.allocation.meter.end()
+            outcome.records.allocation.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
             outcome.happened = self._timeline.happened
             sampler.sample()

@@ -38,6 +38,7 @@ function shown(value) {
     case "perSecond": return `${number(value < 10 ? 2 : 0)}/s`;
     case "bytes": return `${Math.round(value / 1e6).toLocaleString("en")} MB`;
     case "usd": return `$${number(value < 1 ? 6 : 2)}`;
+    case "gpuHours": return `${number(2)} GPU-h`;
     default: return number(2);
   }
 }

@@ -1,0 +1,38 @@
+"""Whose the jobs of a plan are, and what their pods ask for."""
+
+from __future__ import annotations
+
+from kumulus.lab.extender.reading import pod_of
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.plan.manifests import pod_templates
+from kumulus.lab.plan.plan import Plan
+from kumulus.lab.plan.recorded import USER_LABEL
+from kumulus.lab.policies import Pod
+
+
+def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
+    """What the pods of a plan ask for, each job's as often as it has pods; named as their jobs.
+
+    Args:
+        plan: what is created.
+        product_label: the node label that says which GPUs a node has.
+    """
+    found: list[Pod] = []
+    for job in plan.jobs:
+        templates = list(pod_templates(list(job.objects)))
+        for template in templates:
+            found += [pod_of(job.name, template["spec"], product_label)] * max(1, job.workers // len(templates))
+    return found
+
+
+def users_planned(plan: Plan, experiment: Experiment) -> dict[str, str]:
+    """The user of each job that has one: the trace's, else the queue of its workload or of the recording."""
+    queues = {each.name: each.queue for each in experiment.workloads}
+    recorded = {job: queue for replay in plan.replays.values() for job, queue in replay.queues.items()}
+    found = {}
+    for job in plan.jobs:
+        labels = [template.get("metadata", {}).get("labels") or {} for template in pod_templates(list(job.objects))]
+        named = next((each[USER_LABEL] for each in labels if USER_LABEL in each), "")
+        if user := named or recorded.get(job.name, "") or queues.get(job.workload, ""):
+            found[job.name] = user
+    return found
