@@ -15,6 +15,8 @@ Object = Mapping[str, Any]
 HOST = "kubernetes.io/hostname"
 # What amounts are counted in, so that they are whole and stay small enough for a solver: thousandths of a core, MiB.
 _UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
+# What every machine has.
+_EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
 # What of a pod's spec a scheduler looks at besides its requests.
 _RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
 # Rules between pods other than "one on each node" are the scheduler's alone.
@@ -67,7 +69,9 @@ class Demand:
 def largest_first(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """Shapes in the order in which a scheduler packs them best: those that ask for the most of anything come first.
 
-    What is much is measured by the most that any of them asks for, so that no unit decides.
+    What is much is measured by the most that any of them asks for, so that no unit decides. Before all others come
+    those that ask for what only some machines have, such as GPUs: the scheduler spreads the others over these machines,
+    too, and leaves no CPUs to go with the GPUs.
     """
     known = list(shapes)
     most: dict[str, int] = {}
@@ -78,7 +82,7 @@ def largest_first(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     def size(shape: Shape) -> float:
         return max((much / most[name] for name, much in shape.wants.items() if name != "pods"), default=0.0)
 
-    return tuple(sorted(known, key=lambda shape: -size(shape)))
+    return tuple(sorted(known, key=lambda shape: (set(shape.wants) <= _EVERYWHERE, -size(shape))))
 
 
 def amount(resource: str, quantity: Quantity, *, up: bool) -> int:

@@ -147,3 +147,17 @@ def test_the_pods_to_create_keep_the_rules_that_are_left_to_the_scheduler() -> N
 def test_labels_make_no_difference_where_nothing_selects_pods() -> None:
     found = demand_of(of_objects([workload("Deployment", name, pod_spec(), replicas=2) for name in ("a", "b")]))
     assert [(each.count, dict(each.labels)) for each in found.whole] == [(4, {})]
+
+
+def test_pods_that_need_what_few_machines_have_come_first_then_the_largest() -> None:
+    gpu = {"containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}}]}
+    found = demand_of(
+        of_objects(
+            [
+                workload("Deployment", "small", pod_spec("1")),
+                workload("Deployment", "large", pod_spec("9", "9Gi")),
+                workload("Deployment", "gpu", gpu),
+            ]
+        )
+    )
+    assert [each.name for each in largest_first(found.shapes)] == ["gpu", "large", "small"]
