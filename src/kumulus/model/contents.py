@@ -11,11 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kumulus.model.names import pool_name
 
-FAULTS, POOLS, NODES, PREVIEW = "faults", "pools", "nodes", "preview"
+FAULTS, POOLS, NODES, OBJECTS, PREVIEW = "faults", "pools", "nodes", "objects", "preview"
 
 
 def contents(
-    faults: Iterable[str], pools: Iterable[str], *, nodes: int | None = None, preview: bool
+    faults: Iterable[str],
+    pools: Iterable[str],
+    *,
+    nodes: int | None = None,
+    objects: Iterable[str] | None = None,
+    preview: bool,
 ) -> dict[str, object]:
     """The plain form.
 
@@ -23,20 +28,23 @@ def contents(
         faults: names of the declared faults.
         pools: names of the node pools.
         nodes: how many nodes they have together, which a new cluster is made for; None where that is not known.
+        objects: paths of the objects that another provider creates for the stack, in a cluster that it may share with
+            other stacks; None in any other cluster.
         preview: whether nothing is to happen yet, so that it is worth saying what will.
     """
     names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
     known = {} if nodes is None else {NODES: nodes}
-    return {**names, **known, **({PREVIEW: True} if preview else {})}
+    shared = {} if objects is None else {OBJECTS: ",".join(sorted(objects))}
+    return {**names, **known, **shared, **({PREVIEW: True} if preview else {})}
 
 
 def is_contents(raw: object) -> bool:
     """Whether a value is what :func:`contents` makes."""
-    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, PREVIEW}:
+    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, OBJECTS, PREVIEW}:
         return False
     if NODES in raw and expected_nodes(raw) is None:
         return False
-    return all(isinstance(raw.get(key, ""), str) for key in (FAULTS, POOLS)) and raw.get(PREVIEW, True) is True
+    return all(isinstance(raw.get(key, ""), str) for key in (FAULTS, POOLS, OBJECTS)) and raw.get(PREVIEW, True) is True
 
 
 def expected_nodes(raw: object) -> int | None:
@@ -65,6 +73,13 @@ def removed(before: object, after: object, key: str) -> list[str]:
     assert isinstance(after, Mapping)
     had, has = (set(str(raw.get(key, "")).split(",")) for raw in (before, after))
     return sorted(had - has - {""})
+
+
+def objects_of(raw: object) -> frozenset[str] | None:
+    """The paths of the objects that another provider creates for a stack; None where they are not recorded."""
+    if not is_contents(raw) or not isinstance(raw, Mapping) or OBJECTS not in raw:
+        return None
+    return frozenset(str(raw[OBJECTS]).split(",")) - {""}
 
 
 def renamed(zones: Iterable[str], come: Sequence[str]) -> str | None:

@@ -17,6 +17,7 @@ from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO
 
 RESOURCE_API = "resource.k8s.io/v1"
+DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
 
 
 def slice_name(node: str, driver: str) -> str:

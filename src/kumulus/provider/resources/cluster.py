@@ -14,7 +14,7 @@ from kumulus.model.errors import under
 from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources import adoption, cluster_inputs, removals
+from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
@@ -103,6 +103,7 @@ class Cluster(Resource):
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
+            await taken.refuse(self._connections, old, inputs, old[1])
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -163,6 +164,7 @@ class Cluster(Resource):
                     # So that all that is to be put into it can look whose the names are that it wants.
                     self._connections.foresee(path, there.connection)
                     found |= {"identity": there.identity, "server": there.server}
+                    await taken.refuse(self._connections, ({}, {}), inputs, found)
             return "", {**inputs, **found}
         wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=nodes)
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
