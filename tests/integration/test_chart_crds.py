@@ -173,3 +173,52 @@ async def test_one_that_a_killed_run_had_just_made_is_ours(bare: Plane, resource
         bare.api.merge(f"{CRDS}/{name}", {"metadata": {"annotations": {MADE_BY: None, "kumulus.io/crd-digest": None}}})
     await resource.create(operation(), asked(bare, resource, "size", "colour"))
     assert there(bare)[NAMES[0]]["metadata"]["annotations"][MADE_BY] == "kumulus-crds-test-queue"
+
+
+def identity_of(plane: Plane) -> str | None:
+    labels: dict[str, str] = there(plane)[NAMES[0]]["metadata"].get("labels") or {}
+    return labels.get("kumulus.io/stack-id")
+
+
+async def test_one_of_an_earlier_version_is_marked_by_whoever_made_it(bare: Plane, resource: ChartCrds) -> None:
+    first, second = (asked(bare, resource, "size", cluster=cluster) for cluster in ("test", "others"))
+    _, outputs = await resource.create(operation(), first)
+    _, theirs = await resource.create(operation(), {**second, "stackId": "2" * 32})
+    assert identity_of(bare) is None
+    outputs = await resource.update(operation(), "id", outputs, {**first, "stackId": "1" * 32})
+    assert identity_of(bare) == "1" * 32
+    # A stack that is given its identity anew is recorded with the one from before.
+    for preview in (True, False):
+        newer = {**asked(bare, resource, "size", "colour"), "stackId": "3" * 32}
+        assert (await resource.update(operation(preview=preview), "id", outputs, newer))["crds"] == newer["crds"]
+    assert identity_of(bare) == "3" * 32
+    await resource.delete(operation(), "id", newer)
+    # The other stack uses it, and marks it at its next update.
+    assert identity_of(bare) is None
+    theirs = await resource.update(operation(), "id", theirs, {**second, "stackId": "2" * 32})
+    assert identity_of(bare) == "2" * 32
+    await resource.delete(operation(), "id", theirs)
+    bare.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+
+
+async def test_of_two_stacks_of_the_same_names_the_second_changes_nothing_of_the_first_ones(
+    bare: Plane, resource: ChartCrds
+) -> None:
+    first, second = ({**asked(bare, resource, "size"), "stackId": digit * 32} for digit in "12")
+    _, outputs = await resource.create(operation(), first)
+    before = there(bare)
+    assert before[NAMES[0]]["metadata"]["labels"] == {"kumulus.io/stack-id": "1" * 32}
+    # The very same are used, and left as they are.
+    _, theirs = await resource.create(operation(), second)
+    assert there(bare) == before
+    newer = {**asked(bare, resource, "size", "colour"), "stackId": "2" * 32}
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match=r"of another stack.*; kubectl label crd .* kumulus.io/stack-id-"):
+            await resource.update(operation(preview=preview), "id", theirs, newer)
+    await resource.delete(operation(), "id", theirs)
+    assert there(bare) == before
+    outputs = await resource.update(
+        operation(), "id", outputs, {**asked(bare, resource, "size", "colour"), "stackId": "1" * 32}
+    )
+    await resource.delete(operation(), "id", outputs)
+    bare.api.until(CRDS, lambda found: not set(NAMES) & set(found))

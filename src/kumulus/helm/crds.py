@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import find, remove
+from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -26,6 +27,41 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _APPLY = "application/apply-patch+yaml"
 _MANAGERS = "kumulus-crds-"
 _ESTABLISHED_WITHIN = 15.0
+
+
+@dataclass(frozen=True)
+class Maker:
+    """An add-on of a stack, which marks the CRDs that it creates as its own.
+
+    Args:
+        cluster: what the stack calls the cluster.
+        addon: the add-on's name.
+        identities: of the stack: the one it has first, then any that its state recorded before.
+    """
+
+    cluster: str
+    addon: str
+    identities: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The name under which it applies them."""
+        return f"{self.stack}{self.addon}"[:128]
+
+    @property
+    def stack(self) -> str:
+        """What the names of all add-ons of the stack begin with."""
+        return f"{_MANAGERS}{self.cluster}-"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The mark on a CRD. Names alone do not tell: another checkout's add-on can have the same."""
+        return {STACK_ID: self.identities[0]} if self.identities and self.identities[0] else {}
+
+    def is_anothers(self, crd: Mapping[str, Any]) -> bool:
+        """Whether a CRD is marked as another stack's, whatever names it carries."""
+        owner = Owner.of(crd["metadata"])
+        return owner is not None and owner.identity not in self.identities
 
 
 @dataclass(frozen=True)
@@ -41,16 +77,6 @@ class Seen:
     made_by: str
 
 
-def manager(cluster: str, addon: str) -> str:
-    """The name under which an add-on applies its CRDs."""
-    return f"{managers(cluster)}{addon}"[:128]
-
-
-def managers(cluster: str) -> str:
-    """What the names of all add-ons of a stack begin with."""
-    return f"{_MANAGERS}{cluster}-"
-
-
 async def look(client: Client, names: list[str]) -> dict[str, Seen]:
     """Those of some CRDs that are there.
 
@@ -62,7 +88,7 @@ async def look(client: Client, names: list[str]) -> dict[str, Seen]:
     return {name: Seen(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
 
 
-async def obstacle(client: Client, name: str, manifest: str, digest: str, owner: str, stack: str) -> str:
+async def obstacle(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> str:
     """Why a CRD cannot be made or brought up to date, in words: others made it and it is another one; empty for none.
 
     Args:
@@ -70,14 +96,14 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, owner:
         name: the CRD's.
         manifest: as the chart has it.
         digest: of that.
-        owner: from :func:`manager`.
-        stack: from :func:`managers`.
+        maker: the add-on.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     there = await find(client, f"{_CRDS}/{name}")
-    if there is None or _is_ours(there, digest, owner, stack) or await _is_same(client, there, manifest, owner):
+    owner = maker.name
+    if there is None or _is_ours(there, digest, maker) or await _is_same(client, there, manifest, owner):
         return ""
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, "")
     return (
@@ -85,10 +111,11 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, owner:
         "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
         f"stack, which upgrades and removes it from then on: kubectl annotate crd {name} {MADE_BY}={owner}"
         + (" --overwrite" if made_by else "")
+        + (f"; kubectl label crd {name} {STACK_ID}-" if maker.is_anothers(there) else "")
     )
 
 
-async def apply(client: Client, name: str, manifest: str, digest: str, owner: str, stack: str) -> None:
+async def apply(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> None:
     """Make a CRD, or bring one of ours up to date; returns when its kind can be used.
 
     One of others' is not touched: :func:`obstacle` is to be asked before.
@@ -98,40 +125,41 @@ async def apply(client: Client, name: str, manifest: str, digest: str, owner: st
         name: the CRD's.
         manifest: as the chart has it.
         digest: of that.
-        owner: from :func:`manager`.
-        stack: from :func:`managers`.
+        maker: the add-on.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    path = f"{_CRDS}/{name}"
+    path, owner = f"{_CRDS}/{name}", maker.name
     there = await find(client, path)
-    if there is not None and not _is_ours(there, digest, owner, stack):
+    if there is not None and not _is_ours(there, digest, maker):
         return
     params = {"fieldManager": owner, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
-    known = there is not None and MADE_BY in (there["metadata"].get("annotations") or {})
-    note = {DIGEST: digest, **({} if known else {MADE_BY: owner})}
-    change = {"metadata": {"annotations": note}}
+    made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
+    # One that another add-on created is marked by that one, at its next update if a former version created it.
+    labels = maker.labels if made_by == owner else {}
+    change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
     async with asyncio.timeout(_ESTABLISHED_WITHIN):
         while not _established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
             await asyncio.sleep(0.1)
 
 
-async def take_away(client: Client, name: str, owner: str) -> str:
+async def take_away(client: Client, name: str, maker: Maker) -> str:
     """Remove a CRD if it is the add-on's alone; returns why it was kept, or nothing.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    path = f"{_CRDS}/{name}"
+    path, owner = f"{_CRDS}/{name}", maker.name
     crd = await find(client, path)
-    if crd is None or (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
+    if crd is None or maker.is_anothers(crd) or (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
         return ""
     others = [other for other in _appliers(crd) if other != owner]
     if others:
-        change = {"metadata": {"annotations": {MADE_BY: others[0]}}}
+        # That add-on's stack is not known here: its next update marks the CRD.
+        change = {"metadata": {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}}}
         await client.write("PATCH", path, change, content_type=MERGE_PATCH)
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
     if await _has_objects(client, crd):
@@ -140,14 +168,17 @@ async def take_away(client: Client, name: str, owner: str) -> str:
     return ""
 
 
-def _is_ours(crd: Mapping[str, Any], digest: str, owner: str, stack: str) -> bool:
+def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
     """Whether a CRD may be written: made by the same stack's add-ons, or by another's that has the very same."""
-    notes = crd["metadata"].get("annotations") or {}
+    notes, owner = crd["metadata"].get("annotations") or {}, maker.name
+    if maker.is_anothers(crd) and notes.get(MADE_BY) in ("", None, owner):
+        # Another checkout's add-on of the same name: as field managers the two could not be told apart.
+        return False
     made_by = str(notes.get(MADE_BY) or "")
     if made_by == owner or (made_by and notes.get(DIGEST) == digest):
         return True
     if made_by:
-        return made_by.startswith(stack)
+        return made_by.startswith(maker.stack) and not maker.is_anothers(crd)
     # Killed between the making of it and the note.
     return DIGEST not in notes and owner in _appliers(crd)
 

@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.helm import charts, history, namespaces
 from kumulus.helm.charts import Source
-from kumulus.helm.crds import MADE_BY, manager, take_away
+from kumulus.helm.crds import MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.helm.namespaces import MADE_FOR
 from kumulus.kube import ApiError
@@ -147,15 +147,21 @@ def test_a_registry_is_entered_otherwise_than_a_repository() -> None:
 
 # --- CRDs that go, and those that stay -------------------------------------------------------------------------------
 
-OURS, OTHERS = manager("dev", "a"), manager("dev", "b")
+ONE, TWO = "1" * 32, "2" * 32
+MAKER = Maker("dev", "a", (ONE,))
+OURS, OTHERS = MAKER.name, Maker("dev", "b").name
 
 
 class Cluster:
     """A client of a cluster with one CRD and some objects of it."""
 
-    def __init__(self, made_by: str, appliers: list[str], objects: int) -> None:
+    def __init__(self, made_by: str, appliers: list[str], objects: int, marked: str = "") -> None:
         fields = [{"manager": name, "operation": "Apply"} for name in appliers]
-        self.metadata = {"annotations": {MADE_BY: made_by} if made_by else {}, "managedFields": fields}
+        self.metadata = {
+            "annotations": {MADE_BY: made_by} if made_by else {},
+            "labels": {"kumulus.io/stack-id": marked} if marked else {},
+            "managedFields": fields,
+        }
         self.objects = objects
         self.done: list[tuple[str, str]] = []
 
@@ -191,7 +197,16 @@ async def test_a_crd_goes_only_if_it_is_the_add_ons_alone(
     made_by: str, appliers: list[str], objects: int, says: str, done: list[tuple[str, str]]
 ) -> None:
     cluster: Any = Cluster(made_by, appliers, objects)
-    assert (await take_away(cluster, "ones.e.com", OURS)).startswith(says)
+    assert (await take_away(cluster, "ones.e.com", MAKER)).startswith(says)
+    assert cluster.done == done
+
+
+@pytest.mark.parametrize(("marked", "done"), [(ONE, [("DELETE", "ones.e.com")]), (TWO, [])])
+async def test_a_crd_of_another_checkout_stays_though_its_names_are_ours(
+    marked: str, done: list[tuple[str, str]]
+) -> None:
+    cluster: Any = Cluster(OURS, [OURS], 0, marked)
+    assert await take_away(cluster, "ones.e.com", MAKER) == ""
     assert cluster.done == done
 
 

@@ -15,7 +15,15 @@ from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.diffing import Difference, differences
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    STACK_ID,
+    WORK_PATIENCE,
+    InCluster,
+    drifted,
+)
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -89,7 +97,7 @@ class ChartCrds(InCluster):
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
         _say_dropped(op, inputs, old or {})
-        await self._refuse_others(inputs)
+        await self._refuse_others(inputs, _maker(inputs, old))
         if old is None and inputs.get("crds"):
             op.report.info(f"CRDs to make or bring up to date: {_names(inputs['crds'])}")
         return inputs
@@ -109,29 +117,27 @@ class ChartCrds(InCluster):
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InCluster.remove`: only what was made here, nobody else applies and has no objects is removed."""
-        owner = crds.manager(str(known(outputs, "clusterName")), str(known(outputs, "name")))
+        maker = _maker(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
-        kept = [await crds.take_away(client, name, owner) for name in sorted(outputs.get("crds") or {})]
+        kept = [await crds.take_away(client, name, maker) for name in sorted(outputs.get("crds") or {})]
         for reason in filter(None, kept):
             op.report.warn(f"the CRD {reason}")
 
-    async def _refuse_others(self, inputs: Properties) -> None:
+    async def _refuse_others(self, inputs: Properties, maker: crds.Maker) -> None:
         """Refuse, in a preview, CRDs that others made and that are not the chart's; a cluster that is down has none."""
         chart = None if contains_unknown(inputs) else self._charts.get(_key(inputs))
         if chart is None:
             return
         try:
-            problems = await self._obstacles(await self.client(inputs, LOOK_PATIENCE), inputs, chart)
+            problems = await self._obstacles(await self.client(inputs, LOOK_PATIENCE), maker, inputs, chart)
         except UNASKED:
             return
         if problems:
             raise ProviderError("\n  ".join(f"the CRD {each}" for each in problems))
 
-    async def _obstacles(self, client: Client, inputs: Properties, chart: Chart) -> list[str]:
-        cluster = str(known(inputs, "clusterName"))
-        owner, stack = crds.manager(cluster, str(inputs["name"])), crds.managers(cluster)
+    async def _obstacles(self, client: Client, maker: crds.Maker, inputs: Properties, chart: Chart) -> list[str]:
         wanted: dict[str, str] = inputs.get("crds") or {}
-        asked = (crds.obstacle(client, name, chart.crds[name], wanted[name], owner, stack) for name in sorted(wanted))
+        asked = (crds.obstacle(client, name, chart.crds[name], wanted[name], maker) for name in sorted(wanted))
         return [each for each in await asyncio.gather(*asked) if each]
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -143,15 +149,14 @@ class ChartCrds(InCluster):
         chart = self._charts.get(_key(inputs))
         if chart is None:
             raise ProviderError(f"the chart of {inputs['name']} was not looked at; run it again")
-        cluster = str(known(inputs, "clusterName"))
-        owner, stack = crds.manager(cluster, str(inputs["name"])), crds.managers(cluster)
+        maker = _maker(inputs, old)
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
-            obstacles = await self._obstacles(client, inputs, chart)
+            obstacles = await self._obstacles(client, maker, inputs, chart)
         if obstacles:
             raise ProviderError("\n  ".join(f"the CRD {each}" for each in obstacles))
         results = await asyncio.gather(
-            *(crds.apply(client, name, chart.crds[name], digest, owner, stack) for name, digest in wanted.items()),
+            *(crds.apply(client, name, chart.crds[name], digest, maker) for name, digest in wanted.items()),
             return_exceptions=True,
         )
         problems = {name: error for name, error in zip(wanted, results, strict=True) if isinstance(error, Exception)}
@@ -166,6 +171,13 @@ class ChartCrds(InCluster):
 def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
     if dropped := set(old.get("crds") or {}) - set(inputs.get("crds") or {}):
         op.report.warn(f"CRDs that the chart no longer has are kept: {_names(dropped)}")
+
+
+def _maker(properties: Properties, old: Properties | None = None) -> crds.Maker:
+    """The add-on, with the stack's identity and the one that the resource is recorded with."""
+    found = (str(each.get(STACK_ID.name) or "") for each in (properties, old or {}))
+    identities = tuple(dict.fromkeys(each for each in found if each))
+    return crds.Maker(str(known(properties, "clusterName")), str(known(properties, "name")), identities)
 
 
 def _key(properties: Properties) -> tuple[str, str, str]:
