@@ -1,0 +1,129 @@
+"""Two checkouts of one project, with the same everything, on one cluster of a third: the second is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus import toolchain
+from tests.support.api import Refused
+from tests.support.project import NODES, Project
+
+pytestmark = pytest.mark.e2e
+
+TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}}
+YES = ("--yes", "--skip-preview")
+KINDS = (
+    NODES,
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/kube-system/configmaps",
+    "/api/v1/namespaces/research/serviceaccounts",
+    "/api/v1/namespaces/research/resourcequotas",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/research/rolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/resource.k8s.io/v1/deviceclasses",
+    "/apis/resource.k8s.io/v1/resourceslices",
+)
+# Those say when somebody wrote, not what.
+_TIMES = ("resourceVersion", "managedFields", "lastHeartbeatTime", "lastProbeTime")
+
+
+def group(name: str, replicas: int, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "placement": [{"availabilityZone": "z", "replicas": replicas}],
+        "nodeTemplate": TEMPLATE,
+        **more,
+    }
+
+
+def timeless(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: timeless(value) for key, value in found.items() if key not in _TIMES}
+    return [timeless(each) for each in found] if isinstance(found, list) else found
+
+
+class Shared:
+    """The cluster, and the two checkouts in the order in which they come."""
+
+    def __init__(self, root: Path, first: int) -> None:
+        self.owner = Project(root / "owner")
+        self.owner.write_stack({"nodeGroups": [group("own", 1)]})
+        self.owner.up()
+        self.checkouts = [Project(root / "one"), Project(root / "two")]
+        self.first, self.second = self.checkouts[first], self.checkouts[1 - first]
+        for project in self.checkouts:
+            toolchain.install_plugins(project.pulumi_home)
+            self.write(project, 3)
+
+    def write(self, project: Project, replicas: int) -> None:
+        gpus = group("a100", replicas, gpuProduct="NVIDIA-A100-SXM4-80GB", resourceSlices={})
+        fault = {"name": "tired", "kind": "not-ready", "target": {"names": ["a100-z-0"]}}
+        cluster = {
+            "runtime": "existing",
+            "existing": {"kubeconfig": str(self.owner.kubeconfig())},
+            "kwokCharts": {"install": False},
+            "nodeGroups": [gpus],
+            "tenants": [{"name": "research", "quota": {"pods": 3}}],
+            "faults": [fault],
+        }
+        project.write_stack(cluster, stack="shared")
+
+    def objects(self) -> dict[str, str]:
+        """What is there, byte for byte, but for when it was written."""
+        api, found = self.owner.api(), {}
+        for kind in KINDS:
+            try:
+                items = api.list(kind)
+            except Refused:
+                continue
+            found |= {
+                f"{kind}/{each['metadata']['name']}": json.dumps(timeless(each), sort_keys=True) for each in items
+            }
+        return found
+
+    def refused(self, *command: str) -> str:
+        """The second's command is refused, and leaves what is there as it is."""
+        before = self.objects()
+        answer = self.second.pulumi(*command)
+        assert answer.code != 0, answer.text
+        assert "belongs to the stack" in answer.text, answer.text
+        assert "Traceback" not in answer.text
+        assert self.objects() == before, command
+        return answer.text
+
+    def close(self) -> None:
+        for project in (*self.checkouts, self.owner):
+            project.close()
+
+
+@pytest.fixture(params=[0, 1], ids=["one-first", "two-first"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
+    made = Shared(tmp_path, request.param)
+    yield made
+    made.close()
+
+
+def test_the_second_is_refused_in_the_preview_and_the_first_stays_as_it_is(shared: Shared) -> None:
+    empty = shared.objects()
+    shared.first.up()
+    assert "deviceclasses/gpu.nvidia.com is there already and belongs to" in shared.refused("preview")
+    shared.refused("up", *YES)
+    shared.write(shared.first, 5)
+    shared.first.up()
+    shared.refused("up", *YES)
+    before = shared.objects()
+    shared.second.destroy()
+    assert shared.objects() == before
+    shared.first.preview("--refresh", "--expect-no-changes")
+
+    shared.first.destroy()
+    assert shared.objects() == empty
+    # With the first gone, there is nothing in the second's way.
+    shared.second.up()
+    shared.second.destroy()
+    assert shared.objects() == empty
