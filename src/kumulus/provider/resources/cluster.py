@@ -154,7 +154,7 @@ class Cluster(Resource):
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         """See :meth:`Resource.create`."""
-        nodes, inputs = expected_nodes(inputs.get("contents")), _own(inputs)
+        declared, inputs = inputs, _own(inputs)
         if op.preview:
             found: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
             if not contains_unknown(inputs):
@@ -164,9 +164,9 @@ class Cluster(Resource):
                     # So that all that is to be put into it can look whose the names are that it wants.
                     self._connections.foresee(path, there.connection)
                     found |= {"identity": there.identity, "server": there.server}
-                    await taken.refuse(self._connections, ({}, {}), inputs, found)
+                    await taken.refuse(self._connections, ({}, {}), declared, found)
             return "", {**inputs, **found}
-        wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=nodes)
+        wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
