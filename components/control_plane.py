@@ -10,6 +10,7 @@ import pulumi
 
 from kumulus.components.identity import stack_identity
 from kumulus.components.resources import Cluster, Lifetime
+from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class ControlPlane(pulumi.ComponentResource):
             runtime=self.runtime,
             kubernetes_version=kubernetes_version,
             options=options,
-            contents=contents,
+            # Without a stack file nobody knows what is put into it; a replacement that no preview shows is refused.
+            contents={PREVIEW: True} if contents is None and pulumi.runtime.is_dry_run() else contents or {},
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.kubeconfig = self.resource.kubeconfig

@@ -177,7 +177,7 @@ def test_a_replaced_cluster_has_its_add_ons_again(stack: Stack) -> None:
     } <= replaced
     assert stack.project.identity() == identity
 
-    stack.project.up()
+    stack.project.up(shown=True)
     assert stack.project.identity() != identity
     assert_all_there(stack)
 

@@ -203,7 +203,7 @@ def nodes_fail(project: Project, before: dict[str, Any]) -> None:
 def a_replaced_cluster_has_them_too(project: Project) -> None:
     identity = project.identity()
     project.write_stack({**cluster(POOL_FAULTS[0]), "kwok": {"heartbeatFactor": 2}})
-    project.up()
+    project.up(shown=True)
     assert project.identity() != identity
     replaced = nodes(project)
     assert [replaced[f"a100-use1-{n}"]["status"]["allocatable"][GPU] for n in range(4)] == ["8", "8", "7", "7"]

@@ -200,7 +200,7 @@ def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: St
     assert list(changed) == ["options.kindConfig.nodes[0].extraPortMappings[0].hostPort"]
     assert stack.project.identity(NAME) == identity
 
-    stack.project.up(timeout=500)
+    stack.project.up(timeout=500, shown=True)
     assert stack.project.identity(NAME) != identity
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
     nodes = stack.ready(34)

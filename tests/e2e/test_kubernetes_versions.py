@@ -66,8 +66,7 @@ def test_the_next_minor_version_keeps_pods_jobs_and_tenants(project: Project) ->
     assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"kubernetesVersion": "update"})
     assert "what is in the cluster stays" in foreseen.messages["quickstart-control-plane"]
     # Also where nobody sees that: nothing is lost.
-    brought_up = project.pulumi("up", "--yes", "--skip-preview", KUMULUS_UNSHOWN="1")
-    assert brought_up.code == 0, brought_up.text
+    project.up()
 
     api = project.api()
     assert api.get("/version")["gitVersion"] == NEW
@@ -87,21 +86,28 @@ def test_the_next_minor_version_keeps_pods_jobs_and_tenants(project: Project) ->
     assert project.processes() == {}
 
 
-def test_a_replacement_that_nobody_has_seen_needs_the_users_word(project: Project) -> None:
+def test_a_replacement_that_no_preview_has_shown_needs_the_users_word(project: Project) -> None:
     group = CLUSTER_SPEC["nodeGroups"][0]
     project.write_stack({"nodeGroups": [group]})
     project.up()
-    before, running = project.node_uids(), project.processes()
+    before, running, state = project.node_uids(), project.processes(), project.state()["resources"]
     changed = {"nodeGroups": [group], "kwok": {"featureGates": {"AllAlpha": False}}}
     project.write_stack(changed)
-    refused = project.pulumi("up", "--yes", "--skip-preview", KUMULUS_UNSHOWN="1")
+    # That of another command is not what this one's user has seen.
+    project.preview()
+    refused = project.pulumi("up", "--yes", "--skip-preview")
     assert refused.code != 0
     assert "cluster quickstart would be replaced (options.featureGates), without the pods, Jobs" in refused.text
     assert "pulumi config set kumulus:allowReplace true" in refused.text
     assert (project.node_uids(), project.processes()) == (before, running)
+    kept = {each["urn"] for each in project.state()["resources"]}
+    assert kept == {each["urn"] for each in state}, "the engine has forgotten nothing"
 
-    project.write_stack(changed, allowReplace=True)
-    allowed = project.pulumi("up", "--yes", "--skip-preview", KUMULUS_UNSHOWN="1")
-    assert allowed.code == 0, allowed.text
-    assert project.node_uids().keys() == before.keys()
-    assert not set(project.node_uids().values()) & set(before.values())
+    project.up(shown=True)
+    shown = project.node_uids()
+    assert shown.keys() == before.keys()
+    assert not set(shown.values()) & set(before.values())
+
+    project.write_stack({"nodeGroups": [group]}, allowReplace=True)
+    project.up()
+    assert not set(project.node_uids().values()) & set(shown.values())

@@ -52,7 +52,7 @@ def test_each_is_changed_replaced_and_removed_without_the_others_noticing(projec
     assert len(project.node_uids("many-a")) == 5
     assert before["many-a"][1].items() <= project.node_uids("many-a").items()
     project.write_config(config({"name": "a", "nodeGroups": [larger], **other}, {"name": "b", "count": 2}))
-    project.up()
+    project.up(shown=True)
     assert project.identity("many-a") != before["many-a"][0]
     assert {name: seen(project, name) for name in names[1:]} == {name: before[name] for name in names[1:]}
 

@@ -54,7 +54,7 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
     assert changed.startswith(path)
     assert project.node_uids() == before
 
-    project.up()
+    project.up(shown=True)
     nodes = project.api().list(NODES)
     assert {node["metadata"]["name"] for node in nodes} == before.keys()
     assert all(map(is_ready, nodes))

@@ -206,9 +206,10 @@ class Project:
         """Run a pulumi command on a stack and wait for it."""
         return self.start(*arguments, stack=stack, **variables).result(timeout)
 
-    def up(self, *arguments: str, stack: str | None = None, timeout: float = 300) -> Result:
-        """Run ``pulumi up``, which has to succeed."""
-        result = self.pulumi("up", "--yes", "--skip-preview", *arguments, stack=stack, timeout=timeout)
+    def up(self, *arguments: str, stack: str | None = None, timeout: float = 300, shown: bool = False) -> Result:
+        """Run ``pulumi up``, which has to succeed; `shown` with its preview, without which no cluster is replaced."""
+        unasked = ["--yes"] if shown else ["--yes", "--skip-preview"]
+        result = self.pulumi("up", *unasked, *arguments, stack=stack, timeout=timeout)
         assert result.code == 0, result.text
         return result
 

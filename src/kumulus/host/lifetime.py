@@ -21,8 +21,15 @@ _ENDED = ("Z", "X", "x")
 
 def own() -> str:
     """This process: its machine, boot, pid namespace, pid and start, apart by a space."""
-    pid = os.getpid()
-    return f"{machine.this().id} {_boot()} {_namespace()} {pid} {_stat(pid)[_STARTED]}"
+    return _named(os.getpid())
+
+
+def parent() -> str | None:
+    """The process that started this one, as :func:`own` names one; None where that cannot be looked up."""
+    try:
+        return _named(os.getppid())
+    except OSError:
+        return None
 
 
 def runs(process: str) -> bool | None:
@@ -44,6 +51,10 @@ def runs(process: str) -> bool | None:
     except (OSError, ValueError):
         return False
     return stat[_STARTED] == started and stat[_STATE] not in _ENDED
+
+
+def _named(pid: int) -> str:
+    return f"{machine.this().id} {_boot()} {_namespace()} {pid} {_stat(pid)[_STARTED]}"
 
 
 def _boot() -> str:

@@ -75,6 +75,15 @@ def removed(before: object, after: object, key: str) -> list[str]:
     return sorted(had - has - {""})
 
 
+def is_preview(raw: object) -> bool | None:
+    """Whether nothing is to happen yet; None where a program does not say.
+
+    Args:
+        raw: the plain form.
+    """
+    return raw.get(PREVIEW) is True if is_contents(raw) and isinstance(raw, Mapping) else None
+
+
 def objects_of(raw: object) -> frozenset[str] | None:
     """The paths of the objects that another provider creates for a stack; None where they are not recorded."""
     if not is_contents(raw) or not isinstance(raw, Mapping) or OBJECTS not in raw:

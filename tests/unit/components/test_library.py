@@ -22,6 +22,7 @@ from kumulus import (
     PrometheusStack,
     Tenant,
 )
+from kumulus.model.contents import is_preview
 from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
 from tests.support.project import ROOT
 
@@ -340,7 +341,15 @@ def test_a_kwok_clusters_settings_are_arguments() -> None:
         "stackId": STACK_ID,
         "kubernetesVersion": "v1.35.4",
         "options": {"heartbeatFactor": 5, "runtimeConfig": {"api/all": "true"}, "stageObjects": True},
+        "contents": {},
     }
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_cluster_says_whether_this_is_a_preview_also_without_a_stack_file(preview: bool) -> None:
+    """Without that, the plugin could not tell an update that nobody has seen from one that was shown."""
+    cluster = run(lambda: KwokCluster("mine"), preview=preview).only(CLUSTER)
+    assert is_preview(cluster.inputs["contents"]) is preview
 
 
 def test_a_kind_clusters_settings_are_arguments() -> None:

@@ -424,7 +424,7 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
 
     found = run(program)
     asked = {"name": "mine", "runtime": "kwok", "options": {"etcdQuota": "8Gi"}, "stackId": STACK_ID}
-    assert found.only(CLUSTER).inputs == asked
+    assert found.only(CLUSTER).inputs == {**asked, "contents": {}}
     pools = found.of_type(POOL)
     assert {name: pool.inputs["replicas"] for name, pool in pools.items()} == {"gpu-a": 2, "gpu-b": 1}
     inputs = pools["gpu-a"].inputs
@@ -490,6 +490,7 @@ def test_the_cluster_can_be_called_otherwise_than_its_resource() -> None:
         "kubernetesVersion": "v1.35.4",
         "options": {},
         "stackId": STACK_ID,
+        "contents": {},
     }
 
 

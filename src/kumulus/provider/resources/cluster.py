@@ -140,7 +140,7 @@ class Cluster(Resource):
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
-        self._places.require_word(old_outputs, found)
+        self._places.require_word(old_outputs, inputs, found)
         return found
 
     async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:

@@ -9,15 +9,17 @@ from typing import Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
+from kumulus.model.contents import is_preview
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.shown import Shown
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime
 from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
 
 UNSHOWN = "KUMULUS_UNSHOWN"
-"""Set by who runs an update whose preview nobody has seen."""
+"""Set by who runs an update whose preview nobody has seen: for programs that do not say what is a preview."""
 
 
 class Places:
@@ -26,11 +28,13 @@ class Places:
     Args:
         runtimes: by name.
         settings: where this is, and whether a cluster may be moved here.
+        shown: what the pulumi command at work has shown in its preview.
     """
 
-    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings) -> None:
+    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings, shown: Shown | None = None) -> None:
         self._runtimes = runtimes
         self._settings = settings
+        self._shown = shown or Shown()
         self._moving: dict[str, Away] = {}
 
     def require(self, outputs: Properties, report: Reporter) -> None:
@@ -79,25 +83,31 @@ class Places:
             return [Difference("machine", "add")]
         return []
 
-    def require_word(self, outputs: Properties, found: Sequence[Difference]) -> None:
-        """Refuse to replace a cluster that is there, where nobody has seen a preview, without the user's word.
+    def require_word(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
+        """Refuse to replace a cluster that is there, unless a preview has shown it or the user has said so.
 
         Args:
             outputs: of the cluster, as recorded.
+            inputs: as declared now; its contents say whether this is a preview.
             found: in what it differs from what is wanted.
 
         Raises:
             ProviderError: it would be replaced.
         """
-        why = [each.path for each in found if each.replaces]
-        unasked = os.environ.get(UNSHOWN) and not self._settings.allow_replace and self._is_bound(outputs)
+        why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
         # What is gone has nothing to lose, and for a move the user has given his word.
-        if not why or not unasked or "status" in why or str(outputs.get("directory")) in self._moving:
+        if not why or not self._is_bound(outputs) or "status" in why or directory in self._moving:
+            return
+        preview = is_preview(inputs.get("contents"))
+        if preview:
+            self._shown.note(directory)
+        unseen = bool(os.environ.get(UNSHOWN)) if preview is None else not preview and not self._shown.has(directory)
+        if self._settings.allow_replace or not unseen:
             return
         name = outputs.get("name")
         raise ProviderError(
             f"cluster {name} would be replaced ({', '.join(why)}), {LOST}; nothing was changed. `pulumi up` shows it "
-            "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a question"
+            "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a preview"
         )
 
     async def left(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:

@@ -122,7 +122,8 @@ def _config() -> Schema:
             "examples": [True],
         },
         "allowReplace": {
-            "description": "Let `kumulus up` replace a cluster without asking; what others have put into it is lost.",
+            "description": "Let an update without a preview (`make up`, `pulumi up --skip-preview`) replace a cluster; "
+            "what others have put into it is lost.",
             "enum": [True, False, "true", "false", None],
             "default": False,
             "examples": [True],
