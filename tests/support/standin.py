@@ -21,7 +21,7 @@ if what == "ps":
     print("\\n".join(n["id"] for n in nodes.values() if not label or n["cluster"] == label[0]))
 elif what == "inspect":
     print(json.dumps([
-        {"Id": n["id"], "Name": "/" + name, "State": {"Status": n["state"]},
+        {"Id": n["id"], "Name": "/" + name, "Created": n["created"], "State": {"Status": n["state"]},
          "Config": {"Labels": {"io.x-k8s.kind.role": n["role"], "io.x-k8s.kind.cluster": n["cluster"]}}}
         for name, n in nodes.items() if n["id"] in rest]))
 elif what in ("start", "unpause", "restart"):
@@ -38,7 +38,8 @@ if what == "create":
     for step in ("Ensuring node image (kindest/node:v1) ", "Preparing nodes "):
         print(f" • {step} ...", file=sys.stderr, flush=True)
     state["nodes"][name + "-control-plane"] = {
-        "id": str(state["next"]), "role": "control-plane", "state": "running", "cluster": name}
+        "id": str(state["next"]), "role": "control-plane", "state": "running", "cluster": name,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S.123456789Z", time.gmtime())}
     state["next"] += 1
     save()
     answer(what)
@@ -129,10 +130,18 @@ class StandIn:
         state["answers"].pop(command, None)
         self._write(state)
 
-    def add(self, cluster: str, container: str, role: str = "control-plane", state: str = "running") -> None:
+    def add(
+        self,
+        cluster: str,
+        container: str,
+        role: str = "control-plane",
+        state: str = "running",
+        created: str = "2026-01-01T00:00:00.5Z",
+    ) -> None:
         """Add a container that somebody else made."""
+        made = {"id": container, "role": role, "state": state, "cluster": cluster, "created": created}
         found = self._read()
-        found["nodes"][f"{cluster}-{role}"] = {"id": container, "role": role, "state": state, "cluster": cluster}
+        found["nodes"][f"{cluster}-{role}"] = made
         self._write(found)
 
     def remove(self, *nodes: str) -> None:

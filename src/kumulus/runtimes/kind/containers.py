@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from kumulus.cluster.errors import ProviderError
@@ -41,12 +42,14 @@ class Node:
         container: its id.
         role: ``control-plane``, ``worker`` or ``external-load-balancer``.
         state: as the engine has it: ``running``, ``paused``, ``exited`` …
+        created: when, in UTC; None where the engine does not say.
     """
 
     name: str
     container: str
     role: str
     state: str
+    created: datetime | None = None
 
     @property
     def health(self) -> str:
@@ -187,7 +190,16 @@ def _node(inspected: Mapping[str, Any]) -> Node:
         container=str(inspected["Id"]),
         role=str(labels.get(ROLE_LABEL, "")),
         state=str(inspected["State"]["Status"]),
+        created=_time(inspected.get("Created")),
     )
+
+
+def _time(written: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(written))
+    except ValueError:
+        return None
+    return found.astimezone(UTC)
 
 
 def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, str]:

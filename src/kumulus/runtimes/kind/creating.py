@@ -24,11 +24,9 @@ from kumulus.runtimes.kind.environment import environment
 from kumulus.runtimes.kind.metrics import with_metrics
 from kumulus.runtimes.kind.network import with_room
 from kumulus.runtimes.kind.options import DEFAULT_WAIT
-from kumulus.runtimes.kind.place import KindPlace
+from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 from kumulus.surroundings import files
 
-# Pulling a node image of half a gigabyte can take a while; kind itself knows no limit.
-_LONGEST = 1800.0
 _DELETING = 45.0
 _AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
@@ -86,7 +84,7 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
             *("--config", str(place.config_file)),
             *("--kubeconfig", str(place.kubeconfig)),
             *named,
-            timeout=_LONGEST,
+            timeout=LONGEST_S,
             environment=_environment(engine, report),
             on_line=lambda line: _report(line, report),
             stop=stop,
@@ -94,7 +92,7 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
     except commands.Stopped:
         raise ProviderError(f"cancelled while kind was making cluster {place.name}; nothing of it is left") from None
     except commands.TookTooLong:
-        raise ProviderError(f"kind did not make cluster {place.name} within {_LONGEST / 60:.0f} min") from None
+        raise ProviderError(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
     if ended.code:
         raise ProviderError(failures.explained(ended, place.config_file.read_text()))
     directories.keep_private(place, [place.kubeconfig, place.config_file])

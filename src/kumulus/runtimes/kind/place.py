@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,13 @@ from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place
 from kumulus.surroundings import files
 
-_CREATING = "creating"
+LONGEST_S = 1800.0
+"""How long kind may take to make a cluster. Pulling a node image of half a gigabyte can take a while; kind itself
+knows no limit."""
+
+_CREATING, _BEGUN = "creating", "begun"
+# The engine may be in a virtual machine of this machine.
+_CLOCKS_APART = timedelta(minutes=1)
 
 
 class KindPlace(Place):
@@ -34,7 +41,8 @@ class KindPlace(Place):
     def begin(self, owner: str, engine: Engine, config: Mapping[str, Any]) -> None:
         """Note, before anything else, who makes a cluster here: whoever is killed meanwhile is known by it."""
         self.directory.mkdir(mode=0o700)
-        self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING})
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})
         files.write(self.config_file, yaml.safe_dump(dict(config), sort_keys=False))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
@@ -51,9 +59,19 @@ class KindPlace(Place):
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def owns(self, nodes: Sequence[Node]) -> bool:
-        """Whether containers are those that were made here, or that a killed run was making."""
-        known = set(self.containers().values())
-        return self.note().get("state") == _CREATING or all(node.container in known for node in nodes)
+        """Whether containers are those that were made here, or that a killed run was making.
+
+        Of the latter no id is known. They were created while kind was allowed to make them: a cluster that somebody
+        makes under the same name later, or had made before, is not taken for what the killed run has left.
+        """
+        note, known = self.note(), set(self.containers().values())
+        if note.get("state") != _CREATING:
+            return all(node.container in known for node in nodes)
+        if _BEGUN not in note:
+            return True  # of an earlier version
+        begun = datetime.fromisoformat(note[_BEGUN])
+        first, last = begun - _CLOCKS_APART, begun + timedelta(seconds=LONGEST_S)
+        return all(node.created is not None and first <= node.created <= last for node in nodes)
 
     def engine(self, options: Mapping[str, Any]) -> Engine:
         """The engine that the containers were made with, or else the one that would be chosen now."""

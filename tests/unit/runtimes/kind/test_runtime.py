@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -543,6 +544,22 @@ asyncio.run(KindRuntime().create(wanted, Mock(), asyncio.Event()))
     assert seen.health == "running"
     assert [node["id"] for node in bench.tools.nodes.values()] == ["101"]
     assert len([call for call in bench.tools.asked() if call.startswith("kind delete")]) == 1
+
+
+@pytest.mark.parametrize("later", [-3600, 3600], ids=["before", "afterwards"])
+async def test_a_cluster_of_somebody_else_is_not_taken_for_what_a_killed_create_left(bench: Bench, later: int) -> None:
+    bench.tools.answers("kind create", "ERROR: failed to create cluster: out of luck")
+    bench.tools.answers("kind delete", "ERROR: failed to delete nodes: the engine ended")
+    await bench.refused()
+    assert bench.note()["state"] == "creating"
+    for command in ("kind create", "kind delete"):
+        bench.tools.answers(command, code=0)
+    # The containers that it left are gone, and a person makes a cluster of the same name.
+    bench.tools.remove()
+    made = datetime.now(UTC) + timedelta(seconds=later)
+    bench.tools.add("dev", "theirs", created=made.isoformat())
+    assert "a kind cluster named 'dev' that this stack did not make is there" in await bench.refused()
+    assert [node["id"] for node in bench.tools.nodes.values()] == ["theirs"]
 
 
 async def test_a_removal_that_was_begun_is_seen_without_asking_anybody_and_gone_on_with(bench: Bench) -> None:
