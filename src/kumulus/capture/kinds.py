@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 ROLE = "kumulus-capture"
+_VERSION = re.compile(r"v[0-9]{1,2}(?:(?:alpha|beta)[0-9]{1,2})?")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class Kind:
     def api_version(self, version: str) -> str:
         """As in `apiVersion`."""
         return f"{self.group}/{version}" if self.group else version
+
+    def is_in(self, api_version: str) -> bool:
+        """Whether a file's `apiVersion` is one that objects of it can have; a list's items may lack the group."""
+        group, _, version = api_version.rpartition("/")
+        return group in ("", self.group) and _VERSION.fullmatch(version) is not None
 
 
 _KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")

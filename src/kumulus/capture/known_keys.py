@@ -74,7 +74,7 @@ _KNOWN = frozenset(
 )
 _FORMS = re.compile(
     r"nvidia\.com/gpu\.(?:product|count|memory|family|machine|replicas|mode|sharing-strategy|compute\.(?:major|minor))"
-    r"|nvidia\.com/(?:mig\.(?:capable|strategy)|cuda\.[a-z-]{1,20}\.[a-z-]{1,20}(?:\.[a-z]{1,12})?)"
+    r"|nvidia\.com/(?:mig\.(?:capable|strategy)|cuda\.(?:driver|runtime)(?:-version)?\.(?:full|major|minor|rev|revision))"
     r"|nvidia\.com/mig-[0-9]g\.[0-9]{1,3}gb|hugepages-[0-9]{1,4}[MG]i"
     r"|count/(?:pods|jobs\.batch|deployments\.apps|statefulsets\.apps|replicasets\.apps|services|secrets|configmaps)"
 )

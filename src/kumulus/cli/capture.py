@@ -152,7 +152,7 @@ def _read_files(args: argparse.Namespace) -> Spool:
         for raw in dumps.objects(file):
             kind, metadata = BY_NAME.get(str(raw.get("kind"))), raw.get("metadata")
             version = str(raw.get("apiVersion") or "v1")
-            if kind is None or not isinstance(metadata, dict) or version.rpartition("/")[0] not in ("", kind.group):
+            if kind is None or not isinstance(metadata, dict) or not kind.is_in(version):
                 continue
             place = kind.name, str(metadata.get("namespace") or ""), str(metadata.get("name"))
             if place not in seen and (kept := captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))):

@@ -7,7 +7,7 @@ who owned them is in a capture, when that was made or scaled is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,14 +48,22 @@ def requests(directory: Path, counted: Counted) -> Iterator[Request]:
     for at, capture in listed:
         counted.entries += 1
         now = {(str(pod["namespace"]), str(pod["name"])): pod for pod in _pods(capture / WORKLOAD)}
-        for key in before.keys() - now.keys():
+        gone = {key for key, pod in before.items() if key not in now or _is_another(pod, now[key])}
+        for key in sorted(gone):
+            # As a log has it: it is asked to end, and then it has.
+            yield _request(at, "delete", key)
             yield _request(at, "delete", key)
         for key, pod in now.items():
-            if key not in before:
+            if key not in before or key in gone:
                 yield _request(at, "create", key, manifest(pod))
             elif pod.get("node") and not before[key].get("node"):
                 yield _request(at, "update", key, {"spec": {"nodeName": pod["node"]}})
         before = now
+
+
+def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a pod took the other's name, as a StatefulSet's does: none ever leaves its node alive."""
+    return bool(before.get("node")) and before["node"] != now.get("node")
 
 
 def _pods(file: Path) -> Iterator[dict[str, Any]]:
