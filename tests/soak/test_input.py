@@ -18,13 +18,17 @@ SAMPLE = 2.0
 
 
 def test_hostile_and_damaged_files_are_told_soon_in_words_and_in_little_memory(tmp_path: Path) -> None:
-    for number in rounds(1):
-        for kind in fuzz.KINDS:
-            feed(kind, f"{seed()}:{number}", SECONDS if soaking() else SAMPLE, tmp_path / "now")
+    wrong = [
+        mistake
+        for number in rounds(1)
+        for kind in fuzz.KINDS
+        for mistake in fed(kind, f"{seed()}:{number}", SECONDS if soaking() else SAMPLE, tmp_path / "now")
+    ]
+    assert wrong == []
 
 
-def feed(kind: str, drawn: str, seconds: float, now: Path) -> None:
-    """One round of one kind, in a process of its own."""
+def fed(kind: str, drawn: str, seconds: float, now: Path) -> list[str]:
+    """One round of one kind, in a process of its own; what broke a promise."""
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.fuzz", kind, drawn, str(seconds), str(now)],
@@ -44,10 +48,10 @@ def feed(kind: str, drawn: str, seconds: float, now: Path) -> None:
             drawn,
             outcome,
             not told["broken"],
-            time.monotonic() - began,
+            round(time.monotonic() - began, 1),
             injected=told["texts"],
         )
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert told["broken"] == []
-    assert told["texts"] > 0
+    if done.returncode:
+        return [f"it ended: {done.stderr[-2000:]}"]
+    return [str(each) for each in told["broken"]] or ([] if told["texts"] else ["nothing was read"])

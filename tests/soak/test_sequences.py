@@ -7,6 +7,7 @@ process, which is tried by test_kills, does the same to the cluster at a coarser
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,36 +178,51 @@ def node_faults(node: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     return [f"{field} are {have[field]} instead of {want[field]}" for field in want if have[field] != want[field]]
 
 
+EXACT = "exact after the last up"
+FAULT = "a random sequence of specs, drift and cut-off runs"
+
+
 def test_any_sequence_of_specs_drift_and_cut_off_runs_converges(plane: Plane, loop: asyncio.Runner) -> None:
     count = struck = 0
+
+    def recorded(stack: Stack, outcome: str, began: float) -> None:
+        """One of the record, if a run of it was cut off amid its work."""
+        nonlocal count, struck
+        count, struck = count + 1, struck + stack.struck
+        if stack.struck:
+            exact, seconds = outcome == EXACT, round(time.monotonic() - began, 1)
+            note(Trial(FAULT, "up --refresh", "between two requests", outcome, exact, seconds, stack.struck))
 
     @settings(
         max_examples=60 if soaking() else 4,
         deadline=None,
         derandomize=not soaking(),
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate,) if soaking() else (Phase.generate, Phase.shrink),
         database=None,
     )
     @given(sequence=st.lists(steps, min_size=2, max_size=5), last=st.dictionaries(names, specs, max_size=3))
     def converges(sequence: list[Any], last: dict[str, Any]) -> None:
-        nonlocal count, struck
-        stack = Stack(plane)
-        for pools, harm, cut_after in sequence:
-            if cut_after is not None:
-                loop.run(stack.up(pools, cut_after))
-            # Pulumi does not know of a pool whose creation was cut off: the next up has to declare it still.
-            loop.run(stack.up(pools, None))
-            assert stack.faults(pools) == []
-            for kind, index in harm:
-                drift(plane, kind, index)
-        loop.run(stack.up(last, None))
-        assert stack.faults(last) == []
-        loop.run(stack.up({}, None))
-        assert stack.faults({}) == []
-        count, struck = count + 1, struck + stack.struck
+        stack, began = Stack(plane), time.monotonic()
+        wrong: list[str] = []
+        try:
+            for pools, harm, cut_after in sequence:
+                if cut_after is not None:
+                    loop.run(stack.up(pools, cut_after))
+                # Pulumi does not know of a pool whose creation was cut off: the next up has to declare it still.
+                loop.run(stack.up(pools, None))
+                wrong += stack.faults(pools)
+                assert wrong == []
+                for kind, index in harm:
+                    drift(plane, kind, index)
+            for wanted in (last, {}):
+                loop.run(stack.up(wanted, None))
+                wrong += stack.faults(wanted)
+                assert wrong == []
+        except Exception as error:
+            recorded(stack, "; ".join(wrong[:3]) or f"{type(error).__name__}: {error}"[:600], began)
+            raise
+        recorded(stack, EXACT, began)
 
     converges()
     assert struck > 0, "no run was cut off amid its work"
-    what = f"{count} random sequences of specs, drift and cut-off runs"
-    note(Trial(what, "up --refresh", "between two requests", "exact after the last up", True, 0.0, struck))

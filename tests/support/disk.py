@@ -28,6 +28,13 @@ def small(place: Path, megabytes: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
+def resize(place: Path, spare: int) -> None:
+    """Leave so many bytes free on a file system of :func:`small`, to a page."""
+    state = os.statvfs(place)
+    size = (state.f_blocks - state.f_bfree) * state.f_frsize + spare
+    subprocess.run(["mount", "-o", f"remount,size={size}", place], check=True)
+
+
 def fill(place: Path) -> None:
     """Take all the room there is on a file system; `place/filling` has it, and gives it back when it is removed."""
     block = bytes(2**16)

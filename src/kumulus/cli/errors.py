@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class UserError(Exception):
     """Something the user can put right. The message's first line says what is wrong, the rest what to do."""
 
 
 def os_message(error: OSError) -> str | None:
-    """A file that this user may not read or write, as one line; None for an error of another kind."""
+    """A full disk, or a file that this user may not read or write, in two lines; None for an error of another kind."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}no space left on the disk that is written to\n  Make room there, and run it again"
     if not isinstance(error, PermissionError) or error.filename is None:
         return None
     remedy = "Run it as the user it belongs to, or in a copy of your own"

@@ -28,10 +28,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run a subcommand; returns the exit code: 0, 1 when it failed, 2 when it was called wrongly."""
     try:
         return _main(arguments)
-    except PermissionError as error:
+    except OSError as error:
         if (message := os_message(error)) is None:
             raise
         print(f"error: {message}", file=sys.stderr)
+        _say_no_more()
         return 1
 
 
@@ -95,9 +96,17 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; Python must not complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader, such as `head`, has seen enough.
+        _say_no_more()
         return 0
+
+
+def _say_no_more() -> None:
+    """Drop what could not be printed: Python must not complain again when it flushes at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _help() -> str:

@@ -26,6 +26,11 @@ class Problem:
     message: str
     remedy: str = ""
 
+    def __post_init__(self) -> None:
+        # Some quote a key of the file, which must not do anything to a terminal.
+        object.__setattr__(self, "message", _printable(self.message))
+        object.__setattr__(self, "remedy", _printable(self.remedy))
+
     def __str__(self) -> str:
         text = f"{_readable(self.path)}: {self.message}" if self.path else self.message
         return f"{text}; {self.remedy}" if self.remedy else text
@@ -111,6 +116,12 @@ def shown_path(path: object) -> str:
 def _quoted(text: str) -> str:
     # Control characters would break the line and lone surrogates cannot be printed at all.
     return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def _words(value: object) -> str:

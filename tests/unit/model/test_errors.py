@@ -49,3 +49,8 @@ def test_a_key_as_long_as_a_file_is_told_by_its_ends() -> None:
     assert told.startswith('nodeGroups[0]["aaaa')
     assert told.endswith('a z"]: is not a known key')
     assert len(told) < 500
+
+
+def test_what_a_message_quotes_does_nothing_to_a_terminal() -> None:
+    problem = Problem("a.b", "is \ufeff no\x1b[2J name", "write example.com/\u202ex\nand another")
+    assert str(problem) == "a.b: is \\ufeff no\\x1b[2J name; write example.com/\\u202ex\nand another"
