@@ -231,5 +231,5 @@ def test_what_fails_meanwhile_is_waited_for_and_nothing_is_lost(scene: Scene) ->
             found.append(until_struck(lambda drawn, f=fault, op=operation, n=number: trial(scene, f, op, n, drawn)))
             note(found[-1])
             if not found[-1].converged:
-                scene.rig.project.up("--refresh")
+                scene.rig.mend(found[-1].outcome)
     assert [each for each in found if not each.converged] == []

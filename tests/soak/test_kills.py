@@ -143,7 +143,7 @@ def test_a_kill_at_any_moment_is_mended_by_the_next_up(rig: Rig) -> None:
             found.append(until_struck(lambda drawn, op=operation, n=number: trial(rig, op, n, drawn)))
             note(found[-1])
             if not found[-1].converged:
-                rig.project.up("--refresh")
+                rig.mend(found[-1].outcome)
     assert [each for each in found if not each.converged] == []
     rig.project.preview("--refresh", "--expect-no-changes")
     rig.project.destroy()

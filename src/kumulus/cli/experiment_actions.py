@@ -27,6 +27,7 @@ from kumulus.lab.report.read import find, report_at
 from kumulus.lab.run.progress import Progress
 from kumulus.lab.run.run import Options, Run
 from kumulus.model.errors import SpecError
+from kumulus.runtimes import directories
 
 _PATIENCE = 10.0
 
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
         return asyncio.run(_run(loaded, stack, kubeconfig, prices, args))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = "" if args.kubeconfig else f"\n  `pulumi up -s {stack} --refresh` starts a cluster that is down"
-        raise UserError(f"{error}{hint}") from None
+        full = directories.no_room(kubeconfig.parent)
+        raise UserError(f"{error}{hint}" + (f"\n  {full}" if full else "")) from None
 
 
 def check(args: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
 
 _NEEDED_BYTES = 1 << 30
+# Etcd allocates its log in segments of 64 MB, and ends when it cannot.
+_LITTLE_BYTES = 64 << 20
 
 
 def prepare_home(place: Place) -> None:
@@ -35,6 +37,21 @@ def prepare_home(place: Place) -> None:
             f"no disk space: {free / 2**20:,.0f} MiB free at {place.home}, a control plane needs "
             f"{_NEEDED_BYTES / 2**20:,.0f} MiB; free some, or set KUMULUS_HOME to a directory on another disk"
         )
+
+
+def no_room(directory: Path) -> str:
+    """What is said where too little is left of a cluster's disk for it to go on; empty where there is enough.
+
+    Args:
+        directory: one on that disk, which may not exist yet.
+    """
+    try:
+        free = free_bytes(directory)
+    except OSError:
+        return ""
+    if free >= _LITTLE_BYTES:
+        return ""
+    return f"no disk space: {free / 2**20:,.0f} MiB free at {directory}; free some, and run `pulumi up --refresh`"
 
 
 def keep_private(place: Place, files: Iterable[Path]) -> None:

@@ -39,6 +39,7 @@ from kumulus.lab.run.repetition import Bench, Outcome, Repetition
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
+from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.owner import beside
 from kumulus.stackfile.group_topology import PRESETS
 
@@ -207,8 +208,11 @@ class Run:
             self._cleaning.append(repetition)
             try:
                 outcome = await repetition.run()
-            except (LabError, JournalError, ApiError, Unreachable) as failed:
+            except (LabError, JournalError) as failed:
                 return str(failed)
+            except (ApiError, Unreachable) as failed:
+                full = no_room(options.kubeconfig.parent)
+                return f"{failed}; {full}" if full else str(failed)
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
             results.tests.append(test_of(experiment, outcome, self.id, number, plan))
             try:

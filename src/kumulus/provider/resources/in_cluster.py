@@ -21,6 +21,7 @@ from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, Wro
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import Difference
+from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
 
@@ -252,4 +253,6 @@ def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError
     """A failure with what can be done about a cluster that does not answer."""
     if outlives_stack(properties):
         return ProviderError(f"{failure}; when it answers, run this again; {GONE_FOR_GOOD}")
+    if full := no_room(Path(str(properties.get("kubeconfig"))).parent):
+        return ProviderError(f"{failure}; {full}")
     return ProviderError(f"{failure}; `pulumi up --refresh` brings a cluster back that is down")

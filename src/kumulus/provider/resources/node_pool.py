@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
@@ -40,6 +41,7 @@ from kumulus.provider.resources.in_cluster import (
 from kumulus.provider.resources.limit import limited, why
 from kumulus.provider.resources.pool_inputs import INPUTS, checked, formerly, left_behind, pool_of
 from kumulus.provider.values import contains_unknown
+from kumulus.runtimes.directories import no_room
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -288,6 +290,8 @@ def _partial(
         outputs = _outputs(inputs, known, {"missing": "not known: the cluster does not answer"})
     else:
         outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
+    if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
+        message = f"{message}; {full}"
     return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))
 
 

@@ -10,7 +10,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.runtimes import apiserver
+from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ async def answering(layout: Layout, report: Reporter) -> str:
 
 
 def explain(layout: Layout, message: str) -> str:
-    """Add the last log lines of components that are not running: that is where the reason stands."""
+    """Say that the disk is full, if it is, and add the last log lines of components that are not running."""
+    if "no disk space" not in message and (full := directories.no_room(layout.home)):
+        message = f"{full}\n  {message}"
     if "log of" in message:
         return message
     alive = processes.running(layout.directory)
