@@ -84,9 +84,32 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         yield Recorded(plane, kept, day)
 
 
-async def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Recorded, tmp_path: Path) -> None:
-    found = recorded.imported(tmp_path)
-    steps = Counter((step.do, step.job.partition("/")[0]) for step in found.day.steps)
+@dataclass
+class Twice:
+    """A day that was replayed twice.
+
+    Attributes:
+        found: the day as it was imported.
+        reports: of the two runs.
+        lines: what the API server's log has of them.
+    """
+
+    found: Imported
+    reports: list[Report]
+    lines: list[str]
+
+
+@pytest.fixture(scope="module")
+def twice(recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Twice:
+    directory, log = tmp_path_factory.mktemp("twice"), recorded.log.with_name("audit.log")
+    found = recorded.imported(directory)
+    before = log.read_text().count("\n")
+    reports = [asyncio.run(recorded.replay(directory)) for _ in range(2)]
+    return Twice(found, reports, log.read_text().splitlines()[before:])
+
+
+def test_what_users_asked_for_is_what_is_imported(recorded: Recorded, twice: Twice) -> None:
+    steps = _steps(twice)
     assert steps["create", "Deployment"] == steps["create", "StatefulSet"] == 1
     assert steps["create", "Job"] == recorded.day.jobs
     assert steps["create", "Pod"] == 3 + NODES - 1, "pods of controllers are made by these"
@@ -95,31 +118,36 @@ async def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Rec
     assert steps["change", "Deployment"] == 2, "scaled once, rolled out once"
     assert steps["evict", "Deployment"] == 1, "the pod that somebody deleted"
     assert steps["delete", "StatefulSet"] == 1
-    assert found.counted.bad == []
-    text = found.recording.read_text()
+    assert twice.found.counted.bad == []
     assert "battery staple" in recorded.log.read_text(), "the log has an environment"
-    assert "battery staple" not in text
+    assert "battery staple" not in twice.found.recording.read_text()
 
-    before = recorded.log.with_name("audit.log").read_text().count("\n")
-    reports = [await recorded.replay(tmp_path) for _ in range(2)]
-    lines = recorded.log.with_name("audit.log").read_text().splitlines()[before:]
-    print("\n".join(text_lines(reports[0])))
-    for report in reports:
+
+def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Recorded, twice: Twice) -> None:
+    print("\n".join(text_lines(twice.reports[0])))
+    for report in twice.reports:
         (test,) = report.results.tests
         assert test.status == "success", (test.details.ended, report.results.error)
         beside = test.details.replays["recorded"]
         assert beside.refused == 0, beside.refusals
-        assert beside.all.then.pods == len(found.day.pods.every)
+        assert beside.all.then.pods == len(twice.found.day.pods.every)
         assert beside.all.now.scheduled > 0
         assert {"research", "shop", "train"} <= beside.queues.keys()
         replaced = beside.queues["research"].now.preempted
         assert beside.queues["research"].now.pods <= 2 * recorded.day.jobs + replaced, "two pods of each Job, not four"
         assert [each.what for each in test.details.timeline if "over" in each.what] == ["cordon-rack-z-0 is over"]
-    first, second = (each.results.tests[0].details.replays["recorded"] for each in reports)
+
+
+def test_two_replays_ask_for_the_same(twice: Twice) -> None:
+    first, second = (each.results.tests[0].details.replays["recorded"] for each in twice.reports)
     assert first.requests == second.requests
-    sent = [_sent(lines, report.metadata.run_id[-6:]) for report in reports]
+    sent, steps = [_sent(twice.lines, each.metadata.run_id[-6:]) for each in twice.reports], _steps(twice)
     assert sent[0] == sent[1], "as the API server had them"
     assert len(sent[0]) == sum(steps.values()) - sum(n for (do, _), n in steps.items() if do in _OF_NODES)
+
+
+def _steps(twice: Twice) -> Counter[tuple[str, str]]:
+    return Counter((step.do, step.job.partition("/")[0]) for step in twice.found.day.steps)
 
 
 def _sent(lines: list[str], run: str) -> list[tuple[str, str, str]]:
@@ -142,10 +170,8 @@ def _sent(lines: list[str], run: str) -> list[tuple[str, str, str]]:
 _OF_NODES = ("drain", "cordon", "uncordon", "evict")
 
 
-async def test_at_the_log_s_own_speed_things_come_at_the_log_s_own_times(recorded: Recorded, tmp_path: Path) -> None:
-    found = recorded.imported(tmp_path)
-    log = recorded.log.with_name("audit.log")
-    report = await recorded.replay(tmp_path)
+def test_at_the_log_s_own_speed_things_come_at_the_log_s_own_times(recorded: Recorded, twice: Twice) -> None:
+    report, log = twice.reports[0], recorded.log.with_name("audit.log")
     then = created(recorded.log, lambda name: name in ("shop", "train"))
     now = created(log, lambda name: report.metadata.run_id[-6:] in name)
     assert now.keys() == then.keys()
@@ -155,7 +181,7 @@ async def test_at_the_log_s_own_speed_things_come_at_the_log_s_own_times(recorde
     middle, most = apart[len(apart) // 2] * 1000, apart[-1] * 1000
     print(f"{len(apart)} creations, {middle:.0f} ms apart at the median, {most:.0f} ms at most")
     late = report.results.tests[0].details.replays["recorded"].late
-    assert late["max"] < found.lasted, "each was sent"
+    assert late["max"] < twice.found.lasted, "each was sent"
     # How near they are a loaded machine does not say; that they do not come all at once, it does.
     assert max(now.values()) - second >= 0.9 * (max(then.values()) - first)
 

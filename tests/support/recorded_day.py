@@ -139,11 +139,14 @@ class RecordedDay:
         where = {"fieldSelector": f"spec.nodeName={self.nodes[0]}"}
         self.api.until("/api/v1/pods", lambda found: any(map(_runs, found.values())), **where)
         self._cordon(True)
-        for pod in self.api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={self.nodes[0]}"):
-            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-            if _runs(pod):
-                body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-                self.api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body)
+        evicted = [self._evict(pod) for pod in self.api.list("/api/v1/pods", **where) if _runs(pod)]
+        assert any(evicted), "then nobody can see that it was drained"
+
+    def _evict(self, pod: Object) -> bool:
+        """Evict a pod, unless it went by itself meanwhile."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        return _unless_gone(lambda: self.api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body))
 
     def _urgent(self) -> None:
         """As many urgent pods as there are nodes, each of which takes nearly all of one."""
@@ -152,11 +155,25 @@ class RecordedDay:
             self.api.create("/api/v1/namespaces/train/pods", pod)
 
     def _kill_one(self) -> None:
-        found = self.api.until(
-            "/api/v1/namespaces/shop/pods", lambda pods: any(map(_runs, pods.values())), labelSelector="app=web"
+        self.api.until(
+            "/api/v1/namespaces/shop/pods",
+            lambda pods: any(self._deleted(name) for name, pod in pods.items() if _runs(pod)),
+            labelSelector="app=web",
         )
-        name = next(name for name, pod in found.items() if _runs(pod))
-        self.api.delete(f"/api/v1/namespaces/shop/pods/{name}")
+
+    def _deleted(self, name: str) -> bool:
+        """Delete a pod, unless it went by itself meanwhile."""
+        return _unless_gone(lambda: self.api.delete(f"/api/v1/namespaces/shop/pods/{name}"))
+
+
+def _unless_gone(do: Callable[[], object]) -> bool:
+    try:
+        do()
+    except Refused as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:
