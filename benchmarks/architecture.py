@@ -32,6 +32,7 @@ ABOUT = {
     "journal": "runs put back",
     "runtimes": "kwok, kind, existing",
     "schedulers": "Volcano, Kueue, …",
+    "kueue": "clusters as one",
     "helm": "charts, CRDs, repairs",
     "kind_image": "node images for kind",
     "cluster": "nodes, faults, live state",

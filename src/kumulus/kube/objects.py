@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 
@@ -109,6 +110,40 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
         if error.status != 404:
             raise
         await create_or_merge(client, path.rpartition("/")[0], fresh)
+
+
+async def release_instances(client: Client, definition: Mapping[str, Any]) -> None:
+    """Take the finalizers from all objects of a kind: who would act on them has ended.
+
+    Args:
+        client: of the cluster.
+        definition: the kind's CustomResourceDefinition.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    spec = definition["spec"]
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
+    held = [
+        f"{root}{_inside(item['metadata'])}/{plural}/{item['metadata']['name']}"
+        async for page in client.pages(f"{root}/{plural}")
+        for item in page
+        if item["metadata"].get("finalizers")
+    ]
+    await for_each(held, lambda address: _release(client, address), workers=client.connections)
+
+
+def _inside(metadata: Mapping[str, Any]) -> str:
+    return f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+
+
+async def _release(client: Client, address: str) -> None:
+    try:
+        await client.merge_patch(address, {"metadata": {"finalizers": None}})
+    except ApiError as error:
+        if error.status != 404:
+            raise
 
 
 async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube import objects as verbs
-from kumulus.kube.bulk import for_each
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers.errors import SchedulerError
 
@@ -83,7 +82,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
         for name in await _ours(client, collection, scheduler, run):
             address = f"{collection}/{name}"
             if collection == _DEFINITIONS:
-                await _free_instances(client, await client.get(address))
+                await verbs.release_instances(client, await client.get(address))
             await _delete(client, address)
     for collection in _REMOVED:
         while left := await _ours(client, collection, scheduler, run):
@@ -137,32 +136,6 @@ async def _ours(client: Client, collection: str, scheduler: str, run: str) -> li
         if error.status != 404:
             raise
         return []  # its kind is gone
-
-
-async def _free_instances(client: Client, definition: Mapping[str, Any]) -> None:
-    """Take the finalizers from all objects of a kind: who would act on them has ended."""
-    spec = definition["spec"]
-    stored = next(version["name"] for version in spec["versions"] if version["storage"])
-    root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
-    held = [
-        f"{root}{_inside(item['metadata'])}/{plural}/{item['metadata']['name']}"
-        async for page in client.pages(f"{root}/{plural}")
-        for item in page
-        if item["metadata"].get("finalizers")
-    ]
-    await for_each(held, lambda address: _free(client, address), workers=client.connections)
-
-
-def _inside(metadata: Mapping[str, Any]) -> str:
-    return f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-
-
-async def _free(client: Client, address: str) -> None:
-    try:
-        await client.merge_patch(address, {"metadata": {"finalizers": None}})
-    except ApiError as error:
-        if error.status != 404:
-            raise
 
 
 async def _delete(client: Client, address: str) -> None:
