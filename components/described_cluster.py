@@ -79,7 +79,8 @@ def _beside(loaded: Loaded) -> dict[str, Any]:
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability
     measured = {"observability": asked.options()} if asked else {}
-    return {**stages, **cluster_options(loaded.spec), **measured}
+    queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
+    return {**stages, **cluster_options(loaded.spec), **measured, **queued}
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:

@@ -77,6 +77,12 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
     made = {
         name: EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base) for name, loaded in stack.clusters.items()
     }
+    if stack.federation:
+        # Imported here: most stacks have none.
+        from kumulus.components.federation import Federation
+
+        Federation("federation", stack.federation, made, stack.clusters)
+        pulumi.export("federation", {"hub": stack.federation.hub, "workers": list(stack.federation.workers)})
     if stack.only:
         _export(made[""])
     else:

@@ -65,6 +65,11 @@ def _measured(loaded: Loaded) -> bool:
     return loaded.spec.runtime_descriptor.local and loaded.spec.observability is not None
 
 
+def _queued(loaded: Loaded) -> bool:
+    # In other clusters it is a chart, or there already.
+    return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
+
+
 def _slices(loaded: Loaded) -> bool:
     return any(group.resourceSlices and group.resourceSlices.device_class for group in loaded.spec.nodeGroups)
 
@@ -74,6 +79,7 @@ NEEDS: tuple[Need, ...] = (
     *(Need(f"runtime: {each.name}", each.tools, _on(each.name)) for each in registry.every()),
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
+    Need("federation", ("kueue",), _queued),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),

@@ -20,6 +20,8 @@ from kumulus.fields.validation import validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
 from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, suggest
+from kumulus.stackfile.federation import KEY as FEDERATION
+from kumulus.stackfile.federation import Federated, federated
 from kumulus.stackfile.load import SEVERAL, Loaded, load
 from kumulus.stackfile.secrets import Secrets
 
@@ -51,11 +53,13 @@ class Stack:
         clusters: by what the file calls each of them, in its order; the only one of `kumulus:cluster` by "".
         hub: the one that is meant where none is named; empty where the file names none.
         notices: what was corrected or has no effect.
+        federation: those that work as one; None where none do.
     """
 
     clusters: Mapping[str, Loaded]
     hub: str = ""
     notices: tuple[Notice, ...] = ()
+    federation: Federated | None = None
 
     @property
     def only(self) -> Loaded | None:
@@ -90,7 +94,7 @@ def load_stack(
     if not any(key in values for key in SEVERAL):
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
-    for key in ("clusters", "defaults"):
+    for key in ("clusters", "defaults", FEDERATION):
         if isinstance(values.get(key), str):
             with contextlib.suppress(ValueError, RecursionError):
                 values[key] = json.loads(str(values[key]))
@@ -127,11 +131,24 @@ class _Reading:
         names = [each.name for each in entries]
         if hub and hub not in names:
             self._tell(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
+        federation, wrong = federated(self.values, self._by_entry(entries))
+        self._tell(*wrong)
         if not self.problems:
             self._tell(*_shared(entries, found))
         if self.problems:
             raise SpecError(self.problems, self.source)
-        return Stack(found, hub, tuple(self.notices))
+        if federation:
+            found = {
+                name: replace(each, kueue=federation.kueue(name, each.cluster_name)) for name, each in found.items()
+            }
+        return Stack(found, hub, tuple(self.notices), federation)
+
+    def _by_entry(self, entries: list[_Entry]) -> dict[str, list[str]]:
+        """The clusters' names, by the name of the entry that stands for them."""
+        found: dict[str, list[str]] = {}
+        for each in entries:
+            found.setdefault(str(self.values["clusters"][each.index]["name"]), []).append(each.name)
+        return found
 
     def _entries(self) -> Iterator[_Entry]:
         """The clusters of the file, each with a name of its own."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WORDS = ("moveHere", "allowReplace")
 """Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
-SEVERAL = ("clusters", "defaults", "hub")
+SEVERAL = ("clusters", "defaults", "hub", "federation")
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
 CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", *WORDS)
 
@@ -48,6 +48,7 @@ class Loaded:
         secrets: what of the spec the stack's configuration keeps secret.
         member: what the file calls it among several; empty where it has one cluster.
         prices: a file of the user's own with what machines cost; None for the catalog alone.
+        kueue: what is asked of Kueue beside the cluster; None where there is none.
     """
 
     spec: ClusterSpec
@@ -60,6 +61,7 @@ class Loaded:
     secrets: Secrets = field(default_factory=Secrets)
     member: str = ""
     prices: Path | None = None
+    kueue: Mapping[str, str] | None = None
 
     def known_prices(self) -> Prices:
         """What machines cost.

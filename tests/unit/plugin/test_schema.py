@@ -118,6 +118,8 @@ REPLACED = {
     "ReleasePreparation": {"namespace", "name", *PLACE},
     "ChartCrds": {"name", *PLACE},
     "ReleaseMark": {"namespace", "name", *PLACE},
+    "FederationWorker": {"hub", *PLACE},
+    "FederationHub": PLACE,
     "ReleaseReady": {"namespace", "name", *PLACE},
 }
 

@@ -17,6 +17,7 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
@@ -84,6 +85,16 @@ OF_A_CLUSTER: list[tuple[type[InCluster], dict[str, Any], str]] = [
     (ReleasePreparation, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseReady, {"namespace": "n", "name": "r", "timeout": 1.0}, "release n/r"),
+    (
+        FederationWorker,
+        {"hub": "h", "queue": "q", "namespaces": ["default"], "quota": {"cpu": "1"}},
+        f"worker {PLACE['clusterName']}",
+    ),
+    (
+        FederationHub,
+        {"workers": {}, "queue": "q", "namespaces": ["default"], "quota": {"cpu": "1"}},
+        f"hub {PLACE['clusterName']}",
+    ),
     (ChartCrds, {"name": "c", "chart": "./c", "crds": {"x": "digest"}}, "CRDs of c"),
 ]
 # What these are is in the release itself, or was noted once.

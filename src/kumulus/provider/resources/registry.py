@@ -11,6 +11,7 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
@@ -50,6 +51,8 @@ CLASSES: tuple[type[Resource], ...] = (
     ChartCrds,
     ReleaseMark,
     ReleaseReady,
+    FederationWorker,
+    FederationHub,
 )
 """Every resource."""
 
@@ -80,5 +83,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         ChartCrds(connections),
         ReleaseMark(connections),
         ReleaseReady(connections),
+        FederationWorker(connections),
+        FederationHub(connections),
     ]
     return {resource.token: resource for resource in served}

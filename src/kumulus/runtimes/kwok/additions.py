@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.host import ports, processes
 from kumulus.model.observability import Observability
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import configuration, metrics_server, monitoring, objects
+from kumulus.runtimes.kwok import configuration, kueue, metrics_server, monitoring, objects
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     settings = _with_metrics_server(settings, layout, wanted, claims)
     settings = _with_monitoring(settings, layout, asked, claims)
+    settings = _with_kueue(settings, layout, wanted, claims)
     running = processes.running(layout.directory)
-    processes.end([pid for name in outdated(layout, wanted) for pid in running.get(name, [])])
+    ended = {*outdated(layout, wanted), *({kueue.NAME} if kueue.asked_of(wanted.options) is None else ())}
+    processes.end([pid for name in ended for pid in running.get(name, [])])
     layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
     monitoring.write(layout, asked)
 
@@ -63,6 +65,17 @@ def note(wanted: Wanted) -> dict[str, str]:
     }
 
 
+async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
+    """Make the kinds without which a component would not start.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: somebody else has made them.
+    """
+    if kueue.asked_of(wanted.options) is not None:
+        await kueue.define(client, layout)
+
+
 def defined(layout: Layout) -> None:
     """Note that KWOK's definitions are there: kwokctl would fail on creating them again."""
     if objects.is_defining(settings := layout.settings()):
@@ -85,6 +98,10 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
         await metrics_server.register(client, listen)
     else:
         await metrics_server.unregister(client)
+    if kueue.asked_of(wanted.options) is not None:
+        await kueue.working(client, layout)
+    else:
+        await kueue.unregister(client)
 
 
 def port_problem(layout: Layout, wanted: Wanted) -> str | None:
@@ -119,3 +136,10 @@ def _with_monitoring(
         there = known.get(component if called == "http" else f"{component} ({called})")
         allotted[component, called] = chosen or there or claims.take()
     return monitoring.with_components(settings, layout, asked, allotted)
+
+
+def _with_kueue(settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims) -> dict[str, Any]:
+    asked = kueue.asked_of(wanted.options)
+    if asked is None:
+        return kueue.without_component(settings, layout)
+    return kueue.with_component(settings, layout, asked, kueue.allotted(layout, claims))

@@ -12,7 +12,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, logs, monitoring, sizing, usage
+from kumulus.runtimes.kwok import access, etcd, kueue, logs, monitoring, sizing, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -104,6 +104,8 @@ def fingerprint(options: Mapping[str, Any]) -> str:
         wanted = [wanted, kinds, base_stages(options)]
     if asked := monitoring.asked_of(options):
         wanted = [wanted, monitoring.fingerprints(asked)]
+    if (queued := kueue.asked_of(options)) is not None:
+        wanted = [wanted, kueue.fingerprint(queued)]
     return _hash(wanted)
 
 
@@ -114,7 +116,14 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
         found["metrics-server"] = _hash(kind)
     if asked := monitoring.asked_of(options):
         found |= monitoring.fingerprints(asked)
+    if (queued := kueue.asked_of(options)) is not None:
+        found[kueue.NAME] = kueue.fingerprint(queued)
     return found
+
+
+def has_additions(options: Mapping[str, Any]) -> bool:
+    """Whether there are components besides those that kwokctl makes a cluster of."""
+    return usage_kind(options) is not None or kueue.asked_of(options) is not None
 
 
 def _hash(wanted: Any) -> str:

@@ -27,7 +27,7 @@ class Layout(Place):
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
         *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
-        *("bin", "etcd", "logs", "pids", "pki", "prometheus"),
+        *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
     }
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "create.yaml"})
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, field_validator
 
-from kumulus.fields import checked, found
+from kumulus.fields import Section, checked, found
 from kumulus.fields.validation import problems_of
 from kumulus.kwok.node_metrics import Kind
 from kumulus.model.checks import problem
@@ -18,6 +18,13 @@ from kumulus.model.quantity import parse
 from kumulus.runtimes.kwok.section import Kwok, Switches
 
 
+class Kueue(Section):
+    """What is asked of Kueue beside the cluster."""
+
+    origin: str = ""
+    workerLostTimeout: str = ""
+
+
 class Options(Kwok):
     """Options of the resource Cluster."""
 
@@ -25,6 +32,7 @@ class Options(Kwok):
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     stageObjects: bool | None = None
     podUsage: Kind | None = None
+    kueue: Kueue | None = None
     observability: (
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None

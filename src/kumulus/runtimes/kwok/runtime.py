@@ -125,7 +125,7 @@ class KwokRuntime(Runtime):
                 directories.keep_private(layout, layout.private_files())
                 priority.lower(layout.directory)
                 identity = await starting.all_running(layout, report)
-                if configuration.custom_resources(wanted.options):
+                if configuration.custom_resources(wanted.options) or configuration.has_additions(wanted.options):
                     await starting.add(layout, wanted, claims, report)
                 layout.write_note({**layout.note(), **additions.note(wanted)})
                 kept.keep(layout)

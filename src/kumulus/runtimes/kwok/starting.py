@@ -18,6 +18,7 @@ from kumulus.runtimes.kwok import (
     configuration,
     etcd_space,
     handover,
+    kueue,
     kwokctl,
     monitoring,
     objects,
@@ -138,8 +139,10 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
     """Complete a control plane that kwokctl has just made."""
     additions.defined(layout)
     started: list[str] = []
-    if configuration.usage_kind(wanted.options):
+    if configuration.has_additions(wanted.options):
         additions.configure(layout, wanted, [], claims)
+        async with api.client(layout) as client:
+            await additions.define(client, layout, wanted)
         started = dead(layout)
         monitoring.require_space(layout, started)
         await start_components(layout)
@@ -156,6 +159,7 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
     undefined = await _undefined(layout, configuration.custom_resources(wanted.options), report)
     try:
         additions.configure(layout, wanted, undefined, claims)
+        await _define(layout, wanted, report)
     except (toolchain.ToolchainError, ports.NoFreePort) as error:
         raise ProviderError(str(error)) from None
 
@@ -195,6 +199,20 @@ def give_room(layout: Layout, wanted: Wanted) -> None:
         etcd_space.change(layout, wanted.options)
     except OSError as error:
         raise ProviderError(directories.os_error(error, layout)) from None
+
+
+async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
+    """Make what a component that is about to start cannot be without."""
+    if kueue.asked_of(wanted.options) is None:
+        return
+    try:
+        if "kube-apiserver" not in processes.running(layout.directory):
+            await start_components(layout)
+            await api.answering(layout, report)
+        async with api.client(layout) as client:
+            await additions.define(client, layout, wanted)
+    except (ApiError, Unreachable) as error:
+        raise api.failing(layout, error) from None
 
 
 async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:

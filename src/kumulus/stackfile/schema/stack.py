@@ -7,6 +7,7 @@ from typing import Any
 
 from kumulus.runtimes import registry
 from kumulus.stackfile.clusters import MOST, Member
+from kumulus.stackfile.federation import Federation
 from kumulus.stackfile.load import CONFIG_KEYS
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
@@ -18,6 +19,7 @@ _SECRET = "secret"  # noqa: S105 - the name of a definition
 _CLUSTER = "ClusterSpec"
 _MEMBER = "ClusterMember"
 _DEFAULTS = "ClusterDefaults"
+_FEDERATION = "Federation"
 
 
 def stack_schema() -> Schema:
@@ -25,6 +27,8 @@ def stack_schema() -> Schema:
     cluster, definitions = schema_of(ClusterSpec, forms())
     definitions[_CLUSTER] = cluster
     definitions |= _several(cluster)
+    federation, further = schema_of(Federation, forms())
+    definitions |= {**further, _FEDERATION: federation}
     definitions["config"] = _config()
     for definition in definitions.values():
         _take_secrets(definition)
@@ -97,6 +101,10 @@ def _config() -> Schema:
             "minLength": 1,
             "examples": ["hub"],
         },
+        "federation": {
+            "description": "Clusters of kumulus:clusters that work as one (docs/federation.md).",
+            "anyOf": [ref(_FEDERATION), {"type": "string"}, NULL],
+        },
         "runtime": {
             "description": "Where the control plane runs, overriding the cluster's setting.",
             "enum": [*registry.NAMES, None],
@@ -138,7 +146,9 @@ def _config() -> Schema:
         "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
         "oneOf": sources,
-        "allOf": [{"if": required(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub")],
+        "allOf": [
+            {"if": required(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub", "federation")
+        ],
     }
 
 

@@ -1,0 +1,75 @@
+"""Kueue as a part of a control plane: its configuration, and what the API server has to know to find it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.kueue import certificates, manifests
+
+NAME = "kueue"
+FRAMEWORKS = ("batch/job",)
+"""What it queues: Jobs, as MultiKueue hands them on whole."""
+PORTS = ("webhooks", "health", "http")
+"""Each port that it listens on, by what it is called; ``http`` has its metrics."""
+LOST_AFTER = "15m"
+# Kueue's own are 20 and 30 requests a second, and what the control plane's other programs are given here is no limit.
+_CLIENT = {"qps": 5000, "burst": 10000}
+_CONCURRENCY = {
+    "Job.batch": 10,
+    "Workload.kueue.x-k8s.io": 10,
+    "LocalQueue.kueue.x-k8s.io": 5,
+    "ClusterQueue.kueue.x-k8s.io": 5,
+}
+
+
+def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted: str) -> dict[str, Any]:
+    """Kueue's Configuration (kueue.sigs.k8s.io/docs/reference/kueue-config.v1beta2).
+
+    Args:
+        options: `origin`, what it marks with what it makes in other clusters, and `workerLostTimeout`; both may be
+            left out.
+        ports: by :data:`PORTS`.
+        mounted: the directory in which it finds its certificates.
+    """
+    multikueue = {
+        "gcInterval": "1m",
+        "origin": options.get("origin") or "multikueue",
+        "workerLostTimeout": options.get("workerLostTimeout") or LOST_AFTER,
+    }
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": manifests.NAMESPACE,
+        "webhook": {"host": "127.0.0.1", "port": ports["webhooks"], "certDir": mounted},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
+        # Its metrics are for those who have a token of the cluster.
+        "metrics": {"bindAddress": f"127.0.0.1:{ports['http']}"},
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": dict(certificates.MANAGEMENT),
+        "clientConnection": dict(_CLIENT),
+        "controller": {"groupKindConcurrency": dict(_CONCURRENCY)},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "multiKueue": multikueue,
+        # Its API for pending workloads would keep its certificate in /visibility.
+        "featureGates": {"VisibilityOnDemand": False},
+    }
+
+
+def definitions(port: int) -> list[dict[str, Any]]:
+    """The kinds that it works with.
+
+    Args:
+        port: of its webhooks, on 127.0.0.1.
+
+    Raises:
+        toolchain.ToolMissing: it is not built.
+    """
+    return manifests.definitions(manifests.kept(), functools.partial(certificates.reached, port))
+
+
+def objects(port: int) -> list[dict[str, Any]]:
+    """What else it needs in the cluster; arguments and errors as of :func:`definitions`."""
+    reached = functools.partial(certificates.reached, port)
+    return [*certificates.objects(port), *manifests.webhooks(manifests.kept(), reached, FRAMEWORKS)]

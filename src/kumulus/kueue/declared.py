@@ -1,0 +1,210 @@
+"""A set of objects that a stack declares in a cluster: compared with what is there, made, and taken away.
+
+What is ours carries the stack's identity; what somebody else has under a name of ours is left alone, and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.ownership import is_ours, whose
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.identity import Owner
+from kumulus.model.quantity import parse
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass
+class Seen:
+    """Objects as they are.
+
+    Attributes:
+        missing: those that are not there, as ``Kind name``.
+        altered: what differs, by object.
+        foreign: those that somebody else has made, with whose they are.
+        extra: addresses of those of ours that are not wanted.
+    """
+
+    missing: list[str] = field(default_factory=list)
+    altered: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, str] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+
+    def drift(self) -> dict[str, str]:
+        """What is not as wanted, for the outputs of a resource."""
+        found = {
+            "missing": ", ".join(self.missing),
+            "altered": ", ".join(f"{name} ({what})" for name, what in self.altered.items()),
+            "extra": ", ".join(self.extra),
+        }
+        return {key: text for key, text in found.items() if text}
+
+
+def label(manifest: Manifest) -> str:
+    """What messages call an object: `ClusterQueue default`, `Role default/a`."""
+    metadata = manifest["metadata"]
+    inside = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+    return f"{manifest['kind']} {inside}{metadata['name']}"
+
+
+def collection(manifest: Manifest) -> str:
+    """The collection an object is created in: `/apis/batch/v1/namespaces/default/jobs`."""
+    version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"{root}{inside}/{manifest['kind'].lower()}s"
+
+
+def address(manifest: Manifest) -> str:
+    """Where the API has an object."""
+    return f"{collection(manifest)}/{manifest['metadata']['name']}"
+
+
+async def look(
+    client: Client,
+    wanted: Sequence[Manifest],
+    owner: Owner,
+    *,
+    recorded: Iterable[str] = (),
+    patience: float | None = None,
+) -> Seen:
+    """Compare what is there with what is wanted.
+
+    Args:
+        client: of the cluster.
+        wanted: the objects.
+        owner: the stack.
+        recorded: addresses of what the stack has made before; what of it is not wanted is extra.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    seen, addresses = Seen(), {address(each) for each in wanted}
+    for manifest in wanted:
+        there = await _find(client, address(manifest), patience)
+        if there is None:
+            seen.missing.append(label(manifest))
+        elif not is_ours(there["metadata"], owner, proven=address(manifest) in recorded):
+            seen.foreign[label(manifest)] = await whose(client, there["metadata"])
+        elif different := _differences(there, marked(manifest, owner)):
+            seen.altered[label(manifest)] = ", ".join(different)
+    for path in recorded:
+        if path not in addresses:
+            there = await _find(client, path, patience)
+            if there is not None and is_ours(there["metadata"], owner, proven=True):
+                seen.extra.append(path)
+    return seen
+
+
+async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, seen: Seen) -> None:
+    """Make what is there into what is wanted, in this order; nothing is touched that is as wanted.
+
+    Args:
+        client: of the cluster.
+        wanted: the objects.
+        owner: the stack.
+        seen: what was there just before.
+
+    Raises:
+        ProviderError: a name is taken.
+        ApiError, Unreachable: the server refused.
+    """
+    refuse(seen)
+    for manifest in wanted:
+        name = label(manifest)
+        if name in seen.missing:
+            await client.create(collection(manifest), marked(manifest, owner))
+        elif name in seen.altered:
+            await _put_right(client, marked(manifest, owner))
+    await remove(client, seen.extra, owner)
+
+
+def refuse(seen: Seen) -> None:
+    """Raise where somebody else has a name that is wanted.
+
+    Raises:
+        ProviderError: with whose it is, and what to do.
+    """
+    for name, words in seen.foreign.items():
+        raise ProviderError(
+            f"{name} is there already, and {words}; it is left alone: write another `queue:` in kumulus:federation, "
+            "or remove it where it was made"
+        )
+
+
+async def remove(client: Client, addresses: Iterable[str], owner: Owner) -> None:
+    """Remove what is ours, the last made first; not finding it is success.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    for path in reversed([*addresses]):
+        there = await _find(client, path, None)
+        if there is not None and is_ours(there["metadata"], owner, proven=True):
+            await objects.remove(client, path)
+
+
+def marked(manifest: Manifest, owner: Owner) -> dict[str, Any]:
+    """An object with the stack's identity."""
+    metadata = manifest["metadata"]
+    labels = {**(metadata.get("labels") or {}), **owner.labels}
+    annotations = {**(metadata.get("annotations") or {}), **owner.annotations}
+    return {**manifest, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+
+
+async def _put_right(client: Client, body: dict[str, Any]) -> None:
+    path = address(body)
+    if body["kind"].endswith("Binding"):
+        # What a binding refers to cannot be changed.
+        await objects.remove(client, path)
+        await client.create(collection(body), body)
+        return
+    await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+async def _find(client: Client, path: str, patience: float | None) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = await client.get(path, patience=patience)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+    return found
+
+
+def _differences(there: Manifest, wanted: Manifest) -> list[str]:
+    """The fields of a wanted object that are otherwise; what the server has filled in besides is no difference."""
+    return [
+        path
+        for key, value in wanted.items()
+        if key not in ("apiVersion", "kind")
+        for path in _otherwise(there.get(key), value, key)
+    ]
+
+
+def _otherwise(there: Any, wanted: Any, path: str) -> list[str]:
+    if isinstance(wanted, Mapping):
+        # The server leaves an empty mapping out.
+        found = there if isinstance(there, Mapping) else {}
+        return [each for key, value in wanted.items() for each in _otherwise(found.get(key), value, f"{path}.{key}")]
+    if isinstance(wanted, list):
+        if not isinstance(there, list) or len(there) != len(wanted):
+            return [path]
+        return [
+            each
+            for index, (is_there, is_wanted) in enumerate(zip(there, wanted, strict=True))
+            for each in _otherwise(is_there, is_wanted, f"{path}[{index}]")
+        ]
+    if path.endswith(".nominalQuota") and isinstance(there, str | int):
+        # The server may write it in another unit.
+        return [] if parse(there).nanos == parse(wanted).nanos else [path]
+    return [] if there == wanted else [path]

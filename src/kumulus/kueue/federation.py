@@ -1,0 +1,172 @@
+"""The objects by which clusters work as one: a hub that queues Jobs, and workers that run them (MultiKueue).
+
+Source: kueue.sigs.k8s.io/docs/concepts/multikueue, and the rights of a hub in a worker from that project's
+create-multikueue-kubeconfig.sh, of which Jobs alone are taken.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kumulus.kueue.manifests import NAMESPACE
+from kumulus.model.nodes import KWOK_ANNOTATION
+
+API = "kueue.x-k8s.io/v1beta2"
+RBAC = "rbac.authorization.k8s.io/v1"
+CONTROLLER = "kueue.x-k8s.io/multikueue"
+_SEEN = ["get", "list", "watch"]
+_TOLERATED = {"key": KWOK_ANNOTATION, "operator": "Exists", "effect": "NoSchedule"}
+"""What emulated nodes keep ordinary pods away with: Kueue gives it to those of the Jobs that it admits."""
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue that a cluster is to have.
+
+    Attributes:
+        name: of the LocalQueue in each namespace, of its ClusterQueue, and of what both have.
+        namespaces: where Jobs may be.
+        quota: by resource, as quantities.
+        namespace: Kueue's own.
+    """
+
+    name: str
+    namespaces: Sequence[str]
+    quota: Mapping[str, str]
+    namespace: str = NAMESPACE
+
+
+def account(hub: str) -> str:
+    """The service account that a hub of this name uses in a worker, and of its token's Secret."""
+    return f"multikueue-{hub}"
+
+
+def worker(hub: str, queue: Queue) -> list[Manifest]:
+    """What a worker has: the hub's service account with its rights, and a queue of the same name as the hub's.
+
+    A hub watches all of a worker's Jobs and Workloads, since Kueue asks for them in no namespace of their own; it may
+    change them where the queue is.
+
+    Args:
+        hub: the hub's name.
+        queue: the worker's.
+    """
+    name = account(hub)
+    inside = {"name": name, "namespace": queue.namespace}
+    subject = {"kind": "ServiceAccount", **inside}
+    watching = [
+        _rule("batch", ["jobs"], _SEEN),
+        _rule("kueue.x-k8s.io", ["workloads", "clusterqueues", "localqueues"], _SEEN),
+    ]
+    changing = [
+        _rule("batch", ["jobs"], ["create", "delete"]),
+        _rule("batch", ["jobs/status"], ["get"]),
+        _rule("kueue.x-k8s.io", ["workloads"], ["create", "delete", "update", "patch"]),
+        _rule("kueue.x-k8s.io", ["workloads/status"], ["get", "update", "patch"]),
+    ]
+    made = [
+        _object("v1", "ServiceAccount", inside),
+        _object(
+            "v1",
+            "Secret",
+            {**inside, "annotations": {"kubernetes.io/service-account.name": name}},
+            type="kubernetes.io/service-account-token",
+        ),
+        _object(RBAC, "ClusterRole", {"name": name}, rules=watching),
+        _object(
+            RBAC, "ClusterRoleBinding", {"name": name}, roleRef=_role("ClusterRole", name), subjects=[dict(subject)]
+        ),
+    ]
+    for namespace in queue.namespaces:
+        there = {"name": name, "namespace": namespace}
+        made += [
+            _object(RBAC, "Role", dict(there), rules=changing),
+            _object(RBAC, "RoleBinding", dict(there), roleRef=_role("Role", name), subjects=[dict(subject)]),
+        ]
+    return [*made, *_queue(queue, flavor={"tolerations": [dict(_TOLERATED)]})]
+
+
+def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
+    """What the hub has: for each worker its kubeconfig and a MultiKueueCluster, and a queue whose Jobs go to them.
+
+    Args:
+        workers: kubeconfigs by the workers' names.
+        queue: the hub's.
+    """
+    made: list[Manifest] = []
+    for name, text in workers.items():
+        secret = {"name": secret_name(name), "namespace": queue.namespace}
+        data = {"kubeconfig": base64.b64encode(text.encode()).decode()}
+        source = {"kubeConfig": {"locationType": "Secret", "location": secret["name"]}}
+        made += [
+            _object("v1", "Secret", secret, data=data, type="Opaque"),
+            _object(API, "MultiKueueCluster", {"name": name}, spec={"clusterSource": source}),
+        ]
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": queue.name}
+    check = {"controllerName": CONTROLLER, "parameters": parameters}
+    return [
+        *made,
+        _object(API, "MultiKueueConfig", {"name": queue.name}, spec={"clusters": list(workers)}),
+        _object(API, "AdmissionCheck", {"name": queue.name}, spec=check),
+        *_queue(queue, further={"admissionChecksStrategy": {"admissionChecks": [{"name": queue.name}]}}),
+    ]
+
+
+def secret_name(worker: str) -> str:
+    """The Secret on the hub with the kubeconfig of a worker."""
+    return f"multikueue-{worker}"
+
+
+def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
+    """A kubeconfig, as JSON, which is YAML.
+
+    Args:
+        name: what its cluster, user and context are called.
+        server: the API server's address.
+        data: of the token's Secret: ``token`` and ``ca.crt`` in base64.
+    """
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": data["ca.crt"]}}],
+        "users": [{"name": name, "user": {"token": base64.b64decode(data["token"]).decode()}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+    }
+    return json.dumps(document, indent=1)
+
+
+def _queue(
+    queue: Queue, *, flavor: Mapping[str, Any] | None = None, further: Mapping[str, Any] | None = None
+) -> list[Manifest]:
+    resources = [{"name": resource, "nominalQuota": amount} for resource, amount in queue.quota.items()]
+    group = {"coveredResources": list(queue.quota), "flavors": [{"name": queue.name, "resources": resources}]}
+    # A queue without a quota takes nothing, as that of a worker without nodes.
+    groups = {"resourceGroups": [group]} if queue.quota else {}
+    spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", **groups, **(further or {})}
+    return [
+        _object(API, "ResourceFlavor", {"name": queue.name}, spec=dict(flavor or {})),
+        _object(API, "ClusterQueue", {"name": queue.name}, spec=spec),
+        *(
+            _object(API, "LocalQueue", {"name": queue.name, "namespace": each}, spec={"clusterQueue": queue.name})
+            for each in queue.namespaces
+        ),
+    ]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _role(kind: str, name: str) -> dict[str, str]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+def _object(version: str, kind: str, metadata: Mapping[str, Any], **rest: Any) -> Manifest:
+    return {"apiVersion": version, "kind": kind, "metadata": dict(metadata), **rest}

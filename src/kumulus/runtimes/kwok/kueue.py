@@ -1,0 +1,216 @@
+"""Kueue as one more process of a cluster: of a hub, or of a worker, of clusters that work as one."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
+from kumulus.host import processes
+from kumulus.host.ports import Claims
+from kumulus.kube import ApiError, objects
+from kumulus.kueue import certificates, component, declared
+from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.surroundings import files
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NAME = component.NAME
+_MOUNTED = "certificates"
+_PATIENCE = 90.0
+_GOING = 30.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_NAMESPACES = "/api/v1/namespaces"
+_FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+_PROBE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ResourceFlavor",
+    "metadata": {"name": "kumulus-probe"},
+    "spec": {},
+}
+_MARK = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
+"""On what is made here: a Kueue that a chart brought has another manager."""
+
+
+def asked_of(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a cluster's options ask of Kueue; None where they ask for none."""
+    return options.get(NAME)
+
+
+def ports(layout: Layout) -> dict[str, int]:
+    """The ports it has, by :data:`component.PORTS`; {} of a cluster without it."""
+    known = layout.ports()
+    named = {called: NAME if called == "http" else f"{NAME} ({called})" for called in component.PORTS}
+    return {called: known[name] for called, name in named.items() if name in known}
+
+
+def allotted(layout: Layout, claims: Claims) -> dict[str, int]:
+    """The ports it has, or is to have.
+
+    Raises:
+        NoFreePort: there is none for it.
+    """
+    there = ports(layout)
+    return {called: there.get(called) or claims.take() for called in component.PORTS}
+
+
+def with_component(
+    settings: Mapping[str, Any], layout: Layout, asked: Mapping[str, Any], listening: Mapping[str, int]
+) -> dict[str, Any]:
+    """Kwokctl's configuration with Kueue among the components that it starts, whose own files are written.
+
+    Args:
+        settings: the ``KwokctlConfiguration`` that kwokctl saved.
+        layout: the cluster.
+        asked: what is asked of it.
+        listening: its ports.
+
+    Raises:
+        toolchain.ToolMissing: it is not built; the message says how to get it.
+    """
+    components.link(layout, NAME, toolchain.find(NAME))
+    folder = layout.directory / NAME
+    folder.mkdir(mode=0o700, exist_ok=True)
+    wanted = component.configuration(asked, listening, str(folder / _MOUNTED))
+    files.write(folder / "config.yaml", dump([wanted]), mode=0o600)
+    return components.replaced(settings, (NAME,), _definition(layout, listening))
+
+
+def without_component(settings: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """Kwokctl's configuration without it, whose own files are removed."""
+    shutil.rmtree(layout.directory / NAME, ignore_errors=True)
+    return components.replaced(settings, (NAME,))
+
+
+def fingerprint(asked: Mapping[str, Any]) -> str:
+    """A hash of everything that decides how it runs, but where."""
+    nowhere = dict.fromkeys(component.PORTS, 0)
+    wanted = [_definition(Layout(components.NOWHERE), nowhere), component.configuration(asked, nowhere, "")]
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+async def define(client: Client, layout: Layout) -> None:
+    """Make all that it needs in the cluster, before it starts: without its kinds it would end.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: the cluster has a Kueue that was not made here.
+    """
+    port = ports(layout)["webhooks"]
+    made = component.definitions(port)
+    await asyncio.gather(*(_make(client, each) for each in made))
+    give_up = time.monotonic() + _PATIENCE
+    while not all([await _established(client, each) for each in made]):
+        if time.monotonic() > give_up:
+            raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
+        await asyncio.sleep(0.1)
+    for each in component.objects(port):
+        await _make(client, each)
+
+
+async def working(client: Client, layout: Layout) -> None:
+    """Wait until it has its certificates and its webhooks answer.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: it has ended, or does not answer in time.
+    """
+    task = asyncio.ensure_future(_working(client, layout))
+    give_up = time.monotonic() + _PATIENCE
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=0.5)
+            gone = NAME not in processes.running(layout.directory)
+            if not task.done() and (gone or time.monotonic() > give_up):
+                what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
+                said = layout.log_tail(NAME)
+                raise ProviderError(
+                    f"{NAME} of cluster {layout.name} {what}\n  last lines of the log of {NAME}:\n{said}"
+                )
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _working(client: Client, layout: Layout) -> None:
+    await certificates.mount(client, layout.directory / NAME / _MOUNTED)
+    while True:
+        try:
+            await client.request("POST", _FLAVORS, params={"dryRun": "All"}, body=_PROBE, patience=0.0)
+            return
+        except ApiError as error:
+            if not error.transient and "webhook" not in error.message:
+                raise
+        await asyncio.sleep(0.2)
+
+
+async def unregister(client: Client) -> None:
+    """Take out all that was made here, with every object of Kueue's kinds; without any, nothing happens.
+
+    It has to be ended before: nobody else would act on its finalizers, or answer for its webhooks.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in _MARK.items())}
+    for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
+        for name in await objects.names(client, f"{_ADMISSION}/{kind}", query):
+            await objects.remove(client, f"{_ADMISSION}/{kind}/{name}")
+    for name in await objects.names(client, _DEFINITIONS, query):
+        await objects.release_instances(client, await client.get(f"{_DEFINITIONS}/{name}"))
+        await objects.remove(client, f"{_DEFINITIONS}/{name}")
+    for name in await objects.names(client, _NAMESPACES, query):
+        await objects.remove(client, f"{_NAMESPACES}/{name}")
+    # Who wants it back at once would find what is still going.
+    give_up = time.monotonic() + _GOING
+    while time.monotonic() < give_up:
+        if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, _NAMESPACES, query)]:
+            return
+        await asyncio.sleep(0.2)
+
+
+def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:
+    return components.definition(
+        layout,
+        NAME,
+        [
+            f"--config={layout.directory / NAME / 'config.yaml'}",
+            f"--kubeconfig={layout.kubeconfig}",
+            "--zap-log-level=1",
+        ],
+        listening,
+        links=("kube-apiserver",),
+        environment={"GOGC": "200"},
+    )
+
+
+async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
+    metadata, name = manifest["metadata"], manifest["metadata"]["name"]
+    body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_MARK}}}
+    there = await objects.find(client, declared.address(manifest))
+    if there is None:
+        await objects.create_or_merge(client, declared.collection(manifest), body)
+        return
+    if not _MARK.items() <= (there["metadata"].get("labels") or {}).items():
+        raise ProviderError(
+            f"the cluster has a Kueue already: {manifest['kind']} {name} was made by somebody else; remove that one, "
+            "or leave the cluster out of kumulus:federation"
+        )
+    # What it has in it is Kueue's.
+    if manifest["kind"] not in ("Secret", "Namespace"):
+        await objects.replace(client, declared.collection(manifest), body)
+
+
+async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
+    conditions = (await client.get(declared.address(definition))).get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

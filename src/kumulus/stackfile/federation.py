@@ -1,0 +1,167 @@
+"""A stack file's `federation`: clusters of the stack that work as one, by a hub that gives its Jobs to workers."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kumulus.fields import Section, checked, short_label
+from kumulus.fields.validation import validated
+from kumulus.kueue.component import LOST_AFTER
+from kumulus.kueue.manifests import NAMESPACE
+from kumulus.model.checks import problem
+from kumulus.model.durations import duration_problems, of, written
+from kumulus.model.errors import Problem, SpecError, Where, shown, under
+from kumulus.model.names import suggest
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import ZERO, Quantity
+from kumulus.model.totals import totals
+
+KEY = "federation"
+_LONGEST_NAME = 40
+_LABEL = short_label(_LONGEST_NAME)
+
+
+def _names_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, list | tuple) or not raw:
+        return [problem(where, f"is {shown(raw) if raw else 'empty'}", "write a list of names, or leave it out")]
+    names = [each for each in raw if isinstance(each, str) and each]
+    if len(names) != len(raw):
+        return [problem(where, f"is {shown(raw)}", "write a list of names")]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    return [problem(where, f"has {shown(name)} twice", "write each name once") for name in twice]
+
+
+_Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts")]
+
+
+class Federation(Section):
+    """Clusters of this stack as one: Jobs are queued on the hub, and run on one of its workers."""
+
+    kind: Literal["multikueue"] = Field(
+        description="By what they are one: Kueue's MultiKueue.", examples=["multikueue"]
+    )
+    hub: str | None = Field(
+        default=None,
+        description="The cluster on which Jobs are queued; the stack's `hub` when left out.",
+        examples=["hub"],
+    )
+    workers: _Names | None = Field(
+        default=None,
+        description=(
+            "The clusters that run them; a name with a `count` stands for all of its clusters. All but the hub when "
+            "left out."
+        ),
+        examples=["[worker]"],
+    )
+    queue: Annotated[str, _LABEL] = Field(
+        default="default",
+        description="What the LocalQueue, and the ClusterQueue behind it, are called on each of them.",
+        examples=["research"],
+    )
+    namespaces: _Names = Field(
+        default=("default",),
+        description="The namespaces that have the LocalQueue, and in which the hub may run Jobs on a worker.",
+        examples=["[default]"],
+    )
+    workerLostTimeout: Annotated[str, checked(duration_problems, lambda raw: written(of(raw)), form="duration")] = (
+        Field(
+            default=LOST_AFTER,
+            description="How long a worker may be silent until its Jobs are queued again, for others to run.",
+            examples=["1m"],
+        )
+    )
+    kueueNamespace: Annotated[str, _LABEL] = Field(
+        default=NAMESPACE,
+        description="Where Kueue is, in clusters that do not run on this machine.",
+        examples=["kueue-system"],
+    )
+
+
+@dataclass(frozen=True)
+class Federated:
+    """A federation of clusters that there are.
+
+    Attributes:
+        hub: the hub, by what the file calls it.
+        workers: likewise, in the order of the file.
+        asked: what the file says of it.
+    """
+
+    hub: str
+    workers: tuple[str, ...]
+    asked: Federation
+
+    def kueue(self, name: str, cluster_name: str) -> dict[str, str] | None:
+        """What is asked of Kueue beside a cluster; None where there is to be none.
+
+        Args:
+            name: the cluster's, as the file has it.
+            cluster_name: its own.
+        """
+        if name == self.hub:
+            return {"origin": cluster_name, "workerLostTimeout": self.asked.workerLostTimeout}
+        return {"origin": cluster_name} if name in self.workers else None
+
+
+def federated(
+    values: Mapping[str, Any], entries: Mapping[str, Sequence[str]]
+) -> tuple[Federated | None, list[Problem]]:
+    """The federation of a stack file, and what is wrong with it.
+
+    Args:
+        values: the file's keys.
+        entries: the names of its clusters, by the name of the entry that stands for them.
+    """
+    if values.get(KEY) is None:
+        return None, []
+    try:
+        asked = validated(Federation, values[KEY], "")
+    except SpecError as error:
+        return None, [Problem(under(KEY, each.path), each.message, each.remedy) for each in error.problems]
+    every = [name for names in entries.values() for name in names]
+    hub = asked.hub or str(values.get("hub") or "")
+    if problems := [*_hub_problems(asked, hub, every), *_worker_problems(asked, hub, entries)]:
+        return None, problems
+    named = every if asked.workers is None else [n for each in asked.workers for n in entries.get(each, [each])]
+    return Federated(hub, tuple(name for name in dict.fromkeys(named) if name != hub), asked), []
+
+
+def quota(pools: Sequence[Pool]) -> dict[str, Quantity]:
+    """What the Jobs of a cluster may have together: all that its nodes have, but for the number of pods."""
+    return {name: amount for name, amount in totals(pools).resources.items() if name != "pods"}
+
+
+def together(quotas: Sequence[Mapping[str, Quantity]]) -> dict[str, Quantity]:
+    """The sum of several quotas."""
+    names = dict.fromkeys(name for each in quotas for name in each)
+    return {name: sum((each.get(name, ZERO) for each in quotas), ZERO) for name in names}
+
+
+def _hub_problems(asked: Federation, hub: str, every: Sequence[str]) -> Iterator[Problem]:
+    if not hub:
+        yield problem((KEY, "hub"), "is missing, and the stack names no hub", "write the name of one of the clusters")
+    elif asked.hub and hub not in every:
+        yield problem((KEY, "hub"), f"{shown(hub)} is none of the clusters", _one_of(hub, every))
+    elif not [name for name in every if name != hub]:
+        yield problem((KEY,), "has no worker: the hub is the only cluster", "write more clusters")
+
+
+def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    every = [name for names in entries.values() for name in names]
+    for index, name in enumerate(asked.workers or ()):
+        where = (KEY, "workers", index)
+        if name == hub:
+            yield problem(where, f"{shown(name)} is the hub", "leave it out: a hub runs no Jobs of its queue")
+        elif name not in entries and name not in every:
+            yield problem(where, f"{shown(name)} is none of the clusters", _one_of(name, [*entries, *every]))
+
+
+def _one_of(name: str, names: Sequence[str]) -> str:
+    near = suggest(name, names)
+    return f"write {near}" if near else f"write one of {', '.join(dict.fromkeys(names))}"
