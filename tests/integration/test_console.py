@@ -69,7 +69,21 @@ async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workload
     inputs = pools.inputs(2)
     await pools.create(inputs)
     pool = inputs["name"]
-    for body in (gpu_pod(f"{pool}-a", pool, 2), gpu_pod(f"{pool}-b", pool, 99)):
+    term = {"matchExpressions": [{"key": "kumulus.io/pool", "operator": "In", "values": [pool]}]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    chosen = {
+        "affinity": {
+            "nodeAffinity": {required: {"nodeSelectorTerms": [term]}},
+            "podAntiAffinity": {required: [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}]},
+        },
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+        ],
+        "resourceClaims": [{"name": "none", "resourceClaimName": "none"}],
+    }
+    found = gpu_pod(f"{pool}-c", pool, 1, **chosen)
+    assert found["spec"]["tolerations"]
+    for body in (gpu_pod(f"{pool}-a", pool, 2), gpu_pod(f"{pool}-b", pool, 99), found):
         workloads(PODS, body)
     plane.api.until(PODS, lambda found: found[f"{pool}-a"]["status"]["phase"] == "Running")
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
@@ -106,7 +120,10 @@ def agrees(message: Any, wanted: Object) -> None:
             agrees(value, expected or {})
         else:
             for inner, other in zip(value, expected, strict=True):
-                agrees(inner, other)
+                if hasattr(inner, "ListFields"):
+                    agrees(inner, other)
+                else:
+                    assert inner == other
 
 
 async def test_a_watch_in_protobuf_tells_what_happens(plane: Plane, pools: Pools) -> None:

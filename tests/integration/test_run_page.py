@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
+from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Taint, Way
 from kumulus.console import bundle
 from tests.support.browser import chromium, until
 from tests.support.fleets import node, pod
@@ -88,7 +89,7 @@ def test_what_the_page_says_at_two_hundred_moments_is_what_the_events_say(browse
             for at in [0, history.end, *(draw.randrange(history.end) for _ in range(98))]:
                 seek(page, at)
                 said = page.evaluate("kumulus.plain()")
-                read = read_at(plain, at)
+                read = read_at(plain, at, rooms=True)
                 read["pods"] = {str(status): count for status, count in read["pods"].items()}
                 for part in ("nodes", "jobs", "pods", "has", "taken"):
                     assert said[part] == read[part], (seed, at, part)
@@ -123,8 +124,43 @@ def test_a_chosen_job_lights_its_nodes_and_names_racks_and_reasons(browser: Brow
         expect(chosen).to_contain_text("1 × Insufficient nvidia.com/gpu")
         assert page.evaluate("[...kumulus.map().lit]") == ["n-2"]
         assert sorted(page.evaluate("[...kumulus.map().room]")) == ["n-3", "n-4", "n-5", "n-6", "n-7"]
+        assert page.evaluate("[...kumulus.map().free]") == []
         page.get_by_role("button", name="All jobs").click()
         assert page.evaluate("kumulus.map().lit") is None
+
+
+def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Browser, tmp_path: Path) -> None:
+    """Of four racks one is of another kind, one is tainted, and the other two are partly taken."""
+    recorder = Recorder({"title": "choosy", "scheduler": "default"})
+    taints = {2: (Taint("gpu", "", "NoSchedule"),)}
+    for rack in range(4):
+        kind = "slow" if rack == 3 else "fast"
+        nature = Nature((("kind", kind),), taints.get(rack, ()), (("nvidia.com/gpu", 8000),))
+        for index in range(2):
+            recorder.node(f"r{rack}-{index}", node(f"r{rack}-{index}", rack=f"r{rack}", nature=nature), 0)
+    other, gang = JobKey("other", "Job", "train"), JobKey("gang", "Job", "train")
+    for name, gpus in {"r0-0": 8, "r0-1": 6, "r1-0": 2}.items():
+        recorder.pod(f"default/other-{name}", pod(f"other-{name}", name, gpus), other, 0)
+    shape = Shape((Requirement("kind", "In", ("fast",)),), devices=(("nvidia.com/gpu", 4000),))
+    rule = Rule((Way(shape),), ("pod affinity",))
+    for index in range(5):
+        waits = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",), "rule": rule}
+        recorder.pod(f"default/gang-{index}", replace(pod(f"gang-{index}", "", 4), **waits), gang, 1000)
+    recorder.history.end = 2000
+    with visiting(browser, tmp_path, [recorder.history]) as page:
+        seek(page, 1500)
+        page.get_by_role("button", name="gang").click()
+        chosen = page.locator(".chosen")
+        expect(chosen).to_contain_text(
+            "5 pods more of 4 GPUs + 4 cores + 64 GiB memory each: 4 of 8 nodes may take one by selectors, affinity, "
+            "taints and devices; not looked at: pod affinity"
+        )
+        expect(chosen).to_contain_text("free now: 2 nodes with room for 3 (ringed)")
+        expect(chosen).to_contain_text(
+            "for the other 2, the least that would have to be free (dashed): r0-1 2 GPUs, r1-0 2 GPUs"
+        )
+        assert page.evaluate("[...kumulus.map().room]") == ["r1-0", "r1-1"]
+        assert page.evaluate("[...kumulus.map().free]") == ["r0-1", "r1-0"]
 
 
 def test_nodes_name_their_jobs(browser: Browser, tmp_path: Path) -> None:

@@ -10,9 +10,19 @@ from typing import Any
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
+from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Taint, Toleration, Way
 from tests.support.fleets import WHOLE, node, pod
 
 REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had untolerated taint"), ("not tried",))
+# Of each what the pods of a job may go to, as the product has it and as a reading of nodes that shares nothing with it.
+_EVEN = Shape((Requirement("parity", "In", ("even",)),))
+_TOLERANT = Shape(tolerations=(Toleration("ill", "Exists", "", ""),))
+RULES = (
+    (Rule(), lambda index, ill: not ill),
+    (Rule((Way(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
+    (Rule((Way(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),
+    (Rule((Way(_EVEN), Way(_TOLERANT, ("n-5",)))), lambda index, ill: (index % 2 == 0 and not ill) or index == 5),
+)
 
 
 def drawn(seed: int, nodes: int = 40, pods: int = 120, steps: int = 1500, span: int = 600_000) -> History:
@@ -33,18 +43,22 @@ def _key(index: int) -> JobKey:
 
 
 def _node(draw: random.Random, index: int, well: bool) -> Any:
+    # One that is ill has a taint, too.
     ill: dict[str, Any] = (
         {} if well else draw.choice(({"faults": ("xid79",)}, {"ready": "Unknown"}, {"cordoned": True}))
     )
     if "faults" in ill:
         ill = {**ill, "allocatable": WHOLE._replace(gpus=7)}
-    return node(f"n-{index}", f"use{index % 3 + 1}", rack=f"r{index // 8}", **ill)
+    taints = () if well else (Taint("ill", "", "NoSchedule"),)
+    nature = Nature((("parity", ("even", "odd")[index % 2]),), taints)
+    return node(f"n-{index}", f"use{index % 3 + 1}", rack=f"r{index // 8}", nature=nature, **ill)
 
 
 def _step(draw: random.Random, recorder: Recorder, nodes: int, pods: int, at: int) -> None:
     what, index = draw.random(), draw.randrange(pods)
     key, job = f"default/p-{index}", _key(index // 10)
     base = replace(pod(f"p-{index}", "", draw.choice((1, 8))), phase="Pending", reasons=draw.choice(REASONS))
+    base = replace(base, rule=RULES[index // 10 % len(RULES)][0])
     bound = replace(base, node=f"n-{draw.randrange(nodes)}", reasons=())
     if what < 0.1:
         number = draw.randrange(nodes)
@@ -68,8 +82,14 @@ def _step(draw: random.Random, recorder: Recorder, nodes: int, pods: int, at: in
         recorder.pod(key, None, job, at)
 
 
-def read_at(plain: dict[str, Any], at: int) -> dict[str, Any]:
-    """What was so at a time, by looking from each row for the last event that names it: slow, and on its own."""
+def read_at(plain: dict[str, Any], at: int, rooms: bool = False) -> dict[str, Any]:
+    """What was so at a time, by looking from each row for the last event that names it: slow, and on its own.
+
+    Args:
+        plain: a history; with ``rooms`` one that was drawn.
+        at: milliseconds.
+        rooms: whether to say where more pods of each job could go.
+    """
     numbers = plain["events"]
     events = [numbers[n : n + 5] for n in range(0, len(numbers), 5)]
     past = [event for event in events if event[0] <= at]
@@ -100,6 +120,7 @@ def read_at(plain: dict[str, Any], at: int) -> dict[str, Any]:
                 Counter(each for status, other in mine if status == 1 for each in plain["texts"][other].split("\n"))
             ),
             "nodes": dict(Counter(plain["nodes"][other][0] for status, other in mine if 2 <= status <= 5)),
+            **({"room": _room(plain, number, pods, there, nodes)} if rooms else {}),
         }
     return {
         "nodes": nodes,
@@ -115,6 +136,34 @@ def read_at(plain: dict[str, Any], at: int) -> dict[str, Any]:
         },
         "happened": [plain["texts"][event[2]] for event in past if event[1] == 4],
     }
+
+
+def _room(plain: dict[str, Any], number: int, pods: dict[int, Any], there: dict[int, Any], nodes: Any) -> Any:
+    """Where a job's waiting pods could go, by the rules that were drawn and not by what the history says of them."""
+    waiting = sorted(n for n, (row, status, _) in pods.items() if row[1] == number and status == 1)
+    if not waiting:
+        return None
+    asks = [*plain["requests"][pods[waiting[0]][0][2]][:3], 1]
+    may_go = RULES[int(plain["jobs"][number][0].removeprefix("train-")) % len(RULES)][1]
+    may, fit, lacking = [], {}, []
+    for row in sorted(there):
+        name, (state, has, taken) = plain["nodes"][row][0], nodes[plain["nodes"][row][0]]
+        ill = state != "ready"
+        if state == "not ready" or not may_go(int(name.removeprefix("n-")), ill):
+            continue
+        free = [whole - part for whole, part in zip(has, taken, strict=True)]
+        most = 0
+        while all(amount * (most + 1) <= left for amount, left in zip(asks, free, strict=True)):
+            most += 1
+        if all(amount <= whole for amount, whole in zip(asks, has, strict=True)):
+            may.append(name)
+        if most:
+            fit[name] = most
+        lacks = [max(0, amount * (most + 1) - left) for amount, left in zip(asks, free, strict=True)]
+        if all(amount * (most + 1) <= whole for amount, whole in zip(asks, has, strict=True)):
+            lacking.append((lacks, row, name))
+    least = sorted(lacking)[: max(0, len(waiting) - sum(fit.values()))]
+    return {"may": sorted(may), "fit": fit, "free": {name: lacks for lacks, _, name in least}}
 
 
 def _state(plain: dict[str, Any], number: int, past: list[list[int]], count: Counter[int]) -> str:

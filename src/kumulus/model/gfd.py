@@ -15,6 +15,9 @@ from kumulus.model.checks import label_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 
 GPU_RESOURCE = "nvidia.com/gpu"
+SHARE_RESOURCE = "kumulus.io/gpu-milli"
+"""What a pod asks for of one GPU, in thousandths: an extended resource that no node declares, and which kube-scheduler
+leaves to the policy (`ignoredResources` of NodeResourcesFit)."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
 """By it the fake GPU operator knows which of its pools a node belongs to."""

@@ -15,7 +15,8 @@ from kumulus.cluster.history.document import HistoryError, history_from, load, s
 from kumulus.cluster.history.forgetting import since
 from kumulus.cluster.history.moment import Moment, moment
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
-from kumulus.cluster.history.words import Status
+from kumulus.cluster.history.words import Kind, Status
+from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Way
 from kumulus.cluster.live.job import job_of, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -126,6 +127,36 @@ def test_what_is_forgotten_leaves_the_rest_as_it_was(seed: int) -> None:
         for name, job in after["jobs"].items():
             for part in ("waiting", "held", "running", "reasons", "nodes"):
                 assert job[part] == before["jobs"][name][part]
+
+
+def test_what_pods_may_go_to_survives_what_is_forgotten() -> None:
+    """Kinds of nodes and pods keep their numbers, and those that come later are compared with those before."""
+    fast, slow = Nature((("kind", "fast"),)), Nature((("kind", "slow"),))
+    shape = Shape((Requirement("kind", "In", ("fast",)),))
+    recorder = Recorder()
+    recorder.node("n-0", node("n-0", nature=slow), 0)
+    recorder.pod("default/gone", replace(WAITS, rule=Rule()), TRAIN, 0)
+    recorder.pod("default/gone", None, TRAIN, 1)
+    recorder.pod("default/p", replace(WAITS, rule=Rule((Way(shape, ("n-1",)),))), TRAIN, 10)
+    recorder.go_on(since(recorder.history, 5))
+    recorder.node("n-1", node("n-1", nature=fast), 20)
+    recorder.pod("default/q", replace(WAITS, rule=Rule((Way(shape, ("n-1",)),))), TRAIN, 30)
+    history = recorder.history
+    ((asked, *_),) = {(each[2],) for each in history.pods}
+    ((number, only, never),), apart = history.rules[history.requests[asked][3]]
+    assert (only, never, apart, len(history.rules)) == (["n-1"], [], [], 1)
+    natures = {history.nodes[event.what][0]: event.other for event in history if event.kind == Kind.NODE}
+    assert [number, natures["n-1"]] in history.fits
+    assert [number, natures["n-0"]] not in history.fits
+
+
+def test_a_history_of_the_version_before_is_read() -> None:
+    plain_ = {**drawn(1).to_plain(), "version": 1}
+    del plain_["rules"], plain_["fits"]
+    plain_["requests"] = [each[:3] for each in plain_["requests"]]
+    found = history_from(plain_, "it")
+    assert (found.rules, found.fits) == ([], [])
+    assert moment(found, found.end).taken.gpus
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from kumulus.cluster.history.words import Kind
 from kumulus.surroundings import files
 
 FORMAT = "kumulus-history"
-VERSION = 1
+VERSION = 2
+_SINCE_2 = ("rules", "fits")
 _LARGEST = 512 * 2**20
 
 
@@ -57,7 +58,11 @@ class History:
             there is one that was there before, in milliseconds.
         queues: name, kind.
         figures: of a queue: quota and use as texts by resource, jobs that wait, jobs that are admitted.
-        requests: GPUs, thousandths of a core, bytes.
+        requests: GPUs, thousandths of a core, bytes, and the number of the rule by which nodes are chosen; histories of
+            version 1 have none.
+        rules: where a pod may go: alternatives, each with the number of a kind of pods, the names of the only nodes or
+            null, and the names of those that are ruled out; and in words what it asks for besides.
+        fits: the number of a kind of pods and that of a kind of nodes that may take them, for each two.
         pods: ``namespace/name``, the numbers of its job and of its requests.
         texts: reasons, several of one pod in lines of their own, and what happened.
         events: five numbers each; see :class:`Event`.
@@ -73,6 +78,8 @@ class History:
     queues: list[list[Any]] = field(default_factory=list)
     figures: list[list[Any]] = field(default_factory=list)
     requests: list[list[Any]] = field(default_factory=list)
+    rules: list[list[Any]] = field(default_factory=list)
+    fits: list[list[int]] = field(default_factory=list)
     pods: list[list[Any]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     events: MutableSequence[int] = field(default_factory=list)
@@ -99,11 +106,12 @@ def history_from(plain: Any, where: str) -> History:
     """
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise HistoryError(f"{where} is no history of a run")
-    if plain.get("version") != VERSION:
-        raise HistoryError(f"{where} has version {plain.get('version')}; this Kumulus reads version {VERSION}")
+    version = plain.get("version")
+    if version not in (1, VERSION):
+        raise HistoryError(f"{where} has version {version}; this Kumulus reads versions 1 to {VERSION}")
     found = History()
     for name, empty in vars(found).items():
-        value = plain.get(name)
+        value = plain.get(name, [] if version == 1 and name in _SINCE_2 else None)
         if type(value) is not type(empty):
             raise HistoryError(f"{where} is no history of a run: {name} is missing or malformed")
         setattr(found, name, value)

@@ -48,6 +48,8 @@ class _Shorter:
     def __init__(self, history: History, begin: int) -> None:
         self.old = history
         self.found = History(dict(history.about), begin, history.end, events=array("q"))
+        # Kinds of pods and of nodes keep their numbers, which whoever records knows.
+        self.found.fits = list(history.fits)
         self._numbers: dict[str, dict[int, int]] = {}
 
     def take(self, events: Iterable[Event]) -> None:
@@ -67,6 +69,8 @@ class _Shorter:
             row = getattr(self.old, table)[number]
             if table == "pods":
                 row = [row[0], self._row("jobs", row[1]), self._row("requests", row[2])]
+            elif table == "requests" and len(row) > 3:
+                row = [*row[:3], self._row("rules", row[3])]
             known[number] = len(rows)
             rows.append(row)
         return known[number]

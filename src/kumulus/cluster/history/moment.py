@@ -203,7 +203,7 @@ class _Replay:
             node = self.history.nodes[other][0]
             job.nodes[node] += 1
             if node in found.nodes:
-                gpus, cpu, memory = self.history.requests[asked]
+                gpus, cpu, memory = self.history.requests[asked][:3]
                 there = found.nodes[node]
                 there.taken = there.taken.plus(Amounts(cpu, memory, gpus, 1))
 

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
+from kumulus.cluster.history.admitting import Admitting
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.words import Kind, Sort, Status
 from kumulus.cluster.live.node import Node
@@ -91,6 +92,7 @@ class Recorder:
     """
 
     def __init__(self, about: dict[str, Any] | None = None) -> None:
+        self._admitting = Admitting()
         self._bind(History(dict(about or {}), events=array("q")))
 
     def _bind(self, found: History) -> None:
@@ -100,6 +102,7 @@ class Recorder:
         self._queues, self._figures = _Table(found.queues), _Table(found.figures)
         self._requests, self._texts = _Table(found.requests), _Table(found.texts)
         self._pods = _Table(found.pods)
+        self._admitting.bind(found)
         self._last: dict[tuple[int, int], tuple[int, int]] = {}
         # By their names, which are given again: a node may come back in another rack, a pod under another job.
         self._node_numbers: dict[str, int] = {}
@@ -136,7 +139,7 @@ class Recorder:
         has = node.allocatable
         why = ", ".join((*node.faults, *node.conditions))[:_LONGEST]
         condition = (node.state, why, has.gpus, has.cpu, has.memory, has.pods)
-        self._note(at, Kind.NODE, number, self._conditions.number(condition), 0)
+        self._note(at, Kind.NODE, number, self._conditions.number(condition), self._admitting.nature(node.nature))
 
     def pod(self, key: str, pod: Pod | None, job: JobKey, at: int) -> None:
         """A pod of a job is now so; None: it is gone."""
@@ -145,7 +148,8 @@ class Recorder:
             if before is not None:
                 self._pod_gone(key, before, at)
             return
-        asked = (pod.requests.gpus, pod.requests.cpu, pod.requests.memory)
+        rule = self._admitting.rule(pod.rule)
+        asked = (pod.requests.gpus, pod.requests.cpu, pod.requests.memory, rule)
         number = self._pods.number((key, self._jobs.number(job), self._requests.number(asked)))
         if before not in (None, number):
             self._pod_gone(key, before, at)

@@ -9,7 +9,7 @@ class Kind(IntEnum):
     """What an event is about; what its two values are."""
 
     NODE = 0
-    """A node: the number of its condition, -1 when it is gone; 0."""
+    """A node: the number of its condition, -1 when it is gone; the number of the kind of nodes that it is of."""
     POD = 1
     """A pod: one of :class:`Status`; of a waiting one the text of its reasons, of another one its node, -1 for none."""
     JOB = 2

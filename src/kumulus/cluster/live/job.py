@@ -34,12 +34,16 @@ def job_of(
             return f"Deployment/{owner.removesuffix(suffix)}"
         if kind not in ("PodGroup", "Workload", "Node"):
             return f"{kind}/{owner}"
-    for key in _GROUPS:
-        if group := labels.get(key) or annotations.get(key):
-            return f"PodGroup/{group}"
+    if group := group_of(labels, annotations):
+        return f"PodGroup/{group}"
     if application := labels.get(_APPLICATION):
         return f"Application/{application}"
     return f"Pod/{name}"
+
+
+def group_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The group that a pod is to be scheduled with; empty without."""
+    return next((found for key in _GROUPS if (found := labels.get(key) or annotations.get(key, ""))), "")
 
 
 def queue_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kumulus.cluster.live.admission import ORDINARY, Nature, nature_of
 from kumulus.cluster.live.amounts import Amounts, amounts
 from kumulus.model.active_faults import FAULTS_ANNOTATION
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -35,6 +36,7 @@ class Node:
         conditions: the types of its other conditions that are True, each of which is bad news.
         taints: ``key=value:effect``, without KWOK's own.
         faults: names of the faults that hold on it.
+        nature: what decides which pods may go to it.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Node:
     conditions: tuple[str, ...]
     taints: tuple[str, ...]
     faults: tuple[str, ...]
+    nature: Nature = ORDINARY
 
     @property
     def state(self) -> State:
@@ -118,6 +121,7 @@ def node_from(message: Any, places: Places) -> Node:
         conditions=tuple(bad),
         taints=tuple(_taint(taint) for taint in spec.taints if taint.key != _KWOK_TAINT),
         faults=tuple(filter(None, metadata.annotations.get(FAULTS_ANNOTATION, "").split(","))),
+        nature=nature_of(message),
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from kumulus.cluster.live.admission import ANYWHERE, Rule, rule_of
 from kumulus.cluster.live.amounts import Amounts, of_requests
-from kumulus.cluster.live.job import job_of, queue_of
+from kumulus.cluster.live.job import group_of, job_of, queue_of
 from kumulus.model.pod_requests import lenient, pod_requests
-from kumulus.model.quantity import Quantity
+from kumulus.model.quantity import NANO, Quantity
 
 PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 """A pod's phases, in Kubernetes' order."""
@@ -25,6 +26,7 @@ _UNSCHEDULABLE = re.compile(r"0/\d+ nodes are available: (.*?)(?:\. (?:preemptio
 _NUMBERED = re.compile(r"(?:^|, )\d+ ")
 
 _Written = tuple[tuple[str, str], ...]
+_Asked = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Pod:
         queue: the queue that it names; empty without.
         priority: the greater goes first.
         disrupted: the reason of its condition DisruptionTarget; empty without.
+        rule: where it may go.
+        group: the PodGroup that it names; empty without.
     """
 
     namespace: str
@@ -61,6 +65,8 @@ class Pod:
     queue: str = ""
     priority: int = 0
     disrupted: str = ""
+    rule: Rule = ANYWHERE
+    group: str = ""
 
     @property
     def holds(self) -> bool:
@@ -82,13 +88,14 @@ def pod_from(message: Any) -> Pod:
     metadata, spec, status = message.metadata, message.spec, message.status
     phase = status.phase or "Pending"
     owners = metadata.ownerReferences
+    requests, asked = _asked(spec)
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
         owner=f"{owners[0].kind}/{owners[0].name}" if owners else "",
         node=spec.nodeName,
         phase=phase if phase in PHASES else "Unknown",
-        requests=requests_of(spec),
+        requests=requests,
         reasons=() if spec.nodeName or phase in _ENDED else _reasons(status.conditions),
         created=metadata.creationTimestamp.seconds,
         bound=_bound(status.conditions) if spec.nodeName else 0,
@@ -99,6 +106,8 @@ def pod_from(message: Any) -> Pod:
         queue=queue_of(metadata.labels, metadata.annotations),
         priority=spec.priority,
         disrupted=_disrupted(status.conditions),
+        rule=rule_of(spec, asked),
+        group=group_of(metadata.labels, metadata.annotations),
     )
 
 
@@ -108,6 +117,10 @@ def requests_of(spec: Any) -> Amounts:
     Args:
         spec: ``PodSpec`` of :mod:`kumulus.kube.messages`.
     """
+    return _asked(spec)[0]
+
+
+def _asked(spec: Any) -> tuple[Amounts, _Asked]:
     return _counted(
         tuple(_written(container.resources.requests) for container in spec.containers),
         tuple(
@@ -127,11 +140,13 @@ def _written(requests: Any) -> _Written:
 @lru_cache(maxsize=4096)
 def _counted(
     containers: tuple[_Written, ...], first: tuple[tuple[_Written, bool], ...], pod: _Written, overhead: _Written
-) -> Amounts:
+) -> tuple[Amounts, _Asked]:
+    """What a pod requests, and the same of each resource in thousandths."""
     total = pod_requests(
         map(_read, containers), [(_read(each), beside) for each, beside in first], _read(pod), _read(overhead)
     )
-    return of_requests(total)._replace(pods=1)
+    asked = tuple(sorted((name, -(-amount.nanos * 1000 // NANO)) for name, amount in total.items() if amount.nanos))
+    return of_requests(total)._replace(pods=1), asked
 
 
 def _read(written: _Written) -> dict[str, Quantity]:

@@ -1,13 +1,15 @@
 // What happened, and what was so at any moment of it: events are applied, and taken back, one by one.
 // The format is that of kumulus.cluster.history; its numbers are in words.py.
 
+import { room } from "./room.js";
+
 export const NODE = 0, POD = 1, JOB = 2, QUEUE = 3, HAPPENED = 4;
 export const WAITING = 1, BOUND = 2, RUNNING = 3, PREEMPTED = 4, EVICTED = 5, SUCCEEDED = 6, FAILED = 7, GONE = 8;
 export const JOB_STATES = ["waiting", "partly", "placed", "running", "ended"];
 // What objects say of a job that is over; as kumulus.cluster.history.moment has it.
 const OVER = new Set(["Complete", "Completed", "Failed", "Finished"]);
 const FIVE = 5;
-const TABLES = ["nodes", "conditions", "jobs", "facts", "queues", "figures", "requests", "pods", "texts", "events"];
+const TABLES = ["nodes", "conditions", "jobs", "facts", "queues", "figures", "requests", "rules", "pods", "texts", "events"];
 const holds = (status) => status >= BOUND && status <= EVICTED;
 
 export class History {
@@ -18,6 +20,7 @@ export class History {
     for (const name of TABLES) this[name] = [];
     // Per row of its table, what is so at the moment.
     this.condition = [];
+    this.nature = [];
     this.taken = [];
     this.status = [];
     this.place = [];
@@ -26,6 +29,8 @@ export class History {
     this.figure = [];
     this.podsOn = [];
     this.podsOf = [];
+    // Of each kind of pods, the kinds of nodes that may take them.
+    this.fits = new Map();
     // Per event, what it took the place of.
     this.before = [];
     this.beforePlace = [];
@@ -39,8 +44,13 @@ export class History {
   append(plain) {
     const was = this.at;
     for (const name of TABLES) for (const row of plain[name]) this[name].push(row);
+    for (const [shape, nature] of plain.fits) {
+      if (!this.fits.has(shape)) this.fits.set(shape, new Set());
+      this.fits.get(shape).add(nature);
+    }
     for (let n = this.condition.length; n < this.nodes.length; n++) {
       this.condition.push(-1);
+      this.nature.push(-1);
       this.taken.push([0, 0, 0, 0]);
       this.podsOn.push(new Set());
     }
@@ -105,7 +115,11 @@ export class History {
       const rows = this.rows(kind);
       this.before[n] = rows[what];
       rows[what] = one;
-      if (kind === NODE) this.touched.add(what);
+      if (kind === NODE) {
+        this.beforePlace[n] = this.nature[what];
+        this.nature[what] = other;
+        this.touched.add(what);
+      }
     }
   }
 
@@ -116,7 +130,10 @@ export class History {
       this.pod(what, this.before[n], this.beforePlace[n]);
     } else if (kind !== HAPPENED) {
       this.rows(kind)[what] = this.before[n];
-      if (kind === NODE) this.touched.add(what);
+      if (kind === NODE) {
+        this.nature[what] = this.beforePlace[n];
+        this.touched.add(what);
+      }
     }
   }
 
@@ -150,7 +167,7 @@ export class History {
       tally.held += sign;
       if (status === RUNNING) tally.running += sign;
       const taken = this.taken[node];
-      this.requests[asked].forEach((amount, part) => (taken[part] += sign * amount));
+      for (let part = 0; part < 3; part++) taken[part] += sign * this.requests[asked][part];
       taken[3] += sign;
       if (sign > 0) this.podsOn[node].add(number);
       else this.podsOn[node].delete(number);
@@ -204,6 +221,10 @@ export class History {
     return found;
   }
 
+  room(job) {
+    return room(this, job);
+  }
+
   asked(job, part) {
     return this.podsOf[job].length ? this.requests[this.pods[this.podsOf[job][0]][2]][part] : 0;
   }
@@ -225,6 +246,11 @@ export class History {
       if (holds(this.status[pod])) found.set(this.place[pod], (found.get(this.place[pod]) ?? 0) + 1);
     }
     return found;
+  }
+
+  // Whether a pod has a place on a node.
+  holds(pod) {
+    return holds(this.status[pod]);
   }
 
   queuesNow() {
@@ -254,13 +280,16 @@ export class History {
     const name = (number) => this.nodes[number][0];
     const present = this.condition.flatMap((condition, n) => (condition < 0 ? [] : [n]));
     const has = (n) => this.conditions[this.condition[n]].slice(2);
+    const named = (rows) => Object.fromEntries([...rows].map(([n, value]) => [name(n), value]));
+    const roomOf = (found) => found && { may: found.may.map(name).sort(), fit: named(found.fit), free: named(found.free) };
     const sum = (rows) => rows.reduce((total, row) => total.map((each, part) => each + row[part]), [0, 0, 0, 0]);
     return {
       nodes: Object.fromEntries(present.map((n) => [name(n), [this.conditions[this.condition[n]][0], has(n), [...this.taken[n]]]])),
       jobs: Object.fromEntries(this.jobsNow().map((job) => [[job.of, job.kind, job.name].join("/"), {
         state: job.state, waiting: job.waiting, held: job.held, running: job.running, succeeded: job.succeeded, lost: job.lost,
         reasons: Object.fromEntries(this.reasons(job.number)),
-        nodes: Object.fromEntries([...this.where(job.number)].map(([n, count]) => [name(n), count])),
+        nodes: named(this.where(job.number)),
+        room: roomOf(this.room(job.number)),
       }])),
       has: sum(present.map(has)),
       taken: sum(present.map((n) => this.taken[n])),

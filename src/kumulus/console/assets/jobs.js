@@ -1,6 +1,6 @@
 // Jobs and queues beside the map: what each asks for, has, and waits for.
 
-import { compare, counted, element, number, short } from "./fleet.js";
+import { bytes, compare, counted, element, number, short } from "./fleet.js";
 import { SortedTable } from "./sorted.js";
 import { clock } from "./time.js";
 
@@ -8,6 +8,7 @@ const PAGE = 25;
 const ORDER = ["partly", "waiting", "placed", "running", "ended"];
 const MOST_REASONS = 6;
 const MOST_PLACES = 12;
+const YUNIKORN = "YuniKorn queue";
 
 const COLUMNS = [
   ["Job", (job) => job.name],
@@ -65,7 +66,8 @@ export class Jobs extends SortedTable {
 
   draw() {
     const { history } = this.past;
-    const all = history.jobsNow();
+    // A group that has turned out to speak for a job has no row of its own.
+    const all = history.jobsNow().filter(({ number }) => history.fact[number] >= 0 || history.podsOf[number].length);
     const states = new Map();
     for (const { state } of all) states.set(state, (states.get(state) ?? 0) + 1);
     put(this.counts, all.length ? ORDER.filter((state) => states.has(state)).map((state) => `${number(states.get(state))} ${state}`).join(" · ") : "No jobs yet");
@@ -102,7 +104,8 @@ export class Jobs extends SortedTable {
   }
 
   drawQueues(all) {
-    const told = this.past.history.queuesNow();
+    const { history } = this.past;
+    const told = history.queuesNow();
     const rows = new Map();
     const row = (name) => rows.get(name) ?? rows.set(name, { waiting: 0, placed: 0, held: 0, gpus: 0, told: [] }).get(name);
     for (const job of all) {
@@ -113,7 +116,7 @@ export class Jobs extends SortedTable {
       found.held += job.held;
       found.gpus += job.held * job.gpus;
     }
-    for (const queue of told) row(queue.name).told.push(queue);
+    for (const queue of told) row(queue.name).told.push(queue.kind === YUNIKORN ? { ...queue, used: used(history, all, queue) } : queue);
     const text = JSON.stringify([...rows]);
     if (text === this.toldQueues) return;
     this.toldQueues = text;
@@ -137,11 +140,13 @@ export class Jobs extends SortedTable {
     const job = history.job(this.chosen);
     const where = history.where(this.chosen);
     const nodes = [...where.keys()].map((node) => this.past.nodes.get(history.nodes[node][0])).filter(Boolean);
-    this.light(new Set(nodes.map(({ name }) => name)), new Set(job.waiting ? this.room(this.chosen).map(({ name }) => name) : []));
+    const room = history.room(this.chosen);
+    const named = (rows) => new Set([...(rows?.keys() ?? [])].map((node) => history.nodes[node][0]));
+    this.light(new Set(nodes.map(({ name }) => name)), named(room?.fit), named(room?.free));
     const lines = [
       `${short(job.kind)} ${short(job.name)}: ${job.state}, ${number(job.held + job.succeeded)} of ${counted(job.wanted, "pod")} placed, priority ${job.priority}${job.queue ? `, queue ${short(job.queue)}` : ""}`,
       places("Zones", nodes, "zone", where), places("Racks", nodes, "rack", where),
-      ...(job.waiting ? [this.needs(job)] : []),
+      ...(room ? needs(room, history.nodes) : []),
       ...history.reasons(this.chosen).slice(0, MOST_REASONS).map(([reason, count]) => `${number(count)} × ${short(reason)}`),
     ].filter(Boolean);
     const text = lines.join("\n");
@@ -150,19 +155,27 @@ export class Jobs extends SortedTable {
     const close = element("button", { type: "button", className: "close", textContent: "All jobs", onclick: () => this.choose(this.chosen) });
     this.detail.replaceChildren(close, ...lines.map((textContent) => element("p", { textContent })));
   }
+}
 
-  // Nodes that have room for one more pod of a job, as far as amounts go.
-  room(job) {
-    const asks = [0, 1, 2].map((part) => this.past.history.asked(job, part));
-    return [...this.past.nodes.values()].filter((node) => node.state === "ready" &&
-      node.gpus - node.gpusTaken >= asks[0] && node.cpu - node.cpuTaken >= asks[1] && node.memory - node.memoryTaken >= asks[2]);
-  }
+// What a job's waiting pods lack, in words.
+function needs(room, nodes) {
+  const asked = amounts(room.asks.slice(0, 3));
+  const apart = room.apart.length ? `; not looked at: ${room.apart.join(", ")}` : "";
+  const by = room.known ? `may take one by selectors, affinity, taints and devices${apart}` : "are large enough; selectors, affinity and taints are not recorded";
+  const fit = [...room.fit.values()].reduce((sum, each) => sum + each, 0);
+  const lines = [`${counted(room.waiting, "pod")} more of ${asked} each: ${number(room.may.length)} of ${counted(room.of, "node")} ${by}`,
+    `free now: ${room.fit.size ? `${counted(room.fit.size, "node")} with room for ${number(fit)} (ringed)` : "none has room"}`];
+  if (fit >= room.waiting) return lines;
+  const least = [...room.free].slice(0, MOST_PLACES).map(([node, lacks]) => `${short(nodes[node][0])} ${amounts(lacks)}`);
+  const more = room.free.size > MOST_PLACES ? ` and ${counted(room.free.size - MOST_PLACES, "more node")}` : "";
+  lines.push(least.length ? `for ${room.waiting - fit > room.free.size ? `${number(room.free.size)} of the other ${number(room.waiting - fit)}` : `the other ${number(room.waiting - fit)}`}, the least that would have to be free (dashed): ${least.join(", ")}${more}`
+    : "no node that it may go to is large enough for one more, however free");
+  return lines;
+}
 
-  needs({ number: job, waiting }) {
-    const [gpus, cpu] = [0, 1].map((part) => this.past.history.asked(job, part));
-    const asks = [gpus && counted(gpus, "GPU"), cpu && `${number(cpu / 1000)} cores`].filter(Boolean).join(", ") || "nothing";
-    return `${counted(waiting, "pod")} more of ${asks} each: ${counted(this.room(job).length, "ready node")} with so much free (ringed); selectors, taints and affinity apart`;
-  }
+function amounts([gpus, cpu, memory, pods = 0]) {
+  return [gpus && counted(gpus, "GPU"), cpu && `${number(cpu / 1000)} cores`, memory && `${bytes(memory)} memory`, pods && counted(pods, "pod")]
+    .filter(Boolean).join(" + ") || "nothing";
 }
 
 function places(title, nodes, part, where) {
@@ -179,6 +192,19 @@ function places(title, nodes, part, where) {
 function quota({ kind, quota: of, used, waiting, admitted }) {
   const parts = Object.entries(of).map(([name, amount]) => `${name} ${used[name] ?? 0} of ${amount}`);
   return `${kind}: ${parts.join(", ") || "no quota"}${waiting || admitted ? `, ${number(waiting)} waiting, ${number(admitted)} admitted` : ""}`;
+}
+
+// What jobs hold of a queue that does not say so itself, with all queues below it.
+function used(history, all, { name, quota: of }) {
+  const held = [0, 0, 0];
+  for (const { number: job, queue } of all) {
+    if (queue !== name && !queue.startsWith(`${name}.`)) continue;
+    for (const pod of history.podsOf[job]) {
+      if (history.holds(pod)) held.forEach((_, part) => (held[part] += history.requests[history.pods[pod][2]][part]));
+    }
+  }
+  const gpus = Object.keys(of).find((resource) => resource.endsWith("/gpu"));
+  return { vcore: String(held[1] / 1000), memory: bytes(held[2]), [gpus]: String(held[0]) };
 }
 
 function put(place, text) {

@@ -27,7 +27,7 @@ export class Lately {
     const wall = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
     const words = (at) => wall.format(history.about.beganMs + at);
     this.line = new TimeLine(this.places.time, [history], { live: true, move: (at) => this.move(at), words });
-    this.jobs = new Jobs(this.places.jobs, this.all, { announce: this.announce, light: (lit, room) => this.map.light(lit, room), chose: (job) => {
+    this.jobs = new Jobs(this.places.jobs, this.all, { announce: this.announce, light: (...sets) => this.map.light(...sets), chose: (job) => {
       this.chart.chosen = job;
       this.chart.draw();
     } });

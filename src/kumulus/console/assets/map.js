@@ -11,9 +11,11 @@ export class FleetMap {
     this.colours = new Colours(fleet, legend);
     this.tip = new Tip(fleet, { place: tip, canvas, peek });
     this.matches = () => true;
-    // The nodes of a chosen job, and those with room for more of it, by name; null when none is chosen.
+    // The nodes of a chosen job, those with room for more of it, and those where something would have to be free for it,
+    // by name; null when none is chosen.
     this.lit = null;
     this.room = null;
+    this.free = null;
     this.at = -1;
     this.index = new Map();
     this.placed = { cells: [], heads: [], racks: [], starts: [], size: 1, height: 1 };
@@ -72,11 +74,12 @@ export class FleetMap {
     this.layout();
   }
 
-  light(lit, room = null) {
+  light(lit, room = null, free = null) {
     const same = (a, b) => a === b || (a && b && a.size === b.size && [...a].every((name) => b.has(name)));
-    if (same(lit, this.lit) && same(room, this.room)) return;
+    if (same(lit, this.lit) && same(room, this.room) && same(free, this.free)) return;
     this.lit = lit;
     this.room = room;
+    this.free = free;
     this.paint();
   }
 
@@ -155,10 +158,12 @@ export class FleetMap {
     context.strokeStyle = ink(colour);
     if (node.state !== "ready") this.mark(context, node.state, x, y, size);
     context.globalAlpha = 1;
-    if (this.room?.has(name)) {
+    if (this.room?.has(name) || this.free?.has(name)) {
       context.strokeStyle = this.colours.values["--focus"];
       context.lineWidth = 1;
+      if (!this.room?.has(name)) context.setLineDash([2, 2]);
       context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+      context.setLineDash([]);
     }
   }
 

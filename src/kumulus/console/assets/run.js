@@ -37,7 +37,7 @@ class Side {
   begin(span) {
     const { past } = this;
     this.map = new FleetMap(past, { ...this.parts, announce, open: (name) => this.open(name), peek: async (name) => past.peek(name), share: 0.55 });
-    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, light: (names, room) => this.map.light(names, room), chose: (job) => {
+    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, light: (...sets) => this.map.light(...sets), chose: (job) => {
       this.chart.chosen = job;
       this.chart.draw();
     } });

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.reading import SHARE_RESOURCE
 from kumulus.lab.extender.server import FILTER
+from kumulus.model.gfd import SHARE_RESOURCE
 from kumulus.schedulers import SchedulerError, registry
 from kumulus.schedulers.launch import configuration
 

@@ -10,7 +10,7 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
-from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.pod_requests import lenient, spec_requests
 from kumulus.model.pools import GROUP_LABEL
 from kumulus.model.quantity import NANO, ZERO, Quantity
@@ -18,9 +18,6 @@ from kumulus.model.quantity import NANO, ZERO, Quantity
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-SHARE_RESOURCE = "kumulus.io/gpu-milli"
-"""What a pod asks for of one GPU, in thousandths: an extended resource that no node declares, and which kube-scheduler
-leaves to the policy (`ignoredResources` of NodeResourcesFit)."""
 _NUMBERED = re.compile(r"(.*?)(\d*)")
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.reading import SHARE_RESOURCE
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.trace import Asked
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.pods import Object
-from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 
 USER_LABEL = "kumulus.io/user"
 QOS_LABEL = "kumulus.io/qos"
