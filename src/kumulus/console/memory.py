@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.forgetting import since
-from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
+from kumulus.cluster.history.queues import Queues
+from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
 from kumulus.cluster.live import owners
-from kumulus.cluster.live.fleet import Live, Take
+from kumulus.cluster.live.collections import Take
+from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.node import Node
 from kumulus.cluster.live.pod import Pod
+from kumulus.console import groups
 from kumulus.kube.watch import Event
 
 SPAN = 3600.0
@@ -60,7 +63,8 @@ class Memory:
         self._age = 0
         self._said: dict[JobKey, dict[str, Facts]] = {}
         self._sources: dict[tuple[str, str], JobKey] = {}
-        self._queues: dict[tuple[str, str], tuple[str, str]] = {}
+        self._groups = groups.Groups()
+        self._queues = Queues(self._recorder, self._now)
         self._pods: dict[str, JobKey] = {}
         self._counts: Counter[JobKey] = Counter()
         self._faults: Counter[str] = Counter()
@@ -77,7 +81,7 @@ class Memory:
     def collections(self) -> dict[str, Take]:
         """What to follow beside nodes and pods, and what takes it."""
         jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
-        return jobs | {path: partial(self._queue, path, read) for path, read in owners.QUEUES.items()}
+        return {**jobs, **self._queues.collections()}
 
     # --- what changes ---
 
@@ -113,6 +117,9 @@ class Memory:
             return
         kind, _, name = pod.job.partition("/")
         job = self._pods[key] = JobKey(name, kind, pod.namespace)
+        if pod.group:
+            for source, said in self._groups.pod(JobKey(pod.group, groups.KIND, pod.namespace), job).items():
+                self._say(source, said)
         if before != job:
             self._counts[job] += 1
         self._put(job, _PODS, Facts(0, pod.queue, pod.priority, "", self._when(pod.created)))
@@ -129,15 +136,19 @@ class Memory:
     def _job(self, path: str, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
         source = path, event.key
         said = None if event.kind == "DELETED" or event.item is None else read(event.item)
-        job = JobKey(said.name, said.kind, said.namespace) if said is not None else None
+        self._groups.says(source, said)
+        self._say(source, said)
+
+    def _say(self, source: groups.Source, said: owners.Said | None) -> None:
+        job = self._groups.job(JobKey(said.name, said.kind, said.namespace)) if said is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:
             del self._sources[source]
-            self._put(before, path + event.key, None)
+            self._put(before, "".join(source), None)
         if said is not None and job is not None:
             self._sources[source] = job
             facts = Facts(said.size, said.queue, said.priority, said.says, self._when(said.created))
-            self._put(job, path + event.key, facts)
+            self._put(job, "".join(source), facts)
 
     def _put(self, job: JobKey, source: str, facts: Facts | None) -> None:
         said = self._said.setdefault(job, {})
@@ -153,25 +164,13 @@ class Memory:
             del self._said[job]
         self._recorder.job(job, together(said), self._now())
 
-    def _queue(self, path: str, read: Callable[[Any], owners.Quota], event: Event[Any]) -> None:
-        source = path, event.key
-        if event.kind == "DELETED" or event.item is None:
-            if name := self._queues.pop(source, None):
-                self._recorder.queue(*name, None, self._now())
-            return
-        found = read(event.item)
-        self._queues[source] = found.name, found.kind
-        figures = Figures(found.quota, found.used, found.waiting, found.admitted)
-        self._recorder.queue(found.name, found.kind, figures, self._now())
-
     def cleared(self) -> None:
         """It is another cluster now; nodes and pods are reported one by one."""
         for source, job in list(self._sources.items()):
             self._put(job, "".join(source), None)
         self._sources.clear()
-        for name in self._queues.values():
-            self._recorder.queue(*name, None, self._now())
-        self._queues.clear()
+        self._groups = groups.Groups()
+        self._queues.cleared()
 
     # --- what is asked ---
 

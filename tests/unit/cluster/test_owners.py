@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kumulus.cluster.live import owners
 from kumulus.cluster.live.owners import Quota, Said
 
@@ -66,20 +68,48 @@ def test_queues_have_quota_use_and_what_waits() -> None:
         "admittedWorkloads": 2,
         "flavorsUsage": [{"name": "a", "resources": [{"name": "cpu", "total": "8"}]}],
     }
-    found = owners.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
+    (found,) = owners.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
     assert found == Quota("ClusterQueue", "train", {"cpu": "10 + 5"}, {"cpu": "8"}, 3, 2)
-    assert owners.local_queue(made({}, status)) == Quota("LocalQueue", "train", {}, {}, 3, 2)
+    assert owners.local_queue(made({}, status)) == [Quota("LocalQueue", "train", {}, {}, 3, 2)]
     volcano = {"allocated": {"cpu": "4"}, "pending": 1, "inqueue": 2, "running": 5}
-    assert owners.volcano_queue(made({"capability": {"cpu": 9}}, volcano)) == Quota(
-        "Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 3, 5
-    )
+    assert owners.volcano_queue(made({"capability": {"cpu": 9}}, volcano)) == [
+        Quota("Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 3, 5)
+    ]
     hard = {"hard": {"pods": "5"}, "used": {"pods": "1"}}
-    assert owners.resource_quota(made({}, hard)) == Quota(
-        "ResourceQuota", "a/train", {"pods": "5"}, {"pods": "1"}, 0, 0
-    )
+    assert owners.resource_quota(made({}, hard)) == [
+        Quota("ResourceQuota", "a/train", {"pods": "5"}, {"pods": "1"}, 0, 0)
+    ]
 
 
 def test_an_object_without_anything_is_no_error() -> None:
     for read in (*owners.JOBS.values(), *owners.QUEUES.values()):
         assert read({"metadata": {"name": "x"}}) is not None
         assert read({"metadata": {"name": "x"}, "spec": None, "status": None}) is not None
+
+
+def test_yunikorns_quotas_stand_in_its_configuration() -> None:
+    text = """
+    partitions:
+      - name: default
+        queues:
+          - name: root
+            queues:
+              - name: research
+                resources: {max: {vcore: 8, nvidia.com/gpu: 16}}
+                queues:
+                  - name: vision
+                    resources: {max: {vcore: 4}}
+              - name: free
+    """
+    found = owners.yunikorn_queues({"metadata": {"name": "yunikorn-configs"}, "data": {"queues.yaml": text}})
+    assert found == [
+        Quota("YuniKorn queue", "root.research", {"vcore": "8", "nvidia.com/gpu": "16"}, {}, 0, 0),
+        Quota("YuniKorn queue", "root.research.vision", {"vcore": "4"}, {}, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", "partitions: 5", "partitions: [{queues: [{}]}]", "a: &a [*a]", "x" * 5_000_000]
+)
+def test_a_configuration_that_yunikorn_would_refuse_has_no_queues(text: str) -> None:
+    assert owners.yunikorn_queues({"data": {"queues.yaml": text}}) == []

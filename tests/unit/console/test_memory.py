@@ -151,3 +151,33 @@ def test_another_cluster_has_other_jobs_and_queues(live: Live, hands: Hands) -> 
     found = moment(memory.history, 0)
     assert found.queues == {}
     assert not found.jobs["a/Job/train"].there
+
+
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+
+
+def job_pods(live: Live, *jobs: str) -> None:
+    for job in jobs:
+        found = replace(pod(f"{job}-0", "", 1), namespace="a", job=f"Job/{job}", group="train", phase="Pending")
+        live.fleet.set_pod(f"a/{job}-0", found)
+
+
+@pytest.mark.parametrize("pods_first", [True, False])
+def test_a_group_without_an_owner_speaks_for_the_job_whose_pods_name_it(
+    live: Live, hands: Hands, pods_first: bool
+) -> None:
+    memory = Memory("test", live, clock=hands)
+    if pods_first:
+        job_pods(live, "one")
+    told(memory, GROUPS, "ADDED", spec={"minMember": 4, "queue": "q"}, status={"phase": "Inqueue"})
+    if not pods_first:
+        job_pods(live, "one")
+    found = moment(memory.history, 0).jobs
+    assert (found["a/Job/one"].size, found["a/Job/one"].queue, found["a/Job/one"].says) == (4, "q", "Inqueue")
+    assert [job.there for name, job in found.items() if name == "a/PodGroup/train"] in ([], [False])
+    job_pods(live, "two")
+    found = moment(memory.history, 0).jobs
+    assert [found[f"a/Job/{job}"].says for job in ("one", "two")] == ["", ""]
+    assert found["a/PodGroup/train"].says == "Inqueue"
+    told(memory, GROUPS, "DELETED")
+    assert not moment(memory.history, 0).jobs["a/PodGroup/train"].there

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from kumulus.cluster.live import health
+from kumulus.cluster.live.collections import Take, follow_when_there
 from kumulus.cluster.live.devices import claim_from, published_from
 from kumulus.cluster.live.model import Fleet
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import pod_from
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.messages import MessageCodec
-from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
+from kumulus.kube.watch import Event, Events, Interrupted, Synced, follow
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
-_AGAIN = 20.0
-Take = Callable[[Event[Any]], None]
 
 
 class Live:
@@ -82,19 +81,7 @@ class Live:
         self._tasks += others
 
     def _others(self) -> list[asyncio.Task[None]]:
-        return [asyncio.create_task(self._follow_when_there(path, take)) for path, take in self._also.items()]
-
-    async def _follow_when_there(self, path: str, take: Take) -> None:
-        while True:
-            try:
-                listening: AsyncGenerator[News[Any], None] = follow(self._client, path)
-                async with aclosing(listening) as news:
-                    async for each in news:
-                        for event in each.events if isinstance(each, Events) else ():
-                            take(event)
-            except (ApiError, Unreachable):
-                # It is not there, not for this user, or not now; nodes and pods tell whether anything is lost.
-                await asyncio.sleep(_AGAIN)
+        return [asyncio.create_task(follow_when_there(self._client, path, take)) for path, take in self._also.items()]
 
     async def ended(self) -> None:
         """Wait for ever; raises what ends the watching, should anything do so."""

@@ -1,6 +1,7 @@
 """What jobs and queues say of themselves, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
 
-YuniKorn's queues are no objects of the cluster: of them only what pods' labels say is known.
+YuniKorn's queues are no objects of the cluster: quotas are read from its configuration, and how much of them is in use
+follows from the pods that name a queue.
 Sources: kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup.
 """
 
@@ -10,8 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kumulus.cluster.live.job import queue_of
+import yaml
 
+from kumulus.cluster.live.job import queue_of
+from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
+
+YUNIKORN_QUEUE = "YuniKorn queue"
+"""The kind of what does not say itself how much of it is in use."""
 _LONGEST = 300
 
 
@@ -103,36 +109,59 @@ def pod_group(found: Mapping[str, Any]) -> Said | None:
     return said._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else said
 
 
-def cluster_queue(found: Mapping[str, Any]) -> Quota:
+def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A ClusterQueue of Kueue; amounts of several flavors stand beside each other."""
     spec, status = _part(found, "spec"), _part(found, "status")
     flavors = [flavor for group in spec.get("resourceGroups") or () for flavor in group.get("flavors") or ()]
     quota = _amounts((each for flavor in flavors for each in flavor.get("resources") or ()), "nominalQuota")
     usage = status.get("flavorsUsage") or ()
     used = _amounts((each for flavor in usage for each in flavor.get("resources") or ()), "total")
-    return _quota(found, "ClusterQueue", quota, used, status)
+    return [_quota(found, "ClusterQueue", quota, used, status)]
 
 
-def local_queue(found: Mapping[str, Any]) -> Quota:
+def local_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A LocalQueue of Kueue, whose quota is its ClusterQueue's."""
-    return _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
+    return [_quota(found, "LocalQueue", {}, {}, _part(found, "status"))]
 
 
-def volcano_queue(found: Mapping[str, Any]) -> Quota:
+def volcano_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A Queue of Volcano."""
     spec, status = _part(found, "spec"), _part(found, "status")
     counts = {
         "pendingWorkloads": _number(status.get("pending"), 0) + _number(status.get("inqueue"), 0),
         "admittedWorkloads": status.get("running"),
     }
-    return _quota(found, "Queue", _texts(spec.get("capability")), _texts(status.get("allocated")), counts)
+    return [_quota(found, "Queue", _texts(spec.get("capability")), _texts(status.get("allocated")), counts)]
 
 
-def resource_quota(found: Mapping[str, Any]) -> Quota:
+def resource_quota(found: Mapping[str, Any]) -> list[Quota]:
     """A ResourceQuota, by its namespace."""
     status, metadata = _part(found, "status"), _part(found, "metadata")
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return Quota("ResourceQuota", name, _texts(status.get("hard")), _texts(status.get("used")), 0, 0)
+    return [Quota("ResourceQuota", name, _texts(status.get("hard")), _texts(status.get("used")), 0, 0)]
+
+
+def yunikorn_queues(found: Mapping[str, Any]) -> list[Quota]:
+    """The queues with a quota in YuniKorn's ConfigMap, by their whole names; none of a text that cannot be read."""
+    text = str(_part(found, "data").get("queues.yaml") or "")
+    try:
+        check_limits(text)
+        plain = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506  # it is the safe one
+        return [
+            quota
+            for partition in plain["partitions"]
+            for queue in partition["queues"]
+            for quota in _below(queue, str(queue["name"]))
+        ]
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+        # YuniKorn itself refuses such a text, and says so in its log.
+        return []
+
+
+def _below(queue: Mapping[str, Any], name: str) -> list[Quota]:
+    most = _texts((queue.get("resources") or {}).get("max"))
+    own = [Quota(YUNIKORN_QUEUE, name, most, {}, 0, 0)] if most else []
+    return own + [each for child in queue.get("queues") or () for each in _below(child, f"{name}.{child['name']}")]
 
 
 JOBS: Mapping[str, Callable[[Mapping[str, Any]], Said | None]] = {
@@ -146,13 +175,14 @@ JOBS: Mapping[str, Callable[[Mapping[str, Any]], Said | None]] = {
 }
 """Who says something of jobs, by where they are."""
 
-QUEUES: Mapping[str, Callable[[Mapping[str, Any]], Quota]] = {
+QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/apis/kueue.x-k8s.io/v1beta2/clusterqueues": cluster_queue,
     "/apis/kueue.x-k8s.io/v1beta2/localqueues": local_queue,
     "/apis/scheduling.volcano.sh/v1beta1/queues": volcano_queue,
     "/api/v1/resourcequotas": resource_quota,
+    "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs": yunikorn_queues,
 }
-"""Who says something of queues, likewise."""
+"""Who says something of queues, likewise; a query names the only ones."""
 
 
 def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:

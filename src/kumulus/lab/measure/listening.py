@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.catalog.prices import Prices
 from kumulus.cluster.live.amounts import NOTHING
+from kumulus.cluster.live.collections import follow_when_there
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
@@ -82,6 +83,11 @@ class Listener:
                 self._placement.node(event.key, None if event.kind == "DELETED" else event.item)
 
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
+
+    async def queues(self) -> None:
+        """Watch what there is of queues and quotas until cancelled."""
+        collections = self._placement.collections if self._placement is not None else {}
+        await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in collections.items()))
 
     async def _listen(
         self, news: AsyncGenerator[News[Any], None], take: Callable[[Event[Any], float], None], synced: asyncio.Event

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kumulus.cluster.history.document import History
+from kumulus.cluster.history.queues import Queues
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
 from kumulus.cluster.live.node import Places, node_from
@@ -24,6 +25,9 @@ class Placement:
         places: which labels say where nodes stand.
         clock: seconds since the start.
         queues: in which queue the jobs of each workload wait.
+
+    Attributes:
+        collections: what else of the cluster to follow, and what takes it: the queues.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class Placement:
         self._clock = clock
         self._queues = queues
         self._begun = False
+        self.collections = Queues(self._recorder, self._now).collections()
         self._jobs: dict[str, tuple[JobKey, Facts]] = {}
 
     @property

@@ -208,6 +208,7 @@ class Repetition:
             asyncio.create_task(self._listener.pods("" if self._replayers else self._name, synced[0])),
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
         ]
+        queues = asyncio.create_task(self._listener.queues())
         try:
             await _all_set(synced, listening)
             allocation = self.outcome.records.allocation
@@ -215,9 +216,9 @@ class Repetition:
             self.outcome.gpus = {" ".join(cell): share.capacity for cell, share in allocation.by_cell().items()}
             await self._go(listening)
         finally:
-            for task in listening:
+            for task in (*listening, queues):
                 task.cancel()
-            await asyncio.gather(*listening, return_exceptions=True)
+            await asyncio.gather(*listening, queues, return_exceptions=True)
             self.outcome.interruptions = self._listener.interruptions
             if self._bench.policies is not None:
                 self.outcome.policy = await self._bench.policies.used()

@@ -1,0 +1,47 @@
+"""For which job a PodGroup speaks that names no owner: the one whose pods name the group."""
+
+from __future__ import annotations
+
+from kumulus.cluster.history.recorder import JobKey
+from kumulus.cluster.live.owners import Said
+
+KIND = "PodGroup"
+Source = tuple[str, str]
+
+
+class Groups:
+    """Knows the groups of pods and what was said of each."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobKey, JobKey] = {}
+        self._said: dict[JobKey, dict[Source, Said]] = {}
+        self._of: dict[Source, JobKey] = {}
+
+    def pod(self, group: JobKey, job: JobKey) -> dict[Source, Said]:
+        """A pod of a job names a group.
+
+        Returns:
+            What was said of the group, where it is of another job now.
+        """
+        known = self._jobs.get(group)
+        # Of a group of several jobs none is meant alone.
+        found = job if known in (None, job) else group
+        self._jobs[group] = found
+        return self._said.get(group, {}) if found != known else {}
+
+    def says(self, source: Source, said: Said | None) -> None:
+        """An object says something of a job, or is gone."""
+        if before := self._of.pop(source, None):
+            left = self._said[before]
+            del left[source]
+            if not left:
+                del self._said[before]
+                if said is None:
+                    self._jobs.pop(before, None)
+        if said is not None and said.kind == KIND:
+            group = self._of[source] = JobKey(said.name, said.kind, said.namespace)
+            self._said.setdefault(group, {})[source] = said
+
+    def job(self, named: JobKey) -> JobKey:
+        """The job that is meant by a name."""
+        return self._jobs.get(named, named)

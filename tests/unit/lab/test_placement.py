@@ -1,0 +1,54 @@
+"""What a run leaves to be looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.cluster.history.moment import moment
+from kumulus.cluster.live.node import NOWHERE
+from kumulus.kube.watch import Event
+from kumulus.lab.measure.placement import Placement
+
+CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+CONFIGURATION = "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs"
+
+
+def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
+    time = 0.0
+    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {})
+
+    def happens(path: str, kind: Any, name: str, **item: Any) -> None:
+        placement.collections[path](Event(kind, name, {"metadata": {"name": name}, **item}))
+
+    def quota(used: str, waiting: int) -> dict[str, Any]:
+        flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": "8"}]}
+        usage = [{"name": "any", "resources": [{"name": "cpu", "total": used}]}]
+        status = {"flavorsUsage": usage, "pendingWorkloads": waiting, "admittedWorkloads": 1}
+        return {"spec": {"resourceGroups": [{"flavors": [flavor]}]}, "status": status}
+
+    happens(CLUSTER_QUEUES, "ADDED", "team", **quota("0", 0))
+    placement.begin()
+    time = 2.0
+    happens(CLUSTER_QUEUES, "MODIFIED", "team", **quota("8", 3))
+    time = 4.0
+    happens(CLUSTER_QUEUES, "DELETED", "team")
+    placement.end()
+    found = [moment(placement.history, at).queues for at in (1000, 2000, 4000)]
+    assert found == [
+        {"ClusterQueue/team": [{"cpu": "8"}, {"cpu": "0"}, 0, 1]},
+        {"ClusterQueue/team": [{"cpu": "8"}, {"cpu": "8"}, 3, 1]},
+        {},
+    ]
+
+
+def test_queues_that_one_object_has_come_and_go_with_it() -> None:
+    placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
+
+    def configured(*names: str) -> None:
+        children = ", ".join(f"{{name: {name}, resources: {{max: {{vcore: 4}}}}}}" for name in names)
+        text = f"partitions: [{{queues: [{{name: root, queues: [{children}]}}]}}]"
+        placement.collections[CONFIGURATION](Event("MODIFIED", "yunikorn-configs", {"data": {"queues.yaml": text}}))
+
+    configured("a", "b")
+    configured("b", "c")
+    assert set(moment(placement.history, 0).queues) == {"YuniKorn queue/root.b", "YuniKorn queue/root.c"}
