@@ -17,7 +17,7 @@ from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY
 from tests.integration.test_page import visiting
 from tests.support.browser import chromium, until
-from tests.support.fleets import node, pod
+from tests.support.fleets import large, node, pod
 from tests.support.pages import ServedFleet
 
 pytestmark = pytest.mark.browser
@@ -70,6 +70,19 @@ def test_a_queue_has_its_quota(page: Page, served: ServedFleet) -> None:
     expect(page.locator(".queues")).to_contain_text("ResourceQuota: pods 2 of 9")
 
 
+def test_of_yunikorns_queues_the_use_is_what_their_pods_hold(page: Page, served: ServedFleet) -> None:
+    quotas = "resources: {max: {vcore: 64, nvidia.com/gpu: 32}}"
+    text = f"partitions: [{{queues: [{{name: root, queues: [{{name: research, {quotas}}}]}}]}}]"
+    path = "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs"
+    take = served.page._memory.collections()[path]
+    served.change(lambda _: take(Event("ADDED", "yunikorn/yunikorn-configs", {"data": {"queues.yaml": text}})))
+    for index, queue in enumerate(("root.research", "root.research.vision", "root.other")):
+        found = replace(pod(f"y-{index}", f"n-{index + 1}", 4), job=f"Job/y-{index}", queue=queue)
+        served.change(lambda live, found=found: live.fleet.set_pod(f"default/{found.name}", found))
+    row = page.locator(".queues").get_by_role("row", name="root.research", exact=False).first
+    expect(row).to_contain_text("YuniKorn queue: vcore 8 of 64, nvidia.com/gpu 8 of 32")
+
+
 def test_a_moment_that_is_past_is_shown_until_now_is_asked_for(page: Page, served: ServedFleet) -> None:
     page.wait_for_timeout(300)
     served.change(lambda live: live.fleet.set_node("n-3", None))
@@ -114,6 +127,58 @@ def test_it_fits_a_phone(browser: Browser, served: ServedFleet) -> None:
     with visiting(browser, served, viewport={"width": 390, "height": 800}) as page:
         until(page, "kumulus.lately().all !== null")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        # Words stand in lines, not letter below letter.
+        for row in page.locator("#sums tbody tr").all():
+            box = row.bounding_box()
+            assert box is not None
+            assert box["height"] < 70
+
+
+def test_a_job_is_chosen_and_left_by_keys(page: Page) -> None:
+    page.get_by_role("searchbox", name="Find jobs").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.job") is not None:
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator(".chosen")).to_contain_text("Racks: r0 (1)")
+    expect(page.locator("#says")).to_contain_text("Job a: partly, 1 of 2 pods placed")
+    page.keyboard.press("Enter")
+    expect(page.locator(".chosen")).to_be_hidden()
+
+
+def test_it_prints_without_what_only_a_screen_can_use(page: Page) -> None:
+    page.emulate_media(media="print")
+    expect(page.get_by_role("button", name="Now")).to_be_hidden()
+    expect(page.locator("#controls")).to_be_hidden()
+    for part in ("#headline", "#map", ".jobs table"):
+        expect(page.locator(part).first).to_be_visible()
+    assert page.pdf()[:4] == b"%PDF"
+
+
+def test_forty_thousand_nodes_and_their_jobs_are_there_whole(browser: Browser) -> None:
+    """Not how fast: that is measured, since nothing of these machines can be relied on."""
+    with (
+        ServedFleet(lambda found: large(found, 40_000)) as served,
+        visiting(browser, served, viewport={"width": 1440, "height": 1000}) as page,
+    ):
+        until(page, "kumulus.lately().all !== null")
+        assert page.evaluate("kumulus.cells().cells.length") == 40_000
+        assert page.evaluate("kumulus.cells().size") >= 3
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        expect(page.locator("#headline")).to_contain_text("40,000 nodes")
+        # Each cell is painted, the last one as well: none lies below what a canvas can be.
+        colours = page.evaluate(
+            """() => { const { cells, size } = kumulus.cells(), canvas = document.getElementById("canvas");
+            const scale = canvas.width / canvas.clientWidth, { x, y } = cells[cells.length - 1];
+            const [left, top] = [x, y].map((at) => (at + size / 2) * scale);
+            return [...canvas.getContext("2d").getImageData(left, top, 1, 1).data]; }"""
+        )
+        assert colours[3] == 255
+        page.get_by_role("radio", name="Table").check()
+        expect(page.get_by_role("table", name="40,000 nodes")).to_be_visible()
+        page.locator("#find").fill("h200-use3-4443")
+        expect(page.locator("#found")).to_have_text("1 found")
 
 
 def test_without_leave_there_is_nothing_to_change(page: Page) -> None:

@@ -12,8 +12,8 @@ from kumulus.catalog.prices import Prices
 from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
-from kumulus.lab.extender.reading import SHARE_RESOURCE
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.model.gfd import SHARE_RESOURCE
 
 FINAL = ("Succeeded", "Failed")
 
