@@ -69,12 +69,12 @@ def made_from() -> str:
     return digest.hexdigest()[:16]
 
 
-def ensure(mirror: str | None = None, again: bool = False) -> Made:
+def ensure(mirror: str | None = None, anew: bool = False) -> Made:
     """Make sure that Docker has the image: as it is, from the archive, or made now.
 
     Args:
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
-        again: make it whatever there is, with the packages that Debian has now.
+        anew: make it whatever there is, with the packages that Debian has now.
 
     Raises:
         ToolchainError: no Docker, no means to make one, or a step failed; with what to do.
@@ -82,9 +82,9 @@ def ensure(mirror: str | None = None, again: bool = False) -> Made:
     docker.require()
     wanted = Made(name(), archive())
     with lock.exclusive(folder() / "lock", "making the node image", say):
-        if not again and docker.label(wanted.name, _LABEL) == made_from():
+        if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
-        if again or not wanted.archive.exists():
+        if anew or not wanted.archive.exists():
             _make(wanted, mirror)
         else:
             step = Step(f"{wanted.name} from {wanted.archive}")
