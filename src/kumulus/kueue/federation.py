@@ -100,7 +100,8 @@ def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
         queue: the hub's.
     """
     made: list[Manifest] = []
-    for name, text in workers.items():
+    # Pulumi's engine keeps no order in mappings, and Kueue keeps one in its lists.
+    for name, text in sorted(workers.items()):
         secret = {"name": secret_name(name), "namespace": queue.namespace}
         data = {"kubeconfig": base64.b64encode(text.encode()).decode()}
         source = {"kubeConfig": {"locationType": "Secret", "location": secret["name"]}}
@@ -112,7 +113,7 @@ def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
     check = {"controllerName": CONTROLLER, "parameters": parameters}
     return [
         *made,
-        _object(API, "MultiKueueConfig", {"name": queue.name}, spec={"clusters": list(workers)}),
+        _object(API, "MultiKueueConfig", {"name": queue.name}, spec={"clusters": sorted(workers)}),
         _object(API, "AdmissionCheck", {"name": queue.name}, spec=check),
         *_queue(queue, further={"admissionChecksStrategy": {"admissionChecks": [{"name": queue.name}]}}),
     ]
@@ -145,8 +146,8 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
 def _queue(
     queue: Queue, *, flavor: Mapping[str, Any] | None = None, further: Mapping[str, Any] | None = None
 ) -> list[Manifest]:
-    resources = [{"name": resource, "nominalQuota": amount} for resource, amount in queue.quota.items()]
-    group = {"coveredResources": list(queue.quota), "flavors": [{"name": queue.name, "resources": resources}]}
+    resources = [{"name": resource, "nominalQuota": amount} for resource, amount in sorted(queue.quota.items())]
+    group = {"coveredResources": sorted(queue.quota), "flavors": [{"name": queue.name, "resources": resources}]}
     # A queue without a quota takes nothing, as that of a worker without nodes.
     groups = {"resourceGroups": [group]} if queue.quota else {}
     spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", **groups, **(further or {})}

@@ -60,7 +60,7 @@ def test_a_hub_refers_to_each_workers_kubeconfig_and_its_queue_to_the_check() ->
         source = made[f"MultiKueueCluster {name}"]["spec"]["clusterSource"]["kubeConfig"]
         secret = made[f"Secret kueue-system/{source['location']}"]
         assert base64.b64decode(secret["data"]["kubeconfig"]).decode() == text
-    assert made["MultiKueueConfig research"]["spec"] == {"clusters": ["west", "east"]}
+    assert made["MultiKueueConfig research"]["spec"] == {"clusters": ["east", "west"]}
     check = made["AdmissionCheck research"]["spec"]
     assert (check["controllerName"], check["parameters"]["name"]) == ("kueue.x-k8s.io/multikueue", "research")
     queue = made["ClusterQueue research"]["spec"]
@@ -81,6 +81,12 @@ def test_a_hub_refers_to_each_workers_kubeconfig_and_its_queue_to_the_check() ->
     ]
     local = {name for name in made if name.startswith("LocalQueue")}
     assert local == {"LocalQueue default/research", "LocalQueue team/research"}
+
+
+def test_mappings_in_another_order_are_the_same_hub() -> None:
+    """Pulumi's engine keeps none: what is compared with the cluster may come in another one each time."""
+    turned = Queue(QUEUE.name, QUEUE.namespaces, dict(reversed(QUEUE.quota.items())))
+    assert federation.hub({"a": "1", "b": "2"}, QUEUE) == federation.hub({"b": "2", "a": "1"}, turned)
 
 
 def test_a_workers_queue_asks_nobody_else_and_its_jobs_may_be_on_emulated_nodes() -> None:

@@ -14,7 +14,7 @@ from kumulus import toolchain
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
 from kumulus.host.ports import Claims
-from kumulus.kube import ApiError, objects
+from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kueue import certificates, component, declared
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout, dump
@@ -151,6 +151,9 @@ async def _working(client: Client, layout: Layout) -> None:
         except ApiError as error:
             if not error.transient and "webhook" not in error.message:
                 raise
+        except Unreachable:
+            # The API server waits for the webhook for as long as this client waits for the API server.
+            pass
         await asyncio.sleep(0.2)
 
 

@@ -61,6 +61,8 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             processes.end(processes.running(layout.directory).get("kwok-controller", []))
             await _released(layout, patience=30.0)
             await start_components(layout)
+        if kueue.NAME in dead:
+            await _start_kueue(layout, report, again="kube-apiserver" in dead)
         if changed:
             await api.answering(layout, report)
             async with api.client(layout) as client:
@@ -74,6 +76,17 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         raise ProviderError(api.explain(layout, str(error))) from None
     except (ApiError, Unreachable) as error:
         raise api.failing(layout, error) from None
+
+
+async def _start_kueue(layout: Layout, report: Reporter, *, again: bool) -> None:
+    """See that Kueue works; one that was started before its API server waits for its certificates for good."""
+    await api.answering(layout, report)
+    if again:
+        processes.end(processes.running(layout.directory).get(kueue.NAME, []))
+        await start_components(layout)
+    report.status("waiting for Kueue's webhooks")
+    async with api.client(layout) as client:
+        await kueue.working(client, layout)
 
 
 async def create_components(layout: Layout, request: Path) -> None:
@@ -209,6 +222,8 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
         if "kube-apiserver" not in processes.running(layout.directory):
             await start_components(layout)
             await api.answering(layout, report)
+            # It waits for its certificates for good where it was started before the API server.
+            processes.end(processes.running(layout.directory).get(kueue.NAME, []))
         async with api.client(layout) as client:
             await additions.define(client, layout, wanted)
     except (ApiError, Unreachable) as error:
