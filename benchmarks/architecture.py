@@ -31,6 +31,7 @@ ABOUT = {
     "provider": "resources, protocol",
     "journal": "runs put back",
     "runtimes": "kwok, kind, existing",
+    "autoscalers": "Karpenter",
     "schedulers": "Volcano, Kueue, …",
     "kueue": "clusters as one",
     "helm": "charts, CRDs, repairs",

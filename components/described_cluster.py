@@ -80,7 +80,8 @@ def _beside(loaded: Loaded) -> dict[str, Any]:
     asked = loaded.spec.observability
     measured = {"observability": asked.options()} if asked else {}
     queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued}
+    scaled = {"autoscaler": loaded.autoscaler} if loaded.autoscaler else {}
+    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled}
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kumulus.autoscalers import registry as autoscalers
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
 from kumulus.runtimes import registry
@@ -70,6 +71,10 @@ def _queued(loaded: Loaded) -> bool:
     return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
 
 
+def _scaled_by(name: str) -> Callable[[Loaded], bool]:
+    return lambda loaded: loaded.spec.autoscaler is not None and loaded.spec.autoscaler.name == name
+
+
 def _slices(loaded: Loaded) -> bool:
     return any(group.resourceSlices and group.resourceSlices.device_class for group in loaded.spec.nodeGroups)
 
@@ -80,6 +85,7 @@ NEEDS: tuple[Need, ...] = (
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
+    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in autoscalers.NAMES),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),

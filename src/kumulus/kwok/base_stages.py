@@ -16,11 +16,14 @@ that have to come before them: KWOK passes over stages without a weight where on
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+from kumulus.model.nodes import EMULATED, KUBELET_PORT
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
@@ -78,6 +81,23 @@ daemonEndpoints:
 phase: Running
 """
 )
+
+_NODE_MADE = (
+    _NODE_CONDITIONS
+    + """
+addresses:
+- address: {{ .metadata.name | Quote }}
+  type: Hostname
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: KUBELET_PORT
+phase: Running
+nodeInfo:
+  bootID: {{ .metadata.uid | Quote }}
+  machineID: {{ .metadata.uid | Quote }}
+  systemUUID: {{ .metadata.uid | Quote }}
+"""
+).replace("KUBELET_PORT", str(KUBELET_PORT))
 
 _NODE_REBOOTED = (
     _NODE_CONDITIONS
@@ -153,6 +173,21 @@ def stages() -> list[dict[str, Any]]:
             {"next": {"delete": True}},
         ),
     ]
+
+
+def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Mapping[str, str]) -> dict[str, Any]:
+    """The stage that makes a node Ready that others than Kumulus have made, and says what machine it is.
+
+    Args:
+        name: of the stage.
+        labels: which nodes.
+        having: the key of a label that they have besides, whatever its value.
+        info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
+    """
+    match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]')]
+    match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
+    said = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED}.items()))
+    return stage(name, "Node", match, {**_HEAVY, "next": {"statusTemplate": f"{_NODE_MADE}{said}"}})
 
 
 def node_stages_above() -> list[dict[str, Any]]:

@@ -30,6 +30,14 @@ CONDITIONS: Mapping[str, Condition] = {
 }
 """The conditions of a healthy node, which KWOK keeps up as its kubelet would."""
 
+EMULATED: Mapping[str, str] = {
+    "kernelVersion": "kwok",
+    "osImage": "KWOK (emulated)",
+    "containerRuntimeVersion": "kwok",
+    "kubeProxyVersion": "",
+}
+"""What `status.nodeInfo` says of every emulated node."""
+
 # Second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in 10.0,
 # kubeadm's and kind's services in 10.96, kind's pods in 10.244.
 _SECOND_OCTETS = tuple(octet for octet in range(1, 244) if octet != 96)
@@ -173,10 +181,7 @@ def _node_info(name: str, cluster: str, info: Mapping[str, str]) -> dict[str, st
         "machineID": digest[:32],
         "systemUUID": _uuid(digest[32:64]),
         "bootID": _uuid(digest[64:]),
-        "kernelVersion": "kwok",
-        "osImage": "KWOK (emulated)",
-        "containerRuntimeVersion": "kwok",
-        "kubeProxyVersion": "",
+        **EMULATED,
     }
 
 

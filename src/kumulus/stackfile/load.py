@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kumulus.catalog.prices import Prices, catalog, with_own
 from kumulus.model.checks import unknown_key_problems
@@ -49,6 +49,7 @@ class Loaded:
         member: what the file calls it among several; empty where it has one cluster.
         prices: a file of the user's own with what machines cost; None for the catalog alone.
         kueue: what is asked of Kueue beside the cluster; None where there is none.
+        autoscaler: what the plugin is told of its autoscaler; None without one.
     """
 
     spec: ClusterSpec
@@ -62,6 +63,7 @@ class Loaded:
     member: str = ""
     prices: Path | None = None
     kueue: Mapping[str, str] | None = None
+    autoscaler: Mapping[str, Any] | None = None
 
     def known_prices(self) -> Prices:
         """What machines cost.
@@ -121,7 +123,7 @@ def load(
 
         file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
         own = _own_prices(settings, base)
-        return replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own)
+        return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own))
     kept = secrets or Secrets()
     notices: list[Notice] = []
     problems = list(settings.problems)
@@ -136,7 +138,24 @@ def load(
     if problems:
         raise SpecError(problems, source)
     own = _own_prices(settings, base)
-    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
+    return _scaled(replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own))
+
+
+def _scaled(loaded: Loaded) -> Loaded:
+    """The stack with the machines of its autoscaler, whose prices have to be known for that.
+
+    Raises:
+        SpecError: there are none.
+    """
+    if loaded.spec.autoscaler is None:
+        return loaded
+    # The catalog and its prices, which other stacks need not wait for.
+    from kumulus.stackfile.machines import options
+
+    found, problems = options(loaded.spec.autoscaler, loaded.known_prices(), loaded.cluster_name)
+    if problems:
+        raise SpecError(problems, loaded.source)
+    return replace(loaded, autoscaler=found)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from kumulus.model.observability import Observability, observability_from, obser
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
@@ -120,6 +121,11 @@ class _Fleet(Section):
         default=None,
         description="What is measured (docs/observability.md): `{}` for all defaults; by default nothing.",
         examples=["{}"],
+    )
+    autoscaler: Autoscaler | None = Field(
+        default=None,
+        description="What makes nodes for pods that find none, and takes them away again (docs/autoscalers.md).",
+        examples=["{name: karpenter, zones: [us-central1-a]}"],
     )
     tenants: list[Tenant] = Field(
         default_factory=list,

@@ -53,6 +53,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_pools(raw),
         *_node_names(raw),
         *_tenants(raw),
+        *_autoscaler(raw),
         *device_problems(raw),
     ]
 
@@ -92,9 +93,30 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         yield problem(("prometheusStack",), message, elsewhere)
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
+    if not known.local and raw.get("autoscaler") is not None:
+        message = f"is not to be had with the runtime {runtime}: Karpenter's provider for KWOK has no image to deploy"
+        yield problem(("autoscaler",), message, "leave it out, or write runtime: kwok, where it is a local process")
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
+
+
+def _autoscaler(raw: Mapping[str, object]) -> Found:
+    """Where a node group and the autoscaler would both have a say in a node."""
+    asked = raw.get("autoscaler")
+    if not isinstance(asked, Mapping):
+        return
+    yield from _duplicates(_items(asked, "nodePools"), ("autoscaler", "nodePools"), "name", "name")
+    for index, group in _items(raw, "nodeGroups"):
+        labels: object = group.get("nodeTemplate")
+        for key in ("metadata", "labels"):
+            labels = labels.get(key) if isinstance(labels, Mapping) else None
+        if isinstance(labels, Mapping) and _NODEPOOL in labels:
+            where: Where = ("nodeGroups", index, "nodeTemplate", "metadata", "labels", _NODEPOOL)
+            yield problem(where, "marks nodes of the autoscaler, which would take these for its own", "leave it out")
+
+
+_NODEPOOL = "karpenter.sh/nodepool"
 
 
 def _with_charts() -> str:

@@ -73,7 +73,7 @@ def checkout(tmp_path: Path) -> Checkout:
     root, home = tmp_path / "checkout", tmp_path / "home"
     home.mkdir()
     (root / "stacks").mkdir(parents=True)
-    for folder in ("cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
+    for folder in ("autoscalers", "cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")

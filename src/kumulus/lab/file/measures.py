@@ -48,6 +48,8 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "allocation.gpuMean": ("share", "higher", "the share of GPUs allocated, averaged over the measurement"),
     "allocation.cpu": ("share", "higher", "the greatest share of CPUs requested at one time"),
     "allocation.memory": ("share", "higher", "the greatest share of memory requested at one time"),
+    "allocation.cpuEnd": ("share", "higher", "the share of CPUs requested at the end"),
+    "allocation.memoryEnd": ("share", "higher", "the share of memory requested at the end"),
     "gpuHours.used": ("gpuHours", "higher", "GPU-hours that pods had, parts of GPUs included"),
     "gpuHours.idle": ("gpuHours", "lower", "GPU-hours that no pod had"),
     "gpuHours.stranded": ("gpuHours", "lower", "of the idle ones, those on nodes where no typical pod fitted"),

@@ -89,6 +89,7 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     allocation, columns = records.allocation, sampler.series.columns
     capacity = allocation.capacity.gpus
     found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
+    found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= allocation.meter.measures() | allocation.hours.measures()
     if not capacity:
         return found

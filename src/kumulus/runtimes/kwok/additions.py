@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kumulus.autoscalers import registry
 from kumulus.host import ports, processes
 from kumulus.model.observability import Observability
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import configuration, kueue, metrics_server, monitoring, objects
+from kumulus.runtimes.kwok import autoscaling, configuration, kueue, metrics_server, monitoring, objects
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     settings = _with_metrics_server(settings, layout, wanted, claims)
     settings = _with_monitoring(settings, layout, asked, claims)
     settings = _with_kueue(settings, layout, wanted, claims)
+    settings = _with_autoscaler(settings, layout, wanted, claims)
     running = processes.running(layout.directory)
-    ended = {*outdated(layout, wanted), *({kueue.NAME} if kueue.asked_of(wanted.options) is None else ())}
-    processes.end([pid for name in ended for pid in running.get(name, [])])
+    gone = {kueue.NAME, *autoscaling.NAMES} - configuration.parts(wanted.options).keys()
+    processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
     layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
     monitoring.write(layout, asked)
+    autoscaling.write(layout, wanted.options)
 
 
 def outdated(layout: Layout, wanted: Wanted) -> list[str]:
@@ -65,6 +68,11 @@ def note(wanted: Wanted) -> dict[str, str]:
     }
 
 
+def has_kinds(wanted: Wanted) -> bool:
+    """Whether there is something without which a component would not start."""
+    return kueue.asked_of(wanted.options) is not None or bool(wanted.options.get("autoscaler"))
+
+
 async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
     """Make the kinds without which a component would not start.
 
@@ -74,6 +82,8 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
     """
     if kueue.asked_of(wanted.options) is not None:
         await kueue.define(client, layout)
+    if wanted.options.get("autoscaler"):
+        await autoscaling.apply(client, wanted.options)
 
 
 def defined(layout: Layout) -> None:
@@ -93,6 +103,7 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:
         await objects.remove_base(client)
+    await autoscaling.apply(client, wanted.options)
     listen = metrics_server.port(layout.settings())
     if listen is not None:
         await metrics_server.register(client, listen)
@@ -122,6 +133,18 @@ def _with_metrics_server(
     if not configuration.usage_kind(wanted.options):
         return metrics_server.without_component(settings)
     return metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
+
+
+def _with_autoscaler(settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims) -> dict[str, Any]:
+    found = registry.asked_of(wanted.options)
+    if not found:
+        return autoscaling.with_component(settings, layout, wanted.options, {})
+    autoscaler, known = found[0], layout.ports()
+    allotted = {}
+    for called in autoscaler.ports:
+        there = known.get(autoscaler.name if called == "http" else f"{autoscaler.name} ({called})")
+        allotted[called] = there or claims.take()
+    return autoscaling.with_component(settings, layout, wanted.options, allotted)
 
 
 def _with_monitoring(

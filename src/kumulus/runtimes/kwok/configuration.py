@@ -12,7 +12,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, etcd, kueue, logs, monitoring, sizing, usage
+from kumulus.runtimes.kwok import access, autoscaling, etcd, kueue, logs, monitoring, sizing, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -69,7 +69,8 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    return [*stages(), *usage.stages()] if usage_kind(options) else stages()
+    found = [*stages(), *autoscaling.stages(options)]
+    return [*found, *usage.stages()] if usage_kind(options) else found
 
 
 def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -106,6 +107,8 @@ def fingerprint(options: Mapping[str, Any]) -> str:
         wanted = [wanted, monitoring.fingerprints(asked)]
     if (queued := kueue.asked_of(options)) is not None:
         wanted = [wanted, kueue.fingerprint(queued)]
+    if options.get("autoscaler"):
+        wanted = [wanted, options["autoscaler"], autoscaling.fingerprints(options)]
     return _hash(wanted)
 
 
@@ -118,12 +121,13 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
         found |= monitoring.fingerprints(asked)
     if (queued := kueue.asked_of(options)) is not None:
         found[kueue.NAME] = kueue.fingerprint(queued)
-    return found
+    return found | autoscaling.fingerprints(options)
 
 
 def has_additions(options: Mapping[str, Any]) -> bool:
     """Whether there are components besides those that kwokctl makes a cluster of."""
-    return usage_kind(options) is not None or kueue.asked_of(options) is not None
+    queued, scaled = kueue.asked_of(options) is not None, bool(options.get("autoscaler"))
+    return queued or scaled or usage_kind(options) is not None
 
 
 def _hash(wanted: Any) -> str:

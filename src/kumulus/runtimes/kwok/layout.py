@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.runtimes.place import Place
 from kumulus.surroundings import files
@@ -28,6 +29,7 @@ class Layout(Place):
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
         *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
         *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
+        *AUTOSCALERS,
     }
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "create.yaml"})
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -36,6 +36,8 @@ class Options(Kwok):
     observability: (
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None
+    # Made by the stack's file, all of which has been checked.
+    autoscaler: dict[str, Any] | None = None
 
     @field_validator("featureGates", "runtimeConfig")
     @classmethod

@@ -20,6 +20,7 @@ from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import (
     additions,
     api,
+    autoscaling,
     configuration,
     etcd_space,
     hung,
@@ -80,7 +81,8 @@ class KwokRuntime(Runtime):
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """See :meth:`Runtime.consequences`."""
-        return monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
+        measured = monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
+        return [*measured, *autoscaling.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""

@@ -216,7 +216,7 @@ def give_room(layout: Layout, wanted: Wanted) -> None:
 
 async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
     """Make what a component that is about to start cannot be without."""
-    if kueue.asked_of(wanted.options) is None:
+    if not additions.has_kinds(wanted):
         return
     try:
         if "kube-apiserver" not in processes.running(layout.directory):
@@ -230,15 +230,19 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
         raise api.failing(layout, error) from None
 
 
+async def _serving(layout: Layout, report: Reporter) -> None:
+    alive = processes.running(layout.directory)
+    if "etcd" not in alive or "kube-apiserver" not in alive:
+        await start_components(layout)
+        await api.answering(layout, report)
+
+
 async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
     """Which of KWOK's kinds the cluster has no definition of: kwokctl fails on one that is there."""
     if not kinds:
         return []
-    alive = processes.running(layout.directory)
     try:
-        if "etcd" not in alive or "kube-apiserver" not in alive:
-            await start_components(layout)
-            await api.answering(layout, report)
+        await _serving(layout, report)
         async with api.client(layout) as client:
             return await objects.undefined(client, kinds)
     except (ApiError, Unreachable) as error:

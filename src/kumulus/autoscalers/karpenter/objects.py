@@ -1,0 +1,120 @@
+"""What Karpenter needs in the cluster: the definitions of its kinds, what it may do, a node class, and its node pools.
+
+What it may do is what its chart for KWOK says: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from kumulus import toolchain
+from kumulus.autoscalers.descriptor import Asked, Manifest
+
+USER = "karpenter"
+NODEPOOL_LABEL = "karpenter.sh/nodepool"
+INSTANCES = (
+    "/apis/karpenter.sh/v1/nodepools",
+    "/apis/karpenter.sh/v1/nodeclaims",
+    "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses",
+)
+_NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_READ = ("get", "list", "watch")
+_RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("karpenter.kwok.sh", ("kwoknodeclasses",), _READ),
+    ("karpenter.kwok.sh", ("kwoknodeclasses", "kwoknodeclasses/status"), ("patch", "update")),
+    ("karpenter.sh", ("nodepools", "nodeclaims", "nodeoverlays"), _READ),
+    (
+        "karpenter.sh",
+        ("nodeclaims", "nodeclaims/status", "nodeclaims/finalizers"),
+        ("create", "delete", "update", "patch"),
+    ),
+    (
+        "karpenter.sh",
+        ("nodepools", "nodepools/status", "nodepools/finalizers", "nodeoverlays/status"),
+        ("update", "patch"),
+    ),
+    ("autoscaling.x-k8s.io", ("capacitybuffers", "capacitybuffers/status"), (*_READ, "update", "patch")),
+    (
+        "",
+        (
+            "pods",
+            "nodes",
+            "persistentvolumes",
+            "persistentvolumeclaims",
+            "replicationcontrollers",
+            "namespaces",
+            "podtemplates",
+        ),
+        _READ,
+    ),
+    ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments"), _READ),
+    ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), _READ),
+    ("apiextensions.k8s.io", ("customresourcedefinitions",), ("list", "watch")),
+    ("policy", ("poddisruptionbudgets",), _READ),
+    ("coordination.k8s.io", ("leases",), (*_READ, "delete")),
+    ("", ("events",), ("create", "patch")),
+    ("", ("nodes",), ("create", "patch", "delete", "update")),
+    ("", ("pods/eviction",), ("create",)),
+    ("", ("pods",), ("delete",)),
+    # The provider itself, as which a chart's users run it, deletes and makes the claims' nodes as above.
+)
+
+
+def manifests(asked: Asked) -> list[Manifest]:
+    """All of it, the definitions first.
+
+    Raises:
+        toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
+    """
+    return [*definitions(), *_roles(), _node_class(asked), *map(node_pool, asked["nodePools"])]
+
+
+def definitions() -> list[Manifest]:
+    """The definitions of its kinds, as its module brings them."""
+    toolchain.find("karpenter")
+    found = sorted((toolchain.kept("karpenter") / "crds").glob("*.yaml"))
+    return [yaml.load(file.read_text(), Loader=_LOADER) for file in found]  # noqa: S506 - a safe loader
+
+
+def node_pool(pool: Mapping[str, Any]) -> Manifest:
+    """A NodePool, of the one node class unless it names another."""
+    spec = dict(pool.get("spec") or {})
+    template = dict(spec.get("template") or {})
+    inner = {"requirements": [], **dict(template.get("spec") or {})}
+    inner.setdefault("nodeClassRef", dict(_NODE_CLASS))
+    spec["template"] = {**template, "spec": inner}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": pool["name"]},
+        "spec": spec,
+    }
+
+
+def _node_class(asked: Asked) -> Manifest:
+    delay = asked.get("registrationDelay")
+    return {
+        "apiVersion": "karpenter.kwok.sh/v1alpha1",
+        "kind": "KWOKNodeClass",
+        "metadata": {"name": _NODE_CLASS["name"]},
+        "spec": {"nodeRegistrationDelay": delay} if delay else {},
+    }
+
+
+def _roles() -> list[Manifest]:
+    name = {"name": "kumulus-karpenter"}
+    rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in _RULES]
+    api = "rbac.authorization.k8s.io/v1"
+    role = {"apiVersion": api, "kind": "ClusterRole", "metadata": dict(name), "rules": rules}
+    binding = {
+        "apiVersion": api,
+        "kind": "ClusterRoleBinding",
+        "metadata": dict(name),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **name},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}],
+    }
+    return [role, binding]

@@ -1,0 +1,28 @@
+"""Which autoscalers there are: a folder of this room each, and a line here.
+
+A folder `NAME` has an :class:`~kumulus.autoscalers.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`. It
+is read when asked for, so that the names alone cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kumulus.autoscalers.descriptor import Autoscaler
+
+NAMES: tuple[str, ...] = ("karpenter",)
+
+
+def get(name: str) -> Autoscaler:
+    """The autoscaler of one of :data:`NAMES`."""
+    found: Autoscaler = import_module(f"kumulus.autoscalers.{name.replace('-', '_')}").AUTOSCALER
+    return found
+
+
+def asked_of(options: Mapping[str, Any]) -> tuple[Autoscaler, Mapping[str, Any]] | None:
+    """The autoscaler that a cluster's options ask for, with what they ask of it."""
+    asked = options.get("autoscaler")
+    return (get(str(asked["name"])), asked) if asked else None

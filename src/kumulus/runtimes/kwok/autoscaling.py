@@ -1,0 +1,224 @@
+"""A stack's `autoscaler` as one more process of a cluster, with what it needs in the cluster.
+
+It reaches the API server by the administrator's certificate, but as a user of its own, with the roles of that alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from kumulus import toolchain
+from kumulus.autoscalers import registry
+from kumulus.autoscalers.descriptor import Autoscaler, Place
+from kumulus.cluster.errors import ProviderError
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.surroundings import files
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NAMES = registry.NAMES
+LABEL = "kumulus.io/autoscaler"
+_KUBECONFIG = "kubeconfig.yaml"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_COLLECTIONS = {"KWOKNodeClass": "kwoknodeclasses"}
+_PATIENCE = 30.0
+
+
+def stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What KWOK is to do to the autoscaler's nodes; none without one."""
+    found = registry.asked_of(options)
+    return found[0].stages(found[1]) if found else []
+
+
+def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
+    """For the autoscaler, if there is one, a hash of everything that decides how its process runs, but where."""
+    found = registry.asked_of(options)
+    if not found:
+        return {}
+    autoscaler, asked = found
+    place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(autoscaler.ports, 0))
+    return {autoscaler.name: _hash([autoscaler.files(asked), autoscaler.environment(asked, place)])}
+
+
+def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What a change of the section means, for people; [] when there is none."""
+    before, after = registry.asked_of(old), registry.asked_of(new)
+    if before == after:
+        return []
+    if after is None:
+        assert before is not None
+        return [f"autoscaler: {before[0].name} goes, with the nodes that it has made and its kinds"]
+    if before is None:
+        return [f"autoscaler: {after[0].name} is started; the nodes that it makes are not the stack's"]
+    restarted = fingerprints(old) != fingerprints(new)
+    return [f"autoscaler: {after[0].name} {'is restarted; its nodes stay' if restarted else 'has its pools changed'}"]
+
+
+def with_component(
+    settings: dict[str, Any], layout: Layout, options: Mapping[str, Any], ports: Mapping[str, int]
+) -> dict[str, Any]:
+    """Kwokctl's configuration with the autoscaler among the components that it starts, or with none.
+
+    Args:
+        settings: the ``KwokctlConfiguration`` that kwokctl saved.
+        layout: the cluster.
+        options: the cluster's.
+        ports: for each that it listens on.
+
+    Raises:
+        toolchain.ToolMissing: it is not built; the message says how to get it.
+    """
+    found = registry.asked_of(options)
+    if not found:
+        return components.replaced(settings, NAMES)
+    autoscaler, asked = found
+    place = _place(layout, autoscaler, ports)
+    components.link(layout, autoscaler.name, toolchain.find(autoscaler.tool))
+    definition = components.definition(
+        layout,
+        autoscaler.name,
+        [],
+        dict(ports),
+        links=("kube-apiserver", "kwok-controller"),
+        environment=autoscaler.environment(asked, place),
+    )
+    return components.replaced(settings, NAMES, definition)
+
+
+def write(layout: Layout, options: Mapping[str, Any]) -> None:
+    """Write what the autoscaler reads, its own kubeconfig among it; without one, remove it.
+
+    Raises:
+        OSError: the disk is full, or the like.
+    """
+    found = registry.asked_of(options)
+    for name in NAMES:
+        if not found or found[0].name != name:
+            shutil.rmtree(layout.directory / name, ignore_errors=True)
+    if not found:
+        return
+    autoscaler, asked = found
+    place = _place(layout, autoscaler, {})
+    place.folder.mkdir(mode=0o700, exist_ok=True)
+    kubeconfig = yaml.safe_load(layout.kubeconfig.read_text())
+    for user in kubeconfig["users"]:
+        user["user"]["as"] = autoscaler.user
+    files.write(place.kubeconfig, dump([kubeconfig]), mode=0o600)
+    for name, content in autoscaler.files(asked).items():
+        files.write(place.folder / name, content)
+
+
+async def apply(client: Client, options: Mapping[str, Any]) -> None:
+    """Make what the autoscaler needs in the cluster as it is wanted, and take away what it does not need any more.
+
+    Without an autoscaler, what one had goes: its nodes, all objects of its kinds and the kinds.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        toolchain.ToolMissing: the autoscaler is not built.
+    """
+    found = registry.asked_of(options)
+    for name in NAMES:
+        if not found or found[0].name != name:
+            await _remove(client, registry.get(name))
+    if not found:
+        return
+    autoscaler, asked = found
+    wanted = autoscaler.objects(asked)
+    for manifest in wanted:
+        marked = {**manifest["metadata"], "labels": {**manifest["metadata"].get("labels", {}), LABEL: autoscaler.name}}
+        await _put(client, {**manifest, "metadata": marked})
+    kept = {f"{_collection(each)}/{each['metadata']['name']}" for each in wanted}
+    for collection in autoscaler.instances:
+        for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
+            if f"{collection}/{name}" not in kept:
+                await objects.remove(client, f"{collection}/{name}")
+
+
+async def _put(client: Client, manifest: dict[str, Any]) -> None:
+    collection, name = _collection(manifest), manifest["metadata"]["name"]
+    for last in (False, True):
+        try:
+            await objects.replace(client, collection, manifest)
+            break
+        except ApiError as error:
+            # Changed by the autoscaler, which writes the status of its pools, between the look and the write.
+            if last or error.status != 409:
+                raise
+    if manifest["kind"] == "CustomResourceDefinition":
+        give_up = time.monotonic() + _PATIENCE
+        while not await _established(client, f"{collection}/{name}"):
+            if time.monotonic() > give_up:
+                raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
+            await asyncio.sleep(0.05)
+
+
+async def _established(client: Client, path: str) -> bool:
+    found = await client.get(path)
+    conditions = found.get("status", {}).get("conditions") or []
+    if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+        return False
+    spec = found["spec"]
+    version = next(each["name"] for each in spec["versions"] if each["storage"])
+    return await objects.find(client, f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") is not None
+
+
+async def _remove(client: Client, autoscaler: Autoscaler) -> None:
+    """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay."""
+    ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
+    definitions = await objects.names(client, _DEFINITIONS, ours)
+    if not definitions:
+        return
+    for collection in autoscaler.instances:
+        await _freed(client, collection, await objects.names(client, collection))
+    await _freed(
+        client, "/api/v1/nodes", await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
+    )
+    for collection in (*_ROLES, _DEFINITIONS):
+        for name in await objects.names(client, collection, ours):
+            await objects.remove(client, f"{collection}/{name}")
+
+
+_ROLES = (
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+)
+
+
+async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
+    """Delete objects whose finalizers nobody takes away any more."""
+    for name in names:
+        path = f"{collection}/{name}"
+        await objects.remove(client, path)
+        try:
+            await client.write("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+def _collection(manifest: Mapping[str, Any]) -> str:
+    kind = manifest["kind"]
+    return f"/apis/{manifest['apiVersion']}/{_COLLECTIONS.get(kind, kind.lower() + 's')}"
+
+
+def _place(layout: Layout, autoscaler: Autoscaler, ports: Mapping[str, int]) -> Place:
+    folder = layout.directory / autoscaler.name
+    return Place(folder, folder / _KUBECONFIG, ports)
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,95 @@
+"""A stack's autoscaler: which, of which machines, with which pools."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from kumulus.autoscalers import registry
+from kumulus.fields import Section, checked, short_label
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.stackfile.shapes import instance_type_problems
+from kumulus.stackfile.yamltext import json_problem
+
+if TYPE_CHECKING:
+    Name = str
+else:
+    # A type checker wants to read the names here; they are the registry's.
+    Name = Literal[registry.NAMES]
+
+
+def _spec_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, Mapping):
+        return [problem(where, f"is {shown(raw)}", "write the spec of a NodePool of karpenter.sh/v1")]
+    if reason := json_problem(dict(raw)):
+        return [problem(where, reason, "write texts, numbers, true, false, lists and mappings")]
+    return []
+
+
+Spec = Annotated[dict[str, Any], checked(_spec_problems, dict, form={"type": "object"})]
+InstanceTypeName = Annotated[str, checked(instance_type_problems, form="instanceType")]
+CapacityType = Literal["on-demand", "spot"]
+GoDuration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
+
+
+class AutoscalerPool(Section):
+    """A NodePool of Karpenter."""
+
+    name: Annotated[str, short_label(63)] = Field(description="The NodePool's name.", examples=["default"])
+    spec: Spec = Field(
+        default_factory=dict,
+        description=(
+            "Its spec, as karpenter.sh/v1 has it; `template.spec.nodeClassRef` is filled in. By default it takes every "
+            "machine that the autoscaler has."
+        ),
+        examples=["{disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}"],
+    )
+
+
+class Autoscaler(Section):
+    """What makes nodes for pods that find none, and takes them away again (docs/autoscalers.md)."""
+
+    name: Name = Field(description="Which autoscaler.", examples=["karpenter"])
+    zones: Annotated[list[str], Field(min_length=1)] = Field(
+        description="The zones that it may make nodes in; their names tell the region, and with it the prices.",
+        examples=["[us-central1-a, us-central1-b]"],
+    )
+    instanceTypes: list[InstanceTypeName] = Field(
+        default_factory=list,
+        description="The instance types that it may choose from; by default all of the catalog with a price there.",
+        examples=["[e2-standard-4, e2-standard-16]"],
+    )
+    capacityTypes: Annotated[list[CapacityType], Field(min_length=1)] = Field(
+        default=["on-demand"],
+        description="How it may have them; a type without a spot price is not to be had as a spot machine.",
+        examples=["[on-demand, spot]"],
+    )
+    nodePools: list[AutoscalerPool] = Field(
+        default_factory=lambda: [AutoscalerPool(name="default")],
+        description="Karpenter's NodePools; by default one of the name `default`.",
+        examples=["[{name: default, spec: {limits: {cpu: 1000}}}]"],
+    )
+    registrationDelay: GoDuration | None = Field(
+        default=None,
+        description="How long a machine takes until its node is there; by default no time.",
+        examples=["30s"],
+    )
+    batchIdleDuration: GoDuration | None = Field(
+        default=None,
+        description="How long Karpenter waits for a further pod before it decides; by default 1s.",
+        examples=["1s"],
+    )
+    batchMaxDuration: GoDuration | None = Field(
+        default=None, description="How long it waits for further pods at most; by default 10s.", examples=["10s"]
+    )
+    preferencePolicy: Literal["Respect", "Ignore"] | None = Field(
+        default=None, description="Whether it keeps to preferences of pods; by default Respect.", examples=["Ignore"]
+    )
+    featureGates: dict[str, bool] = Field(
+        default_factory=dict, description="Karpenter's feature gates.", examples=["{SpotToSpotConsolidation: true}"]
+    )

@@ -1,0 +1,89 @@
+"""The machines that an autoscaler may make nodes of: as node groups of the same instance types would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kumulus.catalog.instances import instance_types
+from kumulus.catalog.prices import Prices
+from kumulus.model.errors import Problem
+from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_LABEL, ZONE_LABEL, Pool
+from kumulus.stackfile.autoscaler import Autoscaler
+from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.model import ClusterSpec
+
+# What a placement gives, and what says of which group a node is.
+_PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
+
+
+def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, Any], list[Problem]]:
+    """What the plugin is told of an autoscaler, JSON-able, and what keeps it from having machines.
+
+    Args:
+        asked: the stack's section.
+        prices: what machines cost; those without a price cannot be chosen from.
+        cluster: the cluster's name, which the nodes carry.
+    """
+    plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [])}
+    for key in ("zones", "instanceTypes", "capacityTypes"):
+        plain.pop(key, None)
+    regions = {zone: region_of(zone) for zone in asked.zones}
+    problems = [
+        Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
+        for at, (zone, region) in enumerate(regions.items())
+        if not region
+    ]
+    if problems:
+        return {}, problems
+    known = prices.regions()
+    for at, (zone, region) in enumerate(regions.items()):
+        if not any(prices.types(region, spot=kind == "spot") for kind in asked.capacityTypes):
+            message = f"no price of {' or '.join(asked.capacityTypes)} machines is known in {region}"
+            remedy = f"write zones of {', '.join(known)}, or a file of your own as kumulus:prices (docs/prices.md)"
+            problems.append(Problem(f"autoscaler.zones[{at}]", f"{zone}: {message}", remedy))
+    if problems:
+        return {}, problems
+    names = list(dict.fromkeys(asked.instanceTypes)) or sorted(
+        {kind for region in regions.values() for spot in (False, True) for kind in prices.types(region, spot=spot)}
+        & set(instance_types())
+    )
+    machines = []
+    for name in names:
+        offerings = _offerings(name, regions, asked.capacityTypes, prices)
+        if offerings:
+            machines.append({"type": name, **_node(name, cluster), "offerings": offerings})
+        elif name in asked.instanceTypes:
+            at = asked.instanceTypes.index(name)
+            remedy = "leave it out, or write a file of your own as kumulus:prices (docs/prices.md)"
+            problems.append(Problem(f"autoscaler.instanceTypes[{at}]", f"{name} has no price in these zones", remedy))
+    if not machines and not problems:
+        problems.append(Problem("autoscaler", "no instance type of the catalog has a price in its zones"))
+    return {**plain, "machines": machines}, problems
+
+
+def _offerings(name: str, regions: dict[str, str], kinds: Iterable[str], prices: Prices) -> list[dict[str, Any]]:
+    found = []
+    for zone, region in regions.items():
+        for kind in kinds:
+            price = prices.of(name, region, spot=kind == "spot")
+            if price is not None:
+                found.append({"zone": zone, "region": region, "spot": kind == "spot", "hourly": price.hourly})
+    return found
+
+
+def _node(name: str, cluster: str) -> dict[str, Any]:
+    """What a node of a type says of itself, wherever it stands."""
+    pool = _pool(name, cluster)
+    labels = {key: value for key, value in pool.labels.items() if key not in _PLACED}
+    return {
+        "labels": {**labels, CLUSTER_LABEL: cluster},
+        "capacity": dict(pool.capacity),
+        "nodeInfo": pool.node_info.to_plain(),
+    }
+
+
+def _pool(name: str, cluster: str) -> Pool:
+    group = {"name": "x", "instanceType": name, "placement": [{"availabilityZone": "x", "replicas": 1}]}
+    [found] = pools(ClusterSpec.checked({"nodeGroups": [group]}), cluster)
+    return found

@@ -1,0 +1,153 @@
+"""Karpenter in a stack: nodes come for pods that find none, and go again; what it makes is nobody's drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus import toolchain
+from kumulus.model.quantity import equal
+from tests.support import processes
+from tests.support.pods import PODS, is_ready, is_running
+from tests.support.project import NODES, Project
+
+pytestmark = pytest.mark.e2e
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MADE = "karpenter.sh/nodepool"
+KIND, ZONE = "e2-standard-4", "us-central1-a"
+AUTOSCALER = {"name": "karpenter", "zones": [ZONE], "instanceTypes": [KIND]}
+GROUP = {"name": "mine", "instanceType": KIND, "placement": [{"availabilityZone": ZONE, "replicas": 1}]}
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, project: Project) -> Project:
+    """A stack with one node that no pod of these tests tolerates, and Karpenter."""
+    try:
+        toolchain.find("karpenter")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error).splitlines()[0])
+    project.write_stack({"nodeGroups": [GROUP], "autoscaler": AUTOSCALER}, stack="scaled")
+    project.up()
+    return project
+
+
+def scale(project: Project, replicas: int) -> None:
+    """Pods of three CPUs, of which a node of four takes one."""
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "3"}}}
+    labels = {"app": "web"}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    api = project.api()
+    if any(each["metadata"]["name"] == "web" for each in api.list(DEPLOYMENTS)):
+        api.merge(f"{DEPLOYMENTS}/web", {"spec": {"replicas": replicas}})
+    else:
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+        api.create(DEPLOYMENTS, body)
+
+
+def running(project: Project, pods: int) -> Mapping[str, Object]:
+    """The autoscaler's nodes, once so many pods run on them."""
+    api = project.api()
+    found = api.until(PODS, lambda them: len(them) == pods and all(map(is_running, them.values())), timeout=180)
+    used = {pod["spec"]["nodeName"] for pod in found.values()}
+    return api.until(
+        NODES, lambda them: used <= them.keys() and all(map(is_ready, them.values())), 60, labelSelector=MADE
+    )
+
+
+def test_its_nodes_are_as_a_node_groups_of_the_type_and_no_drift(cluster: Project) -> None:
+    scale(cluster, 2)
+    made = running(cluster, 2)
+    [ours] = [node for node in cluster.api().list(NODES) if MADE not in node["metadata"]["labels"]]
+    for node in made.values():
+        assert differences(ours, node) == set()
+    # Neither plan nor refresh has anything to say of them.
+    assert cluster.foresee().steps == ()
+    assert cluster.foresee("--refresh").steps == ()
+    cluster.up("--refresh")
+    assert set(made) <= {node["metadata"]["name"] for node in cluster.api().list(NODES)}
+    # What it listens on is this machine's alone.
+    [pid] = cluster.processes()["scaled/karpenter"]
+    assert {address for address, _ in processes.listening([pid])} == {"127.0.0.1"}
+
+    scale(cluster, 0)
+    cluster.api().until(NODES, lambda them: not them, 180, labelSelector=MADE)
+    cluster.destroy()
+    assert cluster.processes() == {}
+    assert not cluster.cluster().exists()
+
+
+def differences(ours: Object, theirs: Object) -> set[str]:
+    """Where a node of the autoscaler says otherwise than one of a node group, what is each one's own left out."""
+    found = set()
+    labels, others = (node["metadata"]["labels"] for node in (ours, theirs))
+    own = {"kubernetes.io/hostname", "kumulus.io/group", "kumulus.io/pool", "kumulus.io/stack-id"}
+    found |= {f"label {key}" for key in labels.keys() - own if others.get(key) != labels[key]}
+    for part in ("capacity", "allocatable"):
+        mine, its = ours["status"][part], theirs["status"][part]
+        assert mine.keys() == its.keys()
+        found |= {f"{part} {key}" for key in mine if not equal(mine[key], its[key])}
+    info, its = (dict(node["status"]["nodeInfo"]) for node in (ours, theirs))
+    for key in ("bootID", "machineID", "systemUUID"):
+        assert info.pop(key)
+        assert its.pop(key)
+    found |= {f"nodeInfo {key}" for key in info.keys() | its.keys() if info.get(key) != its.get(key)}
+
+    def conditions(node: Object) -> dict[str, tuple[str, str, str]]:
+        return {
+            each["type"]: (each["status"], each["reason"], each["message"]) for each in node["status"]["conditions"]
+        }
+
+    found |= {"conditions"} if conditions(ours) != conditions(theirs) else set()
+    found |= {"phase"} if ours["status"]["phase"] != theirs["status"]["phase"] else set()
+    mark = "kwok.x-k8s.io/node"
+    if ours["metadata"]["annotations"][mark] != theirs["metadata"]["annotations"][mark]:
+        found.add("annotation")
+    return found
+
+
+def test_killed_in_a_scale_out_it_is_brought_back_and_finishes(cluster: Project) -> None:
+    scale(cluster, 12)
+    cluster.api().until(CLAIMS, lambda them: len(them) >= 1, 120)
+    processes.kill(cluster.processes()["scaled/karpenter"])
+    foreseen = cluster.foresee("--refresh")
+    assert "karpenter is stopped and will be started" in foreseen.messages["scaled-control-plane"]
+    cluster.up("--refresh")
+    made = running(cluster, 12)
+    # Where it was killed between a claim and its node there may be a claim without one, which it gives up itself.
+    assert len(made) >= 12
+    assert cluster.foresee("--refresh").steps == ()
+    cluster.destroy()
+    assert cluster.processes() == {}
+
+
+def test_without_the_section_all_that_it_made_goes(cluster: Project) -> None:
+    scale(cluster, 2)
+    running(cluster, 2)
+    pools = [{"name": "second", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": {**AUTOSCALER, "nodePools": pools}})
+    said = cluster.preview().text
+    assert "karpenter has its pools changed" in said
+    [pid] = cluster.processes()["scaled/karpenter"]
+    cluster.up()
+    assert cluster.processes()["scaled/karpenter"] == [pid]
+    cluster.api().until("/apis/karpenter.sh/v1/nodepools", lambda them: set(them) == {"second"}, 120)
+
+    cluster.write_stack({"nodeGroups": [GROUP]})
+    assert "karpenter goes, with the nodes that it has made" in cluster.preview().text
+    cluster.up()
+    api = cluster.api()
+    assert [node["metadata"]["labels"].get("kumulus.io/group") for node in api.list(NODES)] == ["mine"]
+    assert "scaled/karpenter" not in cluster.processes()
+    kinds = api.until(DEFINITIONS, lambda them: not any("karpenter" in name for name in them), 60)
+    assert not any("karpenter" in name for name in kinds)
+    cluster.destroy()

@@ -1,0 +1,204 @@
+"""What Karpenter is given: the stack's machines with their prices, its pools, and where all of it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus import toolchain
+from kumulus.autoscalers import registry
+from kumulus.autoscalers.descriptor import Place
+from kumulus.autoscalers.karpenter import objects
+from kumulus.autoscalers.karpenter.launch import instance_types
+from kumulus.catalog.prices import catalog
+from kumulus.model.errors import SpecError
+from kumulus.runtimes.kwok import autoscaling, configuration
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.load import load
+from kumulus.stackfile.model import ClusterSpec
+from kumulus.toolchain import pins
+
+ZONES = ["us-central1-a", "us-central1-b"]
+
+
+def asked(base: Path = Path(), **fields: Any) -> dict[str, Any]:
+    """The option of the cluster that a section makes."""
+    section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"], **fields}
+    found = load({"cluster": {"autoscaler": section}}, "dev", base).autoscaler
+    assert found is not None
+    # It goes through Pulumi as JSON.
+    return dict(json.loads(json.dumps(found)))
+
+
+def refusal(config: dict[str, Any], base: Path = Path()) -> str:
+    with pytest.raises(SpecError) as caught:
+        load(config, "dev", base)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_an_autoscalers_program_is_pinned_and_had_by_the_stacks_that_name_it(name: str) -> None:
+    autoscaler = registry.get(name)
+    assert autoscaler.name == name
+    assert toolchain.version(autoscaler.tool)
+    assert [tool.name for tool in pins.load().named(name)] == [autoscaler.tool]
+
+
+def test_a_machine_is_offered_in_each_zone_at_the_catalogs_price() -> None:
+    [machine] = instance_types(asked(capacityTypes=["on-demand", "spot"]))
+    assert machine["name"] == "e2-standard-4"
+    assert machine["resources"] == {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+    wanted = {
+        (zone, kind): price.hourly
+        for zone in ZONES
+        for kind in ("on-demand", "spot")
+        if (price := catalog().of("e2-standard-4", "us-central1", spot=kind == "spot"))
+    }
+    found = {}
+    for offering in machine["offerings"]:
+        said = {each["key"]: each["values"][0] for each in offering["Requirements"]}
+        found[said["topology.kubernetes.io/zone"], said["karpenter.sh/capacity-type"]] = offering["Price"]
+        assert said["topology.kubernetes.io/region"] == "us-central1"
+    assert found == wanted
+    assert len(found) == 4
+
+
+def test_what_an_offering_carries_are_the_labels_of_a_node_groups_node() -> None:
+    kind = "a3-highgpu-8g"
+    [machine] = instance_types(asked(instanceTypes=[kind], zones=["us-central1-a"]))
+    carried = {each["key"]: each["values"][0] for each in machine["offerings"][0]["Requirements"]}
+    group = {"name": "g", "instanceType": kind, "placement": [{"availabilityZone": "us-central1-a", "replicas": 1}]}
+    [pool] = pools(ClusterSpec.checked({"nodeGroups": [group]}), "dev")
+    its_own = {"karpenter.sh/capacity-type": "on-demand"}
+    # The provider adds these itself, from the type's name, architecture and system.
+    added = {"node.kubernetes.io/instance-type", "kubernetes.io/arch", "kubernetes.io/os"}
+    groups = {"kumulus.io/group", "kumulus.io/pool"}
+    assert carried == its_own | {key: pool.labels[key] for key in pool.labels.keys() - added - groups}
+    assert carried["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
+    assert machine["resources"] == dict(pool.capacity)
+
+
+def test_without_types_it_has_all_that_have_a_price_there() -> None:
+    found = asked(instanceTypes=[], zones=["us-east-1a"])
+    assert [each["type"] for each in found["machines"]] == sorted(catalog().types("us-east-1"))
+
+
+def test_a_price_of_the_users_own_wins(tmp_path: Path) -> None:
+    own = {"regions": {"us-central1": {"onDemand": {"e2-standard-4": 9.5}}}}
+    (tmp_path / "prices.yaml").write_text(yaml.safe_dump(own))
+    section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"]}
+    found = load({"cluster": {"autoscaler": section}, "prices": "prices.yaml"}, "dev", tmp_path).autoscaler
+    assert found is not None
+    assert {offer["hourly"] for offer in found["machines"][0]["offerings"]} == {9.5}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"zones": ["rack-1"]}, "autoscaler.zones[0]: rack-1 tells no region"),
+        ({"zones": ["europe-west9-a"]}, "no price of on-demand machines is known in europe-west9"),
+        ({"zones": []}, "autoscaler.zones"),
+        ({"zones": ["us-east-1a"], "capacityTypes": ["spot"]}, "no price of spot machines is known in us-east-1"),
+        ({"instanceTypes": ["m5.xlarge"]}, "autoscaler.instanceTypes[0]: m5.xlarge has no price in these zones"),
+        ({"instanceTypes": ["e2-standard-5"]}, '"e2-standard-5" is not in the catalog'),
+        ({"name": "karpentr"}, "karpentr"),
+        ({"registrationDelay": "soon"}, "autoscaler.registrationDelay"),
+        ({"nodePools": [{"name": "a"}, {"name": "a"}]}, 'autoscaler.nodePools[1].name: "a" is already'),
+        ({"nodePools": [{"name": "a", "spec": "x"}]}, "autoscaler.nodePools[0].spec"),
+    ],
+)
+def test_what_it_cannot_work_with_is_told_at_its_place(fields: dict[str, Any], words: str) -> None:
+    section = {"name": "karpenter", "zones": ZONES, **fields}
+    assert words in refusal({"cluster": {"autoscaler": section}})
+
+
+@pytest.mark.parametrize("runtime", ["kind", "existing"])
+def test_elsewhere_than_beside_the_control_plane_it_is_refused(runtime: str) -> None:
+    said = refusal({"cluster": {"runtime": runtime, "autoscaler": {"name": "karpenter", "zones": ZONES}}})
+    assert f"autoscaler: is not to be had with the runtime {runtime}" in said
+
+
+def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:
+    template = {"metadata": {"labels": {"karpenter.sh/nodepool": "default"}}}
+    group = {"name": "g", "instanceType": "e2-standard-4", "nodeTemplate": template, "placement": []}
+    scaled = {"autoscaler": {"name": "karpenter", "zones": ZONES}, "nodeGroups": [group]}
+    assert "marks nodes of the autoscaler" in refusal({"cluster": scaled})
+    assert load({"cluster": {"nodeGroups": [group]}}, "dev", Path()).autoscaler is None
+
+
+def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
+    pool = objects.node_pool(
+        {"name": "a", "spec": {"limits": {"cpu": 9}, "template": {"metadata": {"labels": {"x": "y"}}}}}
+    )
+    assert pool["spec"]["limits"] == {"cpu": 9}
+    template = pool["spec"]["template"]
+    assert template["metadata"] == {"labels": {"x": "y"}}
+    assert template["spec"]["nodeClassRef"] == {
+        "group": "karpenter.kwok.sh",
+        "kind": "KWOKNodeClass",
+        "name": "default",
+    }
+    other = {"group": "g", "kind": "K", "name": "n"}
+    pool = objects.node_pool({"name": "a", "spec": {"template": {"spec": {"nodeClassRef": other}}}})
+    assert pool["spec"]["template"]["spec"]["nodeClassRef"] == other
+
+
+def test_its_variables_say_where_it_is_and_listens() -> None:
+    gates = {"SpotToSpotConsolidation": True, "NodeRepair": False}
+    place = Place(Path("/f"), Path("/f/k.yaml"), {"http": 1, "health": 2})
+    found = registry.get("karpenter").environment(asked(featureGates=gates, batchIdleDuration="2s"), place)
+    assert found == {
+        "KUBECONFIG": "/f/k.yaml",
+        "INSTANCE_TYPES_FILE_PATH": "/f/instance-types.json",
+        "METRICS_PORT": "1",
+        "HEALTH_PROBE_PORT": "2",
+        "DISABLE_LEADER_ELECTION": "true",
+        "FEATURE_GATES": "NodeRepair=false,SpotToSpotConsolidation=true",
+        "BATCH_IDLE_DURATION": "2s",
+    }
+
+
+def test_a_change_of_prices_restarts_it_and_one_of_pools_does_not() -> None:
+    before = {"autoscaler": asked()}
+    pools_changed = {"autoscaler": asked(nodePools=[{"name": "other"}])}
+    dearer = {"autoscaler": asked(zones=ZONES[:1])}
+    assert autoscaling.fingerprints(before) == autoscaling.fingerprints(pools_changed)
+    assert autoscaling.fingerprints(before) != autoscaling.fingerprints(dearer)
+    prints = {configuration.fingerprint(each) for each in (before, pools_changed, dearer, {})}
+    assert len(prints) == 4
+    assert autoscaling.described(before, before) == []
+    assert autoscaling.described(before, pools_changed) == ["autoscaler: karpenter has its pools changed"]
+    assert autoscaling.described(before, dearer) == ["autoscaler: karpenter is restarted; its nodes stay"]
+    assert "is started" in autoscaling.described({}, before)[0]
+    assert "goes" in autoscaling.described(before, {})[0]
+
+
+def test_the_order_in_which_options_come_through_pulumi_is_no_change() -> None:
+    def turned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: turned(value[key]) for key in reversed(list(value))}
+        return [turned(each) for each in value] if isinstance(value, list) else value
+
+    options = {"autoscaler": asked()}
+    assert configuration.fingerprint(turned(options)) == configuration.fingerprint(options)
+    assert configuration.parts(turned(options)) == configuration.parts(options)
+
+
+def test_clusters_without_one_keep_the_fingerprint_they_were_made_with() -> None:
+    assert configuration.fingerprint({}) == configuration.fingerprint({"autoscaler": None})
+    assert "karpenter" not in configuration.parts({})
+    assert autoscaling.stages({}) == []
+
+
+def test_kwok_says_of_its_nodes_which_machine_they_are() -> None:
+    [stage] = autoscaling.stages({"autoscaler": asked()})
+    spec = stage["spec"]
+    keys = {each["key"] for each in spec["selector"]["matchExpressions"]}
+    assert {'.metadata.labels["karpenter.sh/nodepool"]', '.metadata.labels["kubernetes.io/arch"]'} <= keys
+    assert 'architecture: "amd64"' in spec["next"]["statusTemplate"]
+    # KWOK passes over stages without a weight where one with a weight matches.
+    assert spec["weight"] > 0
