@@ -25,7 +25,7 @@ _NONE = -1.0
 
 
 @dataclass(frozen=True)
-class Placed:
+class Packing:
     """What became of the pods.
 
     Args:
@@ -37,7 +37,7 @@ class Placed:
     used: int
 
 
-def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Placed:
+def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:
     """Place pods, the shapes one after the other, as files have them.
 
     Args:
@@ -75,7 +75,7 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
             one = slice(chosen, chosen + 1)
             scores[chosen] = _NONE if full else _scores(counted[one] + weight, there[one])[0]
         pending.append(left)
-    return Placed(tuple(pending), int(touched.sum()))
+    return Packing(tuple(pending), int(touched.sum()))
 
 
 def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt.NDArray[np.double]:

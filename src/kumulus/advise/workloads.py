@@ -106,7 +106,7 @@ def _is_experiment(text: str, path: Path) -> bool:
     try:
         raw = read_yaml(text, str(path))
     except SpecError:
-        # Several documents, or none: as manifests they are read again, and told of.
+        # Several documents, or none: as manifests they are read again, and reported.
         return False
     return isinstance(raw, Mapping) and "workloads" in raw and "kind" not in raw
 

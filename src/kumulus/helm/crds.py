@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.kube.objects import find, remove
+from kumulus.kube.objects import find, is_established, remove
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
     async with asyncio.timeout(_ESTABLISHED_WITHIN):
-        while not _established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
+        while not is_established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
             await asyncio.sleep(0.1)
 
 
@@ -235,8 +235,3 @@ async def _has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
             return False
         raise
     return bool(found.get("items"))
-
-
-def _established(crd: Mapping[str, Any]) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or []
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

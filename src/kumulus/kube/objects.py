@@ -16,6 +16,12 @@ _MANY = 2000
 _TRIES = 8
 
 
+def is_established(definition: Mapping[str, Any]) -> bool:
+    """Whether the API server has taken a CustomResourceDefinition, by its conditions."""
+    conditions = (definition.get("status") or {}).get("conditions") or []
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+
+
 async def find(client: Client, path: str) -> dict[str, Any] | None:
     """An object; None where there is none.
 

@@ -119,11 +119,12 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], r
 async def _established(client: Client, address: str, timeout: float = 30.0) -> None:
     deadline = time.monotonic() + timeout
     while True:
-        conditions = (await client.get(address)).get("status", {}).get("conditions") or []
-        if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+        found = await client.get(address)
+        if verbs.is_established(found):
             return
         if time.monotonic() > deadline:
             name = address.rpartition("/")[2]
+            conditions = (found.get("status") or {}).get("conditions") or []
             raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")
         await asyncio.sleep(0.05)
 

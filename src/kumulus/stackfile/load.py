@@ -49,7 +49,7 @@ class Loaded:
         member: what the file calls it among several; empty where it has one cluster.
         prices: a file of the user's own with what machines cost; None for the catalog alone.
         kueue: what is asked of Kueue beside the cluster; None where there is none.
-        autoscaler: what the plugin is told of its autoscaler; None without one.
+        autoscaler: what the plugin is given for its autoscaler; None without one.
     """
 
     spec: ClusterSpec

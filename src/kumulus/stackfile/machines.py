@@ -18,7 +18,7 @@ _PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
 def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, Any], list[Problem]]:
-    """What the plugin is told of an autoscaler, JSON-able, and what keeps it from having machines.
+    """What the plugin is given for an autoscaler, JSON-able, and what keeps it from having machines.
 
     Args:
         asked: the stack's section.

@@ -6,8 +6,6 @@ It reaches the API server by the administrator's certificate, but as a user of i
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping
@@ -50,7 +48,7 @@ def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
         return {}
     autoscaler, asked = found
     place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(autoscaler.ports, 0))
-    return {autoscaler.name: _hash([autoscaler.files(asked), autoscaler.environment(asked, place)])}
+    return {autoscaler.name: components.fingerprint([autoscaler.files(asked), autoscaler.environment(asked, place)])}
 
 
 def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -168,8 +166,7 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
 
 async def _established(client: Client, path: str) -> bool:
     found = await client.get(path)
-    conditions = found.get("status", {}).get("conditions") or []
-    if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+    if not objects.is_established(found):
         return False
     spec = found["spec"]
     version = next(each["name"] for each in spec["versions"] if each["storage"])
@@ -218,7 +215,3 @@ def _collection(manifest: Mapping[str, Any]) -> str:
 def _place(layout: Layout, autoscaler: Autoscaler, ports: Mapping[str, int]) -> Place:
     folder = layout.directory / autoscaler.name
     return Place(folder, folder / _KUBECONFIG, ports)
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,11 @@ from kumulus.runtimes.kwok.layout import Layout
 
 NOWHERE = Path("/nowhere/clusters/any")
 """Where a component's definition has to stand that is only compared."""
+
+
+def fingerprint(value: Any) -> str:
+    """A short hash of what decides how a component runs."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def definition(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +10,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, autoscaling, etcd, kueue, logs, monitoring, sizing, usage
+from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, sizing, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -109,14 +107,14 @@ def fingerprint(options: Mapping[str, Any]) -> str:
         wanted = [wanted, kueue.fingerprint(queued)]
     if options.get("autoscaler"):
         wanted = [wanted, options["autoscaler"], autoscaling.fingerprints(options)]
-    return _hash(wanted)
+    return components.fingerprint(wanted)
 
 
 def parts(options: Mapping[str, Any]) -> dict[str, str]:
     """Identify the settings of each component that is restarted to take them up, by its name."""
-    found = {"kwok-controller": _hash([controller_documents(options), custom_resources(options)])}
+    found = {"kwok-controller": components.fingerprint([controller_documents(options), custom_resources(options)])}
     if kind := usage_kind(options):
-        found["metrics-server"] = _hash(kind)
+        found["metrics-server"] = components.fingerprint(kind)
     if asked := monitoring.asked_of(options):
         found |= monitoring.fingerprints(asked)
     if (queued := kueue.asked_of(options)) is not None:
@@ -128,10 +126,6 @@ def has_additions(options: Mapping[str, Any]) -> bool:
     """Whether there are components besides those that kwokctl makes a cluster of."""
     queued, scaled = kueue.asked_of(options) is not None, bool(options.get("autoscaler"))
     return queued or scaled or usage_kind(options) is not None
-
-
-def _hash(wanted: Any) -> str:
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:

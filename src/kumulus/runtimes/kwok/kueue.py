@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import shutil
 import time
 from collections.abc import Mapping
@@ -95,7 +93,7 @@ def fingerprint(asked: Mapping[str, Any]) -> str:
     """A hash of everything that decides how it runs, but where."""
     nowhere = dict.fromkeys(component.PORTS, 0)
     wanted = [_definition(Layout(components.NOWHERE), nowhere), component.configuration(asked, nowhere, "")]
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+    return components.fingerprint(wanted)
 
 
 async def define(client: Client, layout: Layout) -> None:
@@ -215,5 +213,4 @@ async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
 
 
 async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
-    conditions = (await client.get(declared.address(definition))).get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    return objects.is_established(await client.get(declared.address(definition)))

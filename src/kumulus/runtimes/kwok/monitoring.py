@@ -6,8 +6,6 @@ metrics-server, which belongs to it, is in :mod:`kumulus.runtimes.kwok.metrics_s
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -191,8 +189,8 @@ def fingerprints(asked: Observability) -> dict[str, str]:
     prometheus, state = _definitions(nowhere, asked, ports)
     scraped = configuration(asked, every, "", "", "")
     return {
-        PROMETHEUS: _hash([prometheus, scraped, dashboards.rules(), asked.prometheusPort]),
-        KUBE_STATE_METRICS: _hash(state),
+        PROMETHEUS: components.fingerprint([prometheus, scraped, dashboards.rules(), asked.prometheusPort]),
+        KUBE_STATE_METRICS: components.fingerprint(state),
     }
 
 
@@ -241,7 +239,3 @@ def _definitions(
         {name: port for (component, name), port in ports.items() if component == KUBE_STATE_METRICS},
         links=("kube-apiserver",),
     )
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -219,9 +219,7 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
     if not additions.has_kinds(wanted):
         return
     try:
-        if "kube-apiserver" not in processes.running(layout.directory):
-            await start_components(layout)
-            await api.answering(layout, report)
+        if await _serving(layout, report):
             # It waits for its certificates for good where it was started before the API server.
             processes.end(processes.running(layout.directory).get(kueue.NAME, []))
         async with api.client(layout) as client:
@@ -230,11 +228,14 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
         raise api.failing(layout, error) from None
 
 
-async def _serving(layout: Layout, report: Reporter) -> None:
+async def _serving(layout: Layout, report: Reporter) -> bool:
+    """See that there is an API server that answers; returns whether it had to be started."""
     alive = processes.running(layout.directory)
-    if "etcd" not in alive or "kube-apiserver" not in alive:
-        await start_components(layout)
-        await api.answering(layout, report)
+    if "etcd" in alive and "kube-apiserver" in alive:
+        return False
+    await start_components(layout)
+    await api.answering(layout, report)
+    return True
 
 
 async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
