@@ -66,6 +66,21 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ),
         ({"timeline": [{"scheduler": "stop"}]}, "timeline[0].scheduler", "stops the scheduler for good"),
         ({"timeline": [{"delete": "wrok"}]}, "timeline[0].delete", '"wrok" is no workload; write work'),
+        (
+            {"timeline": [{"scale": {"workload": "wrok", "replicas": 2}}]},
+            "timeline[0].scale.workload",
+            '"wrok" is no workload; write work',
+        ),
+        (
+            {"timeline": [{"scale": {"workload": "work", "replicas": 2}}]},
+            "timeline[0].scale.workload",
+            "is not made of Deployments",
+        ),
+        (
+            {"timeline": [{"scale": {"workload": "work", "replicas": -1}}]},
+            "timeline[0].scale.replicas",
+            "is -1",
+        ),
         ({"timeline": [{"clear": "rack"}]}, "timeline[0].clear", "is no fault of this timeline; leave it out"),
         ({"timeline": [{"fault": {"name": "x", "kind": "xid"}}]}, "timeline[0].fault.kind", "is not in the catalog"),
         ({"expect": [{"measure": "allocation.gpus"}]}, "expect[0].measure", "write allocation.gpu"),

@@ -143,6 +143,13 @@ def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None
         ("completed", {"bound": 4, "phase": "Succeeded"}, "all pods are completed"),
         ("completed", {"bound": 3, "tried": 1, "phase": "Running", "quiet": 400}, ""),
         ("completed", {"bound": 3, "tried": 1, "phase": "Succeeded"}, "1 pod fits nowhere"),
+        ("steady", {"bound": 4, "quiet": 4}, ""),
+        ("steady", {"bound": 4, "quiet": 6}, "no pod and no node has changed for 5 s"),
+        ("steady", {"bound": 4, "quiet": 6, "nodes": 3}, ""),
+        ("steady", {"created": 5, "bound": 5, "quiet": 29}, ""),
+        ("steady", {"created": 3, "bound": 3, "quiet": 29}, ""),
+        ("steady", {"created": 3, "bound": 3, "quiet": 31}, "no pod and no node has changed for 31 s"),
+        ("steady", {"bound": 3, "quiet": 6}, "no pod and no node has changed for 5 s; 1 pods are pending"),
     ],
 )
 def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: dict[str, Any], over: str) -> None:
@@ -152,6 +159,7 @@ def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: 
         waits = "Unschedulable: no" if not bound and state.get("tried") else ""
         phase = state.get("phase", "Pending") if bound else "Pending"
         found.put(pod(f"p{number}", f"j{number // 2}", f"n{number}" if bound else "", phase, waits=waits), 1.0)
+    found.nodes_changed = float(state.get("nodes", 0.0))
     assert Ending(found, until, settle=5, expected=4).reason(1.0 + state.get("quiet", 6)) == over
 
 

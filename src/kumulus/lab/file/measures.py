@@ -40,6 +40,8 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "scheduling.ratePeak": ("perSecond", "higher", "the most bindings in any one second"),
     "makespan": ("s", "lower", "from the first object's creation to the end of the last pod"),
     "duration": ("s", "lower", "from the first object's creation to the end of the measurement"),
+    "nodes.end": ("count", "", "nodes that are there at the end"),
+    "nodes.peak": ("count", "", "the most nodes at one time"),
     "gpus.capacity": ("count", "", "GPUs of the cluster at the start"),
     "gpus.allocated": ("count", "higher", "GPUs allocated at the end"),
     "gpus.freeWhilePending": ("count", "lower", "GPUs free at the end while pods that want some are pending"),

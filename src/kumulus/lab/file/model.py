@@ -159,16 +159,18 @@ class Experiment(Section):
     timeline: list[Event] = Field(
         default_factory=list, description="What happens meanwhile.", examples=["[{at: 30s, scheduler: restart}]"]
     )
-    until: Literal["scheduled", "running", "completed"] = Field(
+    until: Literal["scheduled", "running", "completed", "steady"] = Field(
         default="scheduled",
         description=(
-            "When it ends: when every pod has a node or was found to fit nowhere, when all that have one run, or when "
-            "all have completed."
+            "When it ends: when every pod has a node or was found to fit nowhere, when all that have one run, when all "
+            "have completed, or when no pod and no node has come, gone or been cordoned for the time `settle`."
         ),
         examples=["scheduled"],
     )
     settle: Seconds = Field(
-        default=5.0, description="How long nothing may have changed before it ends with pods pending.", examples=["5s"]
+        default=5.0,
+        description="How long nothing may have changed before it ends with pods pending, or steady.",
+        examples=["5s"],
     )
     timeout: Seconds = Field(default=600.0, description="When it ends in any case.", examples=["10m"])
     productLabel: LabelKey = Field(

@@ -56,9 +56,29 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
             name = item.get(key)
             if not isinstance(name, str) or name in known:
                 continue
-            near = suggest(name, known)
-            remedy = f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
-            yield problem((part, index, key), f"{shown(name)} is no {what}", remedy)
+            yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
+    yield from _scaled(raw, workloads)
+
+
+def _instead(name: str, known: list[str]) -> str:
+    near = suggest(name, known)
+    return f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
+
+
+def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:
+    """What a timeline scales is a workload, and of Deployments."""
+    kinds = {str(each.get("name")): each for _, each in _items(raw, "workloads")}
+    for index, item in _items(raw, "timeline"):
+        scale = item.get("scale")
+        name = scale.get("workload") if isinstance(scale, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        where = ("timeline", index, "scale", "workload")
+        if name not in kinds:
+            yield problem(where, f"{shown(name)} is no workload", _instead(name, workloads))
+        elif "replay" in kinds[name] or ("manifest" not in kinds[name] and kinds[name].get("kind") != "Deployment"):
+            remedy = "write kind: Deployment for it, or delete: for the whole workload"
+            yield problem(where, f"{shown(name)} is not made of Deployments, whose pods can be more or fewer", remedy)
 
 
 def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -1,17 +1,18 @@
-"""What happens in the course of an experiment: faults, pools that change size, a scheduler that stops and starts."""
+"""What happens in the course of an experiment: faults, pools and workloads that change size, a scheduler that stops."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from kumulus.fields import FORM, Replicas, Section, found
+from kumulus.fields import FORM, Replicas, Section, found, whole
 from kumulus.lab.file.fields import Name, Needed, Seconds
+from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.model.checks import problem
 from kumulus.stackfile.faults import Fault
 
-ACTIONS = ("fault", "clear", "resize", "scheduler", "delete")
+ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete")
 
 
 class Resize(Section):
@@ -23,15 +24,27 @@ class Resize(Section):
     replicas: Replicas = Field(description="How many nodes the pool then has.", examples=["600"])
 
 
+class Scale(Section):
+    """A workload of Deployments that has another number of pods from then on."""
+
+    workload: Name = Field(description="The workload's name; it is made of Deployments.", examples=["web"])
+    replicas: Annotated[int, whole(0, MOST_WORKERS)] = Field(
+        description="How many pods each of its Deployments then has.", examples=["350"]
+    )
+
+
 class Event(Section):
     """One thing that happens."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "eventRules"})
 
     at: Seconds = Field(default=0.0, description="When it happens, counted from `after`.", examples=["30s"])
-    after: Literal["start", "created"] = Field(
+    after: Literal["start", "created", "scheduled"] = Field(
         default="start",
-        description="The start, before the first object is created, or the moment when all pods have been created.",
+        description=(
+            "The start, before the first object is created, or the moment when all pods have been created, or when all "
+            "have a node."
+        ),
         examples=["created"],
     )
     fault: Fault | None = Field(
@@ -44,6 +57,11 @@ class Event(Section):
     )
     resize: Resize | None = Field(
         default=None, description="A pool gets another size.", examples=["{pool: a100-use1, replicas: 600}"]
+    )
+    scale: Scale | None = Field(
+        default=None,
+        description="The Deployments of a workload get another number of pods.",
+        examples=["{workload: web, replicas: 350}"],
     )
     scheduler: Literal["stop", "start", "restart"] | None = Field(
         default=None, description="The scheduler is stopped, started, or both.", examples=["restart"]

@@ -46,6 +46,7 @@ class Allocation:
         self._used: dict[str, Amounts] = {}
         self._shares: Counter[str] = Counter()
         self._scattered = 0
+        self.nodes_peak = 0
 
     @property
     def nodes(self) -> int:
@@ -73,6 +74,7 @@ class Allocation:
         if node.name in self._nodes:
             self._account(node.name, -1)
         self._nodes[node.name] = node
+        self.nodes_peak = max(self.nodes_peak, len(self._nodes))
         self._account(node.name, +1)
 
     def remove_node(self, name: str) -> None:
@@ -84,7 +86,8 @@ class Allocation:
             self.hours.take(name)
 
     def begin(self) -> None:
-        """What adds up over time does so from now on."""
+        """What adds up over time, and the most at one time, does so from now on."""
+        self.nodes_peak = len(self._nodes)
         self.meter.begin()
         self.hours.begin()
 

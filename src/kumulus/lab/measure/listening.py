@@ -73,8 +73,17 @@ class Listener:
 
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes until cancelled; raises as :meth:`pods`."""
+        taints: dict[str, tuple[tuple[str, str], ...]] = {}
 
-        def take(event: Event[Any], _: float) -> None:
+        def take(event: Event[Any], now: float) -> None:
+            found = None if event.kind == "DELETED" else _taints(event.item)
+            if found != taints.get(event.key):
+                # It came, went, or takes other pods than before; its heartbeats are no change.
+                self._records.nodes_changed = now
+            if found is None:
+                taints.pop(event.key, None)
+            else:
+                taints[event.key] = found
             if event.kind == "DELETED":
                 self._records.allocation.remove_node(event.key)
             elif event.item is not None:
@@ -121,6 +130,10 @@ class Listener:
                 self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED")
+
+
+def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
+    return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
 
 
 async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None) -> None:

@@ -97,6 +97,7 @@ class Records:
         self.allocation = allocation
         self.counts: Counter[str] = Counter()
         self.changed = 0.0
+        self.nodes_changed = 0.0
         self.first_bound: float | None = None
         self.last_bound: float | None = None
         self.partly = 0
@@ -136,6 +137,13 @@ class Records:
         if record is not None and record.ended is None:
             record.phase = "Deleted"
             self._ended(record, "Deleted", now)
+
+    def resized(self, job: str, workers: int) -> None:
+        """A job is to have another number of pods from now on."""
+        record = self.jobs[job]
+        before = record.partly
+        record.workers = workers
+        self._partly(before, record)
 
     @property
     def pending(self) -> int:

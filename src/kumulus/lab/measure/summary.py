@@ -90,6 +90,7 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     capacity = allocation.capacity.gpus
     found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
+    found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
     found |= allocation.meter.measures() | allocation.hours.measures()
     if not capacity:
         return found

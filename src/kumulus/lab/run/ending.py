@@ -6,7 +6,7 @@ from typing import Literal
 
 from kumulus.lab.measure.records import Records
 
-Until = Literal["scheduled", "running", "completed"]
+Until = Literal["scheduled", "running", "completed", "steady"]
 
 # A scheduler that says nothing of a pod for so many times the settling time is not going to.
 _PATIENCE = 6.0
@@ -19,7 +19,8 @@ class Ending:
     Args:
         records: what the watch has seen.
         until: what is waited for.
-        settle: seconds without a change after which pods that fit nowhere are not waited for any longer.
+        settle: seconds without a change after which pods that fit nowhere are not waited for any longer; with `steady`,
+            after which no pod has come, gone or moved, and no node.
         expected: how many pods there are to be; 0 where that is not known.
     """
 
@@ -33,6 +34,10 @@ class Ending:
         """So many of the expected pods are not to come any more."""
         self._expected -= pods
 
+    def expect_more(self, pods: int) -> None:
+        """So many pods are to come beside the expected ones."""
+        self._expected += pods
+
     def reason(self, now: float) -> str:
         """Why it is over; empty while it is not. To be asked only when everything has been created and has happened.
 
@@ -43,6 +48,8 @@ class Ending:
         # A pod that went is made again by its controller, some seconds later.
         missing = max(0, self._expected - records.live - records.counts["succeeded"])
         all_there = not missing
+        if self._until == "steady":
+            return self._steady(min(quiet, now - records.nodes_changed))
         if all_there and not records.pending and self._reached():
             return f"all pods are {self._until}"
         # The scheduler has looked at every pod, and those that run are not waited for.
@@ -55,6 +62,16 @@ class Ending:
             what = f"{missing:,} pods are missing" if missing else f"{records.pending:,} pods are left pending"
             return f"nothing happens any more; {what}"
         return ""
+
+    def _steady(self, quiet: float) -> str:
+        """As :meth:`reason`, where an autoscaler may change its nodes after all pods have one."""
+        records = self._records
+        # Pods that are on their way, or on their way out, are waited for longer.
+        as_many = records.live + records.counts["succeeded"] == self._expected
+        if quiet < (self._settle if as_many else max(_LEAST_PATIENCE, _PATIENCE * self._settle)):
+            return ""
+        said = f"no pod and no node has changed for {self._settle if as_many else round(quiet):g} s"
+        return f"{said}; {records.pending:,} pods are pending" if records.pending else said
 
     def _reached(self) -> bool:
         """Whether the pods that have a node are as far as is waited for."""

@@ -15,8 +15,6 @@ from kumulus.journal import undo
 from kumulus.journal.book import Journal
 from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
-from kumulus.kube.bulk import for_each
-from kumulus.kube.objects import remove
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.kinds import Kinds
@@ -41,6 +39,7 @@ from kumulus.lab.run.replaying import Played, Replayer
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened, Timeline
 from kumulus.lab.run.within import Within
+from kumulus.lab.run.workloads import Workloads
 from kumulus.model.identity import NOBODY, Owner
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class Repetition:
             [*bench.experiment.timeline, *cordons(plan.replays.values())],
             bench.switch,
             self._now,
-            self._delete_workload,
+            Workloads(bench.client, name, plan, records, placement, self._ending),
             bench.owner,
             placement.happened,
         )
@@ -279,6 +278,8 @@ class Repetition:
                     raise error
             if creating.done() and outcome.records.counts["created"] >= expected:
                 self._timeline.created.set()
+                if not outcome.records.pending:
+                    self._timeline.scheduled.set()
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif said := self._bench.switch.ended():
@@ -289,29 +290,6 @@ class Repetition:
                 outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
             elif creating.done() and timeline.done():
                 outcome.ended = self._ending.reason(self._now())
-
-    async def _delete_workload(self, workload: str) -> None:
-        """Delete a workload's objects and their pods."""
-        self._ending.expect_fewer(sum(job.workers for job in self._plan.jobs if job.workload == workload))
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
-        kinds = Kinds(self._bench.client)
-
-        async def delete(target: tuple[str, str, str]) -> None:
-            version, kind, name = target
-            await remove(self._bench.client, f"{await kinds.path(version, kind, self._name)}/{name}", body)
-
-        targets = [
-            (each["apiVersion"], each["kind"], each["metadata"]["name"])
-            for job in self._plan.jobs
-            if job.workload == workload
-            for each in job.objects
-        ]
-        for job in self._plan.jobs:
-            if job.workload == workload:
-                self.outcome.placement.deleted(job.name)
-        outcome = await for_each(targets, delete, workers=self._bench.client.connections)
-        if outcome.failed:
-            raise outcome.failed[0][1]
 
     async def _undo(self) -> None:
         try:

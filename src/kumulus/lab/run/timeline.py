@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from kumulus.kube.bulk import for_each
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.timeline import Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
+from kumulus.lab.run.workloads import Workloads
 from kumulus.model.fault_consequences import described
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
@@ -49,7 +50,7 @@ class Timeline:
         events: what is to happen.
         switch: stops and starts the scheduler.
         now: seconds since the start.
-        delete: deletes the objects of a workload, by its name.
+        workloads: what it deletes and scales.
         owner: the stack: its pools and faults are what there is to choose from.
         tell: takes what happened, and what sort of thing it is, when it has.
     """
@@ -61,7 +62,7 @@ class Timeline:
         events: Sequence[Event],
         switch: SchedulerSwitch,
         now: Callable[[], float],
-        delete: Callable[[str], Awaitable[None]],
+        workloads: Workloads,
         owner: Owner = NOBODY,
         tell: Callable[[str, Sort], None] = lambda _what, _sort: None,
     ) -> None:
@@ -72,10 +73,11 @@ class Timeline:
         self._events = events
         self._switch = switch
         self._now = now
-        self._delete = delete
+        self._workloads = workloads
         self._sizes: dict[str, int] = {}
         self.happened: list[Happened] = []
         self.created = asyncio.Event()
+        self.scheduled = asyncio.Event()
 
     async def begin(self) -> None:
         """Let happen what is due at 0 s, before anything is created: a scheduler that is stopped places nothing.
@@ -89,18 +91,19 @@ class Timeline:
     async def run(self) -> None:
         """Let everything else happen; raises as :meth:`begin`."""
         starts = sorted((each for each in self._events if each.after == "start" and each.at), key=lambda each: each.at)
-        later = sorted((each for each in self._events if each.after == "created"), key=lambda each: each.at)
         running = [asyncio.create_task(self._run_events(starts, 0.0))]
-        if later:
-            running.append(asyncio.create_task(self._run_later(later)))
+        for after, moment in (("created", self.created), ("scheduled", self.scheduled)):
+            later = sorted((each for each in self._events if each.after == after), key=lambda each: each.at)
+            if later:
+                running.append(asyncio.create_task(self._run_later(later, moment)))
         try:
             await asyncio.gather(*running)
         finally:
             for each in running:
                 each.cancel()
 
-    async def _run_later(self, events: list[Event]) -> None:
-        await self.created.wait()
+    async def _run_later(self, events: list[Event], moment: asyncio.Event) -> None:
+        await moment.wait()
         await self._run_events(events, self._now())
 
     async def _run_events(self, events: list[Event], origin: float) -> None:
@@ -118,8 +121,10 @@ class Timeline:
             return f"{event.clear} is over"
         if event.resize is not None:
             return await self._resize(event.resize)
+        if event.scale is not None:
+            return await self._workloads.scale(event.scale)
         if event.delete is not None:
-            await self._delete(event.delete)
+            await self._workloads.delete(event.delete)
             return f"{event.delete} is deleted"
         assert event.scheduler is not None
         return await self._switch.turn(event.scheduler)

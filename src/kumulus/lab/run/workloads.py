@@ -1,0 +1,104 @@
+"""What a timeline does to workloads: delete them, and give their Deployments another number of pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.kube.bulk import for_each
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.objects import remove
+from kumulus.lab.cluster.kinds import Kinds
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.timeline import Scale
+from kumulus.lab.measure.placement import Placement
+from kumulus.lab.measure.records import Records
+from kumulus.lab.plan.jobs import PlannedJob
+from kumulus.lab.plan.plan import Plan
+from kumulus.lab.run.ending import Ending
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class Workloads:
+    """The workloads of a repetition, for its timeline.
+
+    Args:
+        client: of the cluster.
+        namespace: the repetition's.
+        plan: what it creates.
+        records: that learn how many pods a job is to have.
+        placement: that learns which jobs were deleted.
+        ending: that learns how many pods there are to be.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        plan: Plan,
+        records: Records,
+        placement: Placement,
+        ending: Ending,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._plan = plan
+        self._records = records
+        self._placement = placement
+        self._ending = ending
+
+    async def delete(self, workload: str) -> None:
+        """Delete a workload's objects and their pods.
+
+        Raises:
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        jobs = [job for job in self._plan.jobs if job.workload == workload]
+        self._ending.expect_fewer(sum(self._records.jobs[job.name].workers for job in jobs))
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        kinds = Kinds(self._client)
+
+        async def delete(target: tuple[str, str, str]) -> None:
+            version, kind, name = target
+            await remove(self._client, f"{await kinds.path(version, kind, self._namespace)}/{name}", body)
+
+        targets = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for job in jobs for each in job.objects]
+        for job in jobs:
+            self._placement.deleted(job.name)
+        outcome = await for_each(targets, delete, workers=self._client.connections)
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+    async def scale(self, wanted: Scale) -> str:
+        """Scale a workload; says what became of it.
+
+        Raises:
+            LabError: a job of it is not one Deployment.
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        jobs = [job for job in self._plan.jobs if job.workload == wanted.workload]
+        names = {job.name: _deployment(job) for job in jobs}
+        kinds = Kinds(self._client)
+        collection = await kinds.path("apps/v1", "Deployment", self._namespace)
+        before = sum(self._records.jobs[job.name].workers for job in jobs)
+        # Before the request: a pod that goes meanwhile is then not waited for.
+        self._ending.expect_more(wanted.replicas * len(jobs) - before)
+        for job in jobs:
+            self._records.resized(job.name, wanted.replicas)
+
+        async def one(name: str) -> None:
+            body = {"spec": {"replicas": wanted.replicas}}
+            await self._client.write("PATCH", f"{collection}/{name}", body, content_type=MERGE_PATCH)
+
+        outcome = await for_each(list(names.values()), one, workers=self._client.connections)
+        if outcome.failed:
+            raise outcome.failed[0][1]
+        return f"{wanted.workload}: {before:,} → {wanted.replicas * len(jobs):,} pods"
+
+
+def _deployment(job: PlannedJob) -> str:
+    found = [each["metadata"]["name"] for each in job.objects if each["kind"] == "Deployment"]
+    if len(found) != 1:
+        raise LabError(f"the timeline scales {job.workload}, but {job.name} is not one Deployment")
+    return str(found[0])
