@@ -63,6 +63,10 @@ class FaultArgs(TypedDict, total=False):
     """False hits the pods that are there when the fault begins, each once."""
     share: float
     """How many of the pods are hit, in per cent."""
+    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Offers")]
+    """Of an autoscaler's offerings, which; all of them when left out."""
+    price_factor: float
+    """What their price is multiplied by, of the kind ``price-change``."""
 
 
 _FIELDS = fields(FaultArgs, but=("cluster", "node_groups"))
@@ -124,6 +128,7 @@ class Fault(InCluster):
             "node": fault.node.to_plain(),
             "pods": fault.pods.to_plain() if fault.pods else None,
             "lost": dict(fault.lost),
+            **({"offers": fault.offers.to_plain()} if fault.offers else {}),
         }
         pools = {name: pool for group in groups for name, pool in group.resources.items()}
         own = pulumi.ResourceOptions(depends_on=[pools[name] for name in fault.nodes], deleted_with=cluster.end)

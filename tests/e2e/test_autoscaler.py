@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,13 @@ from kumulus import toolchain
 from kumulus.model.quantity import equal
 from tests.support import processes
 from tests.support.pods import PODS, is_ready, is_running
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+EVENTS = "/api/v1/namespaces/default/events"
 MADE = "karpenter.sh/nodepool"
 KIND, ZONE = "e2-standard-4", "us-central1-a"
 AUTOSCALER = {"name": "karpenter", "zones": [ZONE], "instanceTypes": [KIND]}
@@ -128,6 +133,82 @@ def test_killed_in_a_scale_out_it_is_brought_back_and_finishes(cluster: Project)
     assert cluster.foresee("--refresh").steps == ()
     cluster.destroy()
     assert cluster.processes() == {}
+
+
+def kinds_of(nodes: Mapping[str, Object]) -> Counter[str]:
+    return Counter(node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in nodes.values())
+
+
+def command(project: Project, *arguments: str) -> str:
+    """What `kumulus fault` says."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "kumulus"), "fault", *arguments, "-s", "scaled"],
+        cwd=project.directory,
+        env={**project.environment, "PWD": str(project.directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.stdout + done.stderr
+
+
+def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
+    cheap, dear = "e2-standard-4", "e2-highmem-4"
+    pools = [{"name": "default", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
+    offered = {**AUTOSCALER, "instanceTypes": [cheap, dear], "nodePools": pools}
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
+    cluster.up()
+    said = command(
+        cluster, "inject", "costly", "--kind", "price-change", "--instance-type", cheap, "--price-factor", "3"
+    )
+    assert f"price-change: 3 times the price: {cheap}" in said
+    scale(cluster, 1)
+    assert kinds_of(running(cluster, 1)) == {dear: 1}
+    assert "costly is over" in command(cluster, "clear", "costly")
+    scale(cluster, 2)
+    assert kinds_of(running(cluster, 2)) == {dear: 1, cheap: 1}
+
+    gone = {"name": "gone", "kind": "stock-out", "offers": {"instanceTypes": [cheap]}}
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered, "faults": [gone]})
+    assert f"stock-out: none to be had: {cheap}" in cluster.preview().text
+    cluster.up()
+    assert cluster.foresee("--refresh").steps == ()
+    assert json.loads(offerings_of(cluster))[0]["soldOut"] is True
+    # The claim of a pod that takes nothing else fails, and says why; from then on Karpenter knows.
+    cluster.api().create("/api/v1/namespaces/default/pods", only_on(cheap))
+    cluster.api().until(EVENTS, lambda them: any(map(out_of_stock, them.values())), 120)
+    cluster.api().delete("/api/v1/namespaces/default/pods/picky")
+    cluster.api().until(PODS, lambda them: "picky" not in them, 60)
+    scale(cluster, 3)
+    assert kinds_of(running(cluster, 3)) == {dear: 2, cheap: 1}
+
+    # A change of the pools keeps what the fault made of the offerings.
+    pools = [{"name": "second", "spec": {"disruption": {"consolidateAfter": "1h"}}}, *pools]
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": {**offered, "nodePools": pools}, "faults": [gone]})
+    cluster.up()
+    assert json.loads(offerings_of(cluster))[0]["soldOut"] is True
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": {**offered, "nodePools": pools}})
+    assert "stock-out ends; over: none to be had" in cluster.preview().text
+    cluster.up()
+    assert offerings_of(cluster) == ""
+    assert kinds_of(running(cluster, 3)) == {dear: 2, cheap: 1}
+    cluster.destroy()
+
+
+def only_on(kind: str) -> Object:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "3"}}}
+    spec = {"nodeSelector": {"node.kubernetes.io/instance-type": kind}, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "picky"}, "spec": spec}
+
+
+def out_of_stock(event: Object) -> bool:
+    return bool(event["reason"] == "InsufficientCapacityError" and "can be had" in event["message"])
+
+
+def offerings_of(project: Project) -> str:
+    [made] = project.api().list("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses")
+    return str(made["metadata"].get("annotations", {}).get("kumulus.io/offerings", ""))
 
 
 def test_without_the_section_all_that_it_made_goes(cluster: Project) -> None:

@@ -12,13 +12,16 @@ _BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
 
 
 def table() -> str:
-    """The catalog as two tables of Markdown, of nodes and of pods, and its sources."""
-    nodes = [kind for kind in kinds().values() if kind.pods is None]
+    """The catalog as tables of Markdown, of nodes, of pods and of offerings, and its sources."""
+    nodes = [kind for kind in kinds().values() if kind.pods is None and kind.offers is None]
     pods = [kind for kind in kinds().values() if kind.pods is not None]
     lines = ["| Kind | What happens | On the node | Sources |", "|---|---|---|---|"]
     lines += [f"| `{each.name}` | {each.summary} | {_on_node(each)} | {', '.join(each.sources)} |" for each in nodes]
     lines += ["", "| Kind | What happens | In the pod | Sources |", "|---|---|---|---|"]
     lines += [f"| `{each.name}` | {each.summary} | {_in_pod(each)} | {', '.join(each.sources)} |" for each in pods]
+    offers = [kind for kind in kinds().values() if kind.offers is not None]
+    lines += ["", "| Kind | What happens | To an autoscaler's offerings | Sources |", "|---|---|---|---|"]
+    lines += [f"| `{each.name}` | {each.summary} | {_to_offers(each)} | {', '.join(each.sources)} |" for each in offers]
     cited = {name: text for kind in kinds().values() for name, text in kind.sources.items()}
     return "\n".join([*lines, "", *(f"- {name}: {text}" for name, text in cited.items())]) + "\n"
 
@@ -45,6 +48,10 @@ def _in_pod(kind: Kind) -> str:
     exits = f", exit code {pods.exit_code}" if pods.action in ("fail", "failInit") else ""
     reason = f", {pods.reason}" if pods.reason else ""
     return f"{pods.action}{exits}{reason}"
+
+
+def _to_offers(kind: Kind) -> str:
+    return "none to be had" if kind.offers and kind.offers.sold_out else "their price times `priceFactor`"
 
 
 if __name__ == "__main__":

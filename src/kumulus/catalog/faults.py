@@ -1,4 +1,4 @@
-"""The catalog of faults: what a kind does to nodes or pods, read from `faults.yaml` beside this file.
+"""The catalog of faults: what a kind does to nodes, pods or offerings, read from `faults.yaml` beside this file.
 
 Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here tells
 of malformed ones.
@@ -16,6 +16,7 @@ import yaml
 
 from kumulus.model.durations import seconds
 from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import taints_from
 
@@ -35,6 +36,7 @@ class Kind:
         sources: who says so: names and URLs.
         node: what it does to nodes.
         pods: what it does to pods; None for a fault of nodes.
+        offers: what it does to what an autoscaler is offered; None for other faults.
     """
 
     name: str
@@ -42,11 +44,12 @@ class Kind:
     sources: Mapping[str, str]
     node: NodeEffects
     pods: PodEffects | None
+    offers: OfferEffects | None = None
 
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Every entry of the catalog, by name; those of nodes first."""
+    """Every entry of the catalog, by name; those of nodes first, then those of pods and of offerings."""
     document = yaml.load(FILE.read_text(), _LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}
@@ -60,6 +63,9 @@ def kinds() -> Mapping[str, Kind]:
             message=raw.get("message", ""),
         )
         found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
+    for name, raw in document["offers"].items():
+        offers = OfferEffects(sold_out=raw.get("soldOut", False))
+        found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
     return found
 
 

@@ -3,6 +3,7 @@
     kumulus fault inject lost-gpu -s dev --kind gpu-fell-off-bus --group a100 --count 3 --for 5m
     kumulus fault inject quiet-rack -s dev --kind unreachable --rack r3
     kumulus fault inject flaky -s dev --kind container-fails --pod-label app=training --exit-code 3 --delay 30s
+    kumulus fault inject none-left -s dev --kind stock-out --instance-type e2-standard-16 --offer-zone us-central1-a
     kumulus fault clear lost-gpu -s dev
     kumulus fault list -s dev
 
@@ -90,6 +91,13 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     pods.add_argument("--jitter", metavar="DURATION", help="up to so much later, evenly spread")
     pods.add_argument("--share", metavar="N", help="only so much of the pods, in per cent")
     pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
+    offers = parser.add_argument_group("of a stock-out or a price change, for an autoscaler")
+    offers.add_argument("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
+    offers.add_argument("--instance-type", action="append", metavar="TYPE", help="what is of this instance type")
+    offers.add_argument("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
+    offers.add_argument(
+        "--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,7 +141,14 @@ def described(args: argparse.Namespace) -> dict[str, Any]:
     }
     found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "downFor", "container", "exitCode")}
     found |= {key: getattr(args, key) for key in ("reason", "message", "delay", "jitter", "share")}
+    offers = {
+        "zones": args.offer_zone,
+        "instanceTypes": args.instance_type,
+        "capacityTypes": args.capacity_type,
+    }
     found |= {
+        "offers": _present(offers),
+        "priceFactor": args.priceFactor,
         "target": _present(target),
         "conditions": {kind: _reason(reason) for kind, _, reason in map(_split, args.condition or ())},
         "taints": [_taint(text) for text in args.taint or ()],

@@ -30,7 +30,7 @@ from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
-from kumulus.stackfile.fault_targets import ResolvedFault, resolve
+from kumulus.stackfile.fault_targets import ResolvedFault, offer_effects, resolve
 from kumulus.stackfile.faults import fault_from
 from kumulus.surroundings import installation
 
@@ -49,7 +49,9 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         if there is not None and there.declared and not there.ending:
             raise UserError(f"{fault.name} is declared in the stack file; choose another name")
         until = _later(lasts) if lasts else ""
-        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine)
+        record = Record(
+            fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine, offers=fault.offers
+        )
         try:
             began, turned = await operations.begin(client, record)
         except operations.Refused as error:
@@ -62,7 +64,8 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         if there is not None and not there.ending:
             print(f"{args.title}: {fault.name} held already ({held(there)}): this takes its place")
         print(
-            f"{args.title}: " + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None)
+            f"{args.title}: "
+            + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
         )
         _complain(turned)
         if args.wait:
@@ -122,7 +125,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         (
             each.name,
             each.kind or "-",
-            f"{size(each.nodes):,}" if each.nodes else "all",
+            f"{size(each.nodes):,}" if each.nodes else "-" if each.offers else "all",
             each.since,
             each.until or "-",
             ("stack" if each.declared else "command") if each.is_of(mine) else "another stack",
@@ -154,11 +157,11 @@ def _count(faults: int) -> str:
 def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault:
     """The fault of a command line on the pools that the cluster has on record."""
     source = "the command line"
-    if not known.pools:
-        remedy = f"`pulumi up -s {args.stack} --refresh` records them"
-        raise UserError(f"the cluster has no pools on record, by which nodes are chosen\n  {remedy}")
     try:
         fault = fault_from(described(args), source)
+        if not known.pools and offer_effects(fault) is None:
+            remedy = f"`pulumi up -s {args.stack} --refresh` records them"
+            raise UserError(f"the cluster has no pools on record, by which nodes are chosen\n  {remedy}")
         found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
         if problems:
             plain = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -117,3 +118,16 @@ def _number_problems(where: Where, raw: object) -> list[Problem]:
     if raw < 0:
         return [problem(where, f"is {shown(raw)}, which is negative", remedy)]
     return [problem(where, f"is {shown(raw)}, which is too large", remedy)] if raw > LARGEST_SIGMA else []
+
+
+def drawn(distribution: Distribution, source: random.Random) -> float:
+    """A duration in seconds; what would be below 0 is 0."""
+    first, second = distribution.first, distribution.second
+    draw: dict[str, Callable[[], float]] = {
+        "fixed": lambda: first,
+        "uniform": lambda: source.uniform(first, second),
+        "normal": lambda: source.gauss(first, second),
+        "lognormal": lambda: source.lognormvariate(math.log(first), second) if first else 0.0,
+        "exponential": lambda: source.expovariate(1 / first) if first else 0.0,
+    }
+    return max(0.0, draw[distribution.kind]())

@@ -10,6 +10,7 @@ from kumulus.model.devices import extended_resource
 from kumulus.model.names import node_name
 from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost
 from kumulus.model.node_sets import NodeSet, ranges, size
+from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 
@@ -35,6 +36,7 @@ def described(
     nodes: NodeSet,
     inputs: Mapping[str, object],
     running: int | None,
+    offers: OfferEffects | None = None,
 ) -> str:
     """One line: `gpu-fell-off-bus on 18 nodes (a100-use1-[32-49]): −18 nvidia.com/gpu; 7 running pods on them`.
 
@@ -46,7 +48,10 @@ def described(
         nodes: the nodes it is to hold on.
         inputs: the fault's, of which `lost` is said.
         running: how many pods run there; None when that is not known.
+        offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
     """
+    if offers is not None:
+        return f"{kind}: {offers.described()}"
     place = f"on {_nodes(nodes)}" if nodes else "on every node"
     text = f"{kind or 'fault'} {place}"
     if before and before != nodes:
@@ -57,7 +62,13 @@ def described(
 
 
 def ended(
-    kind: str, node: NodeEffects, pods: PodEffects | None, nodes: NodeSet, pools: Iterable[Pool], running: int | None
+    kind: str,
+    node: NodeEffects,
+    pods: PodEffects | None,
+    nodes: NodeSet,
+    pools: Iterable[Pool],
+    running: int | None,
+    offers: OfferEffects | None = None,
 ) -> str:
     """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
 
@@ -68,7 +79,10 @@ def ended(
         nodes: the nodes it holds on.
         pools: all pools, of which the nodes are.
         running: how many pods run there; None when that is not known.
+        offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
     """
+    if offers is not None:
+        return f"{kind} ends; over: {offers.described()}"
     place = f"on {_nodes(nodes)}" if nodes else "on every node"
     parts = [", ".join(_amounts("+", loss(node, nodes, pools)))]
     if gone := [*_details(node), *([_ACTIONS[pods.action]] if pods else [])]:

@@ -14,6 +14,7 @@ from kumulus.model.contents import FAULTS, NODES, OBJECTS, POOLS, PREVIEW
 from kumulus.model.devices import Devices
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import NodeInfo, Taint
 from kumulus.model.topology import LEVELS, Level
@@ -127,6 +128,7 @@ ATTRIBUTE = ObjectType(
 )
 DEVICES = of_dataclass(Devices, known={"attributes": mapping(ATTRIBUTE)})
 NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
+OFFER_EFFECTS = of_dataclass(OfferEffects)
 FABRIC = ObjectType(
     "Fabric",
     description="A pool, as far as HyperNodes follow from it.",

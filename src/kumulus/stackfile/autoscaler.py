@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from kumulus.autoscalers import registry
-from kumulus.fields import Section, checked, short_label
+from kumulus.fields import DurationField, Section, checked, short_label
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.stackfile.shapes import instance_type_problems
@@ -74,10 +74,12 @@ class Autoscaler(Section):
         description="Karpenter's NodePools; by default one of the name `default`.",
         examples=["[{name: default, spec: {limits: {cpu: 1000}}}]"],
     )
-    registrationDelay: GoDuration | None = Field(
+    registrationDelay: DurationField | None = Field(
         default=None,
-        description="How long a machine takes until its node is there; by default no time.",
-        examples=["30s"],
+        description=(
+            "How long a machine takes until its node is there, always the same or drawn for each; by default no time."
+        ),
+        examples=["{lognormal: {median: 40s, sigma: 0.3}}"],
     )
     batchIdleDuration: GoDuration | None = Field(
         default=None,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
 from kumulus.catalog.instances import instance_types
 from kumulus.catalog.prices import Prices
+from kumulus.model.distributions import Distribution, drawn
 from kumulus.model.errors import Problem
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_LABEL, ZONE_LABEL, Pool
 from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
+# Machines whose delay is drawn; the next one has the first's again.
+_DRAWN = 499
 # What a placement gives, and what says of which group a node is.
 _PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
@@ -26,8 +30,10 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
         cluster: the cluster's name, which the nodes carry.
     """
     plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [])}
-    for key in ("zones", "instanceTypes", "capacityTypes"):
+    for key in ("zones", "instanceTypes", "capacityTypes", "registrationDelay"):
         plain.pop(key, None)
+    if asked.registrationDelay is not None:
+        plain |= _delays(asked.registrationDelay, cluster)
     regions = {zone: region_of(zone) for zone in asked.zones}
     problems = [
         Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
@@ -60,6 +66,14 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     if not machines and not problems:
         problems.append(Problem("autoscaler", "no instance type of the catalog has a price in its zones"))
     return {**plain, "machines": machines}, problems
+
+
+def _delays(delay: Distribution, cluster: str) -> dict[str, Any]:
+    """How long machines take: one duration for all, or one drawn for each, of which the first comes after the last."""
+    if delay.kind == "fixed":
+        return {"registrationDelay": f"{delay.first:g}s"}
+    source = random.Random(f"{cluster}/registrationDelay")
+    return {"registrationDelays": [round(drawn(delay, source), 3) for _ in range(_DRAWN)]}
 
 
 def _offerings(name: str, regions: dict[str, str], kinds: Iterable[str], prices: Prices) -> list[dict[str, Any]]:

@@ -54,6 +54,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_node_names(raw),
         *_tenants(raw),
         *_autoscaler(raw),
+        *_offerings(raw),
         *device_problems(raw),
     ]
 
@@ -99,6 +100,31 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
+
+
+_OFFER_KINDS = ("stock-out", "price-change")
+
+
+def _offerings(raw: Mapping[str, object]) -> Found:
+    """Faults of what an autoscaler is offered, where there is none, or it is not offered that."""
+    asked = raw.get("autoscaler")
+    for index, fault in _items(raw, "faults"):
+        if fault.get("kind") not in _OFFER_KINDS:
+            continue
+        if not isinstance(asked, Mapping):
+            message = f"is about what an autoscaler is offered ({fault['kind']}), and the stack has none"
+            yield problem(("faults", index, "kind"), message, "write autoscaler:, or leave the fault out")
+            continue
+        which = fault.get("offers")
+        for key in ("zones", "instanceTypes") if isinstance(which, Mapping) else ():
+            assert isinstance(which, Mapping)
+            there, chosen = asked.get(key), which.get(key)
+            # Without a list of types it may choose from all.
+            for at, each in enumerate(chosen if isinstance(chosen, list) and isinstance(there, list) else ()):
+                assert isinstance(there, list)
+                if there and each not in there:
+                    remedy = f"write one of {', '.join(map(str, there))}"
+                    yield problem(("faults", index, "offers", key, at), f"{shown(each)} is not offered", remedy)
 
 
 def _autoscaler(raw: Mapping[str, object]) -> Found:

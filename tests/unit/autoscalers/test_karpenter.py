@@ -130,6 +130,20 @@ def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:
     assert load({"cluster": {"nodeGroups": [group]}}, "dev", Path()).autoscaler is None
 
 
+def test_how_long_machines_take_is_one_duration_or_drawn_for_each() -> None:
+    fixed = asked(registrationDelay="30s")
+    assert objects.node_class(fixed)["spec"] == {"nodeRegistrationDelay": "30s"}
+    some = asked(registrationDelay={"uniform": {"from": "10s", "to": "20s"}})
+    made = objects.node_class(some)
+    assert made["spec"] == {}
+    delays = [float(each) for each in made["metadata"]["annotations"]["kumulus.io/registration-delays"].split()]
+    assert len(set(delays)) > 400
+    assert all(10 <= each <= 20 for each in delays)
+    assert asked(registrationDelay={"uniform": {"from": "10s", "to": "20s"}}) == some
+    assert "metadata" in (plain := objects.node_class(asked()))
+    assert plain["metadata"] == {"name": "default"}
+
+
 def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
     pool = objects.node_pool(
         {"name": "a", "spec": {"limits": {"cpu": 9}, "template": {"metadata": {"labels": {"x": "y"}}}}}

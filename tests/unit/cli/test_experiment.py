@@ -116,9 +116,11 @@ def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pyte
     assert (tmp_path / "history.html").exists()
 
 
-def test_the_example_for_ci_calls_the_command_as_it_is() -> None:
-    workflow = yaml.safe_load((ROOT / "examples" / "ci" / "scheduler-gate.yml").read_text())
-    steps = workflow["jobs"]["experiments"]["steps"]
+@pytest.mark.parametrize("name", ["scheduler-gate", "nodepools-gate"])
+def test_the_examples_for_ci_call_the_command_as_it_is(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "ci" / f"{name}.yml").read_text())
+    [job] = workflow["jobs"].values()
+    steps = job["steps"]
     lines = [line for step in steps for line in str(step.get("run", "")).splitlines()]
     called = [shlex.split(line)[2:] for line in lines if "kumulus experiment" in line]
     # What the action gives on.

@@ -67,6 +67,23 @@ def test_a_command_line_is_a_fault_of_the_stack_file() -> None:
     }
 
 
+def test_a_command_line_is_a_fault_of_offerings() -> None:
+    args = parsed(
+        *("--kind", "price-change", "--price-factor", "2.5", "--offer-zone", "us-central1-a"),
+        *("--instance-type", "e2-standard-4", "--instance-type", "e2-standard-8", "--capacity-type", "spot"),
+    )
+    assert fault.described(args) == {
+        "name": "x",
+        "kind": "price-change",
+        "priceFactor": 2.5,
+        "offers": {
+            "zones": ["us-central1-a"],
+            "instanceTypes": ["e2-standard-4", "e2-standard-8"],
+            "capacityTypes": ["spot"],
+        },
+    }
+
+
 def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

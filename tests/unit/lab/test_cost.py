@@ -6,10 +6,13 @@ import random
 
 import pytest
 
+from kumulus.catalog.prices import catalog
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.cost import Meter, idle_share
+from kumulus.lab.measure.priced import PricedNodes
 from kumulus.lab.measure.views import NodeView
+from kumulus.model.offer_effects import OfferEffects
 from tests.support.messages import node_message
 
 HAS = Amounts(cpu=4000, memory=16 << 30)
@@ -129,9 +132,32 @@ def test_the_cost_is_that_of_an_independent_sum_over_node_events(time: Time) -> 
 
 
 def test_a_nodes_price_is_read_from_its_labels() -> None:
-    from kumulus.catalog.prices import catalog
     from kumulus.lab.measure.views import node_view
 
     labels = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
     assert node_view(node_message(labels=labels), "l", catalog()).hourly == 0.192
     assert node_view(node_message(labels=labels), "l").hourly is None
+
+
+def test_a_price_that_changes_under_way_counts_from_then_on_for_the_machines_that_it_is_of(time: Time) -> None:
+    nodes = PricedNodes(Allocation(meter := Meter(time)))
+    where = {"topology.kubernetes.io/region": "us-central1", "topology.kubernetes.io/zone": "us-central1-a"}
+    four, eight = (catalog().of(kind, "us-central1") for kind in ("e2-standard-4", "e2-standard-8"))
+    assert four is not None
+    assert eight is not None
+    for name, kind in (("a", "e2-standard-4"), ("b", "e2-standard-8")):
+        labels = {**where, "node.kubernetes.io/instance-type": kind}
+        nodes.put(name, node_message(name=name, labels=labels), "l", catalog())
+    meter.begin()
+    time.at += 3600
+    nodes.reprice([OfferEffects(price_factor=3.0, instance_types=("e2-standard-4",), zones=("us-central1-a",))])
+    time.at += 3600
+    nodes.reprice([OfferEffects(price_factor=3.0, zones=("us-central1-b",)), OfferEffects(sold_out=True)])
+    time.at += 3600
+    found = meter.measures()
+    assert found["cost.total"] == pytest.approx(5 * four.hourly + 3 * eight.hourly)
+    assert found["cost.perHourPeak"] == pytest.approx(3 * four.hourly + eight.hourly)
+    assert found["cost.perHourEnd"] == pytest.approx(four.hourly + eight.hourly)
+    nodes.remove("a")
+    nodes.reprice([])
+    assert meter.hourly == pytest.approx(eight.hourly)

@@ -10,15 +10,17 @@ import pytest
 
 from kumulus.catalog.fault_page import PAGE, with_table
 from kumulus.catalog.faults import kinds
+from kumulus.cluster.faults.records import record_from
 from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_clashes import clashes
-from kumulus.model.fault_consequences import ended, loss
+from kumulus.model.fault_consequences import described, ended, loss
 from kumulus.model.node_delta import delta
 from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
 from kumulus.model.node_sets import from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
+from kumulus.model.offer_effects import OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import pod_effects_from
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_spec
@@ -129,12 +131,57 @@ def fleet() -> list[Pool]:
         ({"capacity": {GPU: "-1.5"}}, 'faults[0].capacity["nvidia.com/gpu"]: "1.5" is not a whole number'),
         ({"conditions": {"X": {"status": True}}}, "faults[0].conditions.X.status: is true, not a text"),
         ({"kubelet": "dead"}, 'faults[0].kubelet: is "dead"'),
+        (
+            {"kind": "stock-out"},
+            "faults[0].kind: is about what an autoscaler is offered (stock-out), and the stack has",
+        ),
+        ({"kind": "not-ready", "priceFactor": 2}, "faults[0].priceFactor: is for what an autoscaler is offered"),
+        ({"kind": "price-change", "priceFactor": 0}, "faults[0].priceFactor: is 0"),
     ],
 )
 def test_a_mistake_is_told_with_its_path_and_a_remedy(fault: dict[str, Any], said: str) -> None:
     text = problems({"name": "x", **fault})
     assert said in text
     assert "; " in text
+
+
+OFFERED = {"name": "karpenter", "zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}
+
+
+def of_offerings(**fault: Any) -> list[ResolvedFault]:
+    spec = {"autoscaler": OFFERED, "faults": [{"name": "x", **fault}]}
+    return list(load({"cluster": spec}, "dev", Path("/nowhere")).faults)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"kind": "price-change"}, "faults[0]: says no price; write priceFactor: 2 for twice the price"),
+        ({"kind": "stock-out", "priceFactor": 2}, "faults[0].priceFactor: has no effect on what cannot be had"),
+        ({"kind": "stock-out", "target": {"count": 1}}, "faults[0].target: is for nodes or pods, and stock-out is"),
+        ({"kind": "stock-out", "offers": {"zones": ["us-east4-a"]}}, 'faults[0].offers.zones[0]: "us-east4-a" is not'),
+        ({"kind": "stock-out", "offers": {"instanceTypes": ["e2-standard"]}}, "faults[0].offers.instanceTypes[0]: "),
+        ({"kind": "stock-out", "offers": {"capacityTypes": ["sport"]}}, "faults[0].offers.capacityTypes[0]: "),
+    ],
+)
+def test_a_mistake_in_a_fault_of_offerings_is_told(fault: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        of_offerings(**fault)
+    assert said in str(caught.value)
+
+
+def test_a_stock_out_and_a_price_are_about_offerings_and_no_nodes() -> None:
+    [gone] = of_offerings(kind="stock-out", offers={"zones": ["us-central1-a"], "capacityTypes": ["on-demand"]})
+    [dear] = of_offerings(kind="price-change", priceFactor=2.5)
+    assert gone.nodes == dear.nodes == {}
+    assert gone.offers == OfferEffects(sold_out=True, zones=("us-central1-a",), capacity_types=("on-demand",))
+    assert dear.offers == OfferEffects(price_factor=2.5)
+    assert gone.offers.selects("any", "us-central1-a", "on-demand")
+    assert not gone.offers.selects("any", "us-central1-a", "spot")
+    assert offer_effects_from(gone.offers.to_plain()) == gone.offers
+    assert record_from({"name": "x", "offers": dear.offers.to_plain()}).to_plain()["offers"] == dear.offers.to_plain()
+    said = described(gone.kind, gone.node, None, {}, {}, {}, None, gone.offers)
+    assert said == "stock-out: none to be had: every instance type in us-central1-a, on-demand"
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -319,12 +366,15 @@ def test_every_kind_does_something_and_says_where_it_is_from() -> None:
     for kind in kinds().values():
         assert kind.summary
         assert kind.sources
-        assert kind.pods is not None or kind.node != NodeEffects()
+        assert kind.pods is not None or kind.offers is not None or kind.node != NodeEffects()
 
 
 def test_every_kind_can_be_declared_as_it_is() -> None:
-    for kind in kinds():
-        assert faults({"name": "x", "kind": kind, "target": {"names": ["a100-use1-0"]}})
+    for kind in kinds().values():
+        if kind.offers is None:
+            assert faults({"name": "x", "kind": kind.name, "target": {"names": ["a100-use1-0"]}})
+        else:
+            assert of_offerings(kind=kind.name, **({} if kind.offers.sold_out else {"priceFactor": 2}))
 
 
 def test_the_page_has_the_catalog_as_it_is() -> None:

@@ -14,6 +14,7 @@ from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Asked, Manifest
 
 USER = "karpenter"
+_DELAYS = "kumulus.io/registration-delays"
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
 INSTANCES = (
     "/apis/karpenter.sh/v1/nodepools",
@@ -70,7 +71,7 @@ def manifests(asked: Asked) -> list[Manifest]:
     Raises:
         toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
     """
-    return [*definitions(), *_roles(), _node_class(asked), *map(node_pool, asked["nodePools"])]
+    return [*definitions(), *_roles(), node_class(asked), *map(node_pool, asked["nodePools"])]
 
 
 def definitions() -> list[Manifest]:
@@ -95,12 +96,14 @@ def node_pool(pool: Mapping[str, Any]) -> Manifest:
     }
 
 
-def _node_class(asked: Asked) -> Manifest:
-    delay = asked.get("registrationDelay")
+def node_class(asked: Asked) -> Manifest:
+    """The one node class, with how long machines take."""
+    delay, drawn = asked.get("registrationDelay"), asked.get("registrationDelays")
+    annotations = {_DELAYS: " ".join(f"{each:g}" for each in drawn)} if drawn else {}
     return {
         "apiVersion": "karpenter.kwok.sh/v1alpha1",
         "kind": "KWOKNodeClass",
-        "metadata": {"name": _NODE_CLASS["name"]},
+        "metadata": {"name": _NODE_CLASS["name"], **({"annotations": annotations} if annotations else {})},
         "spec": {"nodeRegistrationDelay": delay} if delay else {},
     }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kumulus.cluster import ownership
-from kumulus.cluster.faults import records, stages
+from kumulus.cluster.faults import offerings, records, stages
 from kumulus.cluster.faults.nodes import Turned, turn
 from kumulus.cluster.faults.records import Record, Records
 from kumulus.cluster.ownership import NotOurs
@@ -69,6 +69,8 @@ async def begin(
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
         refuse_clashes(record, others)
+        if record.offers is not None and not await offerings.there(client):
+            raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
         if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
             raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
         # A reboot that is under way is not begun again because one more node joins it.
@@ -77,6 +79,7 @@ async def begin(
         await records.write_fault(client, record)
         turned = await _turn(client, known, pools, before, record, now, stop, progress)
         await stages.put(client, record, known.pools)
+        await offerings.put(client, record)
     return record, turned
 
 
@@ -180,6 +183,7 @@ async def _end(
         return None, Turned()
     await records.write_fault(client, replace(record, ending=True))
     await stages.remove(client, record)
+    await offerings.put(client, record)
     turned = await _turn(client, known, None, record, None, records.now(), stop, progress)
     if not turned.problems and not turned.undone:
         await records.forget_fault(client, name)

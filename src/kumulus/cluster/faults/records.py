@@ -19,6 +19,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.node_sets import from_plain, size, to_plain
+from kumulus.model.offer_effects import OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import PodEffects, pod_effects_from
 from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
 
@@ -40,6 +41,7 @@ class Record:
         nodes: of each of the pools, ordinals.
         node: what it does to nodes.
         pods: what it does to pods; None for nothing.
+        offers: what it does to what an autoscaler is offered; None for nothing.
         since: when it began, RFC 3339 in UTC.
         until: when it ends by itself; empty for never.
         declared: whether a stack file declares it.
@@ -59,6 +61,7 @@ class Record:
     ending: bool = False
     run: str = ""
     owner: Owner = NOBODY
+    offers: OfferEffects | None = None
 
     @property
     def count(self) -> int:
@@ -85,6 +88,7 @@ class Record:
             "nodes": to_plain(self.nodes),
             "node": self.node.to_plain(),
             "pods": self.pods.to_plain() if self.pods else None,
+            **({"offers": self.offers.to_plain()} if self.offers else {}),
             "since": self.since,
             "until": self.until,
             "declared": self.declared,
@@ -107,6 +111,7 @@ def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
         ending=bool(raw.get("ending")),
         run=str(raw.get("run") or ""),
         owner=owner,
+        offers=offer_effects_from(raw["offers"]) if raw.get("offers") else None,
     )
 
 

@@ -15,8 +15,9 @@ from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
+from kumulus.lab.measure.priced import PricedNodes
 from kumulus.lab.measure.records import Records
-from kumulus.lab.measure.views import FINAL, PodView, node_view, pod_view
+from kumulus.lab.measure.views import FINAL, PodView, pod_view
 from kumulus.lab.plan.pods import WORKLOAD_LABEL
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Listener:
         self._uids: dict[str, str] = {}
         self.interruptions = 0
         self._silent: dict[str, tuple[float, str]] = {}
+        self.priced = PricedNodes(records.allocation)
 
     def silence(self) -> tuple[float, str]:
         """For how many seconds nothing can be heard, and why; 0 while everything can."""
@@ -85,9 +87,9 @@ class Listener:
             else:
                 taints[event.key] = found
             if event.kind == "DELETED":
-                self._records.allocation.remove_node(event.key)
+                self.priced.remove(event.key)
             elif event.item is not None:
-                self._records.allocation.put_node(node_view(event.item, product_label, prices))
+                self.priced.put(event.key, event.item, product_label, prices)
             if self._placement is not None:
                 self._placement.node(event.key, None if event.kind == "DELETED" else event.item)
 

@@ -13,7 +13,7 @@ from kumulus.lab.file.manifest import filled, objects_of
 from kumulus.lab.file.trace import TraceJob
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.arrivals import arrivals
-from kumulus.lab.plan.draws import drawn, stream
+from kumulus.lab.plan.draws import stream
 from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.kinds import job_objects
 from kumulus.lab.plan.manifests import adopt
@@ -22,6 +22,7 @@ from kumulus.lab.plan.recorded import asking, on_models, playable
 from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_scheduler
 from kumulus.lab.plan.stream import State, jobs_drawn
+from kumulus.model.distributions import drawn
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ class Repetition:
             bench.owner,
             placement.happened,
         )
+        self._timeline.priced = self._listener.priced.reprice
 
     async def run(self) -> Outcome:
         """Run it; what goes wrong on the way ends it early and is in the outcome.

@@ -21,9 +21,10 @@ from kumulus.model.fault_consequences import described
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
+from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.posted import posted_node, record_of
 from kumulus.model.tenancy import RUN_LABEL
-from kumulus.stackfile.fault_targets import resolve
+from kumulus.stackfile.fault_targets import offer_effects, resolve
 from kumulus.stackfile.faults import Fault
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Timeline:
         workloads: what it deletes and scales.
         owner: the stack: its pools and faults are what there is to choose from.
         tell: takes what happened, and what sort of thing it is, when it has.
+
+    Attributes:
+        priced: takes what holds for what machines cost, when that has changed.
+        created, scheduled: set when all pods have been created, and when all have a node.
     """
 
     def __init__(
@@ -67,6 +72,8 @@ class Timeline:
         tell: Callable[[str, Sort], None] = lambda _what, _sort: None,
     ) -> None:
         self._tell = tell
+        self.priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
+        self._offers: dict[str, OfferEffects] = {}
         self._owner = owner
         self._client = client
         self._journal = journal
@@ -131,7 +138,7 @@ class Timeline:
 
     async def _fault(self, fault: Fault) -> str:
         known = (await records.read(self._client)).of(self._owner)
-        if not known.pools:
+        if not known.pools and offer_effects(fault) is None:
             raise LabError(
                 "the cluster has no pools on record, by which nodes are chosen; `pulumi up --refresh` does it"
             )
@@ -139,8 +146,11 @@ class Timeline:
         if problems:
             raise LabError(f"the timeline's fault {fault.name}: " + "; ".join(map(str, problems)))
         one = found[0]
-        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods), known)
-        return described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None)
+        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers), known)
+        if one.offers is not None:
+            self._offers[one.name] = one.offers
+            self.priced(tuple(self._offers.values()))
+        return described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
 
     async def _begin(self, record: Record, known: records.Records) -> None:
         run = self._journal.changes.run
@@ -161,6 +171,8 @@ class Timeline:
     async def _end(self, name: str) -> None:
         await undo.end_faults(self._client, self._journal.changes.run, [name])
         self._journal.drop(faults=[name])
+        if self._offers.pop(name, None) is not None:
+            self.priced(tuple(self._offers.values()))
 
     async def _resize(self, resize: Resize) -> str:
         """Another number of nodes than it has now.

@@ -15,7 +15,7 @@ from kumulus.model.fault_consequences import described
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.provider.connections import UNASKED
-from kumulus.provider.object_types import NODE_EFFECTS, POD_EFFECTS
+from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
@@ -40,6 +40,7 @@ _OWN = (
     Property("nodes", STRINGS, "Its nodes: by pool, ordinals as ranges, such as `0-99,105`.", required=True),
     Property("node", NODE_EFFECTS, "What it does to each node.", required=True),
     Property("pods", POD_EFFECTS, "What it does to pods, and to which."),
+    Property("offers", OFFER_EFFECTS, "What it does to what an autoscaler is offered, and to which of it."),
     Property("lost", STRINGS, "What the fleet loses by it, quantities by resource."),
 )
 _FAULT_KEYS = tuple(each.name for each in _OWN)
@@ -133,7 +134,9 @@ class Fault(InCluster):
                 raise ProviderError(f"fault {record.name}: {error}") from None
             except UNASKED:
                 running = None
-        op.report.info(described(record.kind, record.node, record.pods, before, record.nodes, inputs, running))
+        op.report.info(
+            described(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
+        )
         return inputs
 
 
@@ -162,7 +165,7 @@ def _recorded_size(outputs: Properties) -> int:
 
 
 def _wanted(record: Record) -> tuple[Any, ...]:
-    return record.nodes, record.node, record.pods
+    return record.nodes, record.node, record.pods, record.offers
 
 
 def _meter(op: Operation) -> operations.Progress:

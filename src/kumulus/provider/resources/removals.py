@@ -80,7 +80,7 @@ async def _meanings(
         if record is not None and record.declared and not record.ending:
             running = await pods.met(client, record.nodes, record.pods, known.pools)
             found[f"kumulus:index:Fault::{name}"] = ended(
-                record.kind, record.node, record.pods, record.nodes, known.pools.values(), running
+                record.kind, record.node, record.pods, record.nodes, known.pools.values(), running, record.offers
             )
     for name in pools:
         if (pool := known.pools.get(name)) is not None:

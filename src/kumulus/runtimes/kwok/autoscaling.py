@@ -18,8 +18,10 @@ from kumulus import toolchain
 from kumulus.autoscalers import registry
 from kumulus.autoscalers.descriptor import Autoscaler, Place
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.faults import offerings
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.offer_effects import ANNOTATION
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.surroundings import files
@@ -150,7 +152,7 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
     collection, name = _collection(manifest), manifest["metadata"]["name"]
     for last in (False, True):
         try:
-            await objects.replace(client, collection, manifest)
+            await objects.replace(client, collection, await _with_offerings(client, f"{collection}/{name}", manifest))
             break
         except ApiError as error:
             # Changed by the autoscaler, which writes the status of its pools, between the look and the write.
@@ -162,6 +164,19 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
             if time.monotonic() > give_up:
                 raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
             await asyncio.sleep(0.05)
+
+
+async def _with_offerings(client: Client, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    """A node class with what faults make of its offerings: that is theirs to change."""
+    if not path.startswith(offerings.CLASSES):
+        return manifest
+    there = await objects.find(client, path)
+    written = (there or {}).get("metadata", {}).get("annotations", {}).get(ANNOTATION)
+    if written is None:
+        return manifest
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), ANNOTATION: written}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 async def _established(client: Client, path: str) -> bool:

@@ -1,0 +1,56 @@
+"""What the faults that hold make of an autoscaler's offerings, told to it by an annotation of its node classes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.faults import records
+from kumulus.cluster.faults.records import Record
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.offer_effects import ANNOTATION
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
+
+
+async def there(client: Client) -> bool:
+    """Whether the cluster has an autoscaler that faults can tell of its offerings.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    return bool(await _classes(client))
+
+
+async def put(client: Client, record: Record) -> None:
+    """Let the autoscaler know what all faults that hold make of its offerings, after one of them has begun or ends.
+
+    Args:
+        client: of the cluster.
+        record: that one; nothing is done where it has no effect on offerings.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if record.offers is None:
+        return
+    now = records.now()
+    known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
+    holding = [each.offers.to_plain() for each in known if each.offers and not each.ending and not each.over(now)]
+    text = json.dumps(holding, sort_keys=True) if holding else None
+    for name in await _classes(client):
+        body = {"metadata": {"annotations": {ANNOTATION: text}}}
+        await client.write("PATCH", f"{CLASSES}/{name}", body, content_type=MERGE_PATCH)
+
+
+async def _classes(client: Client) -> list[str]:
+    try:
+        return sorted(await objects.names(client, CLASSES))
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return []

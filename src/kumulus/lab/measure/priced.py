@@ -1,0 +1,58 @@
+"""The nodes of a run at what they cost now: a fault may change the price of machines while they are there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from kumulus.catalog.prices import Prices, is_spot
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.views import NodeView, node_view
+from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.pools import INSTANCE_TYPE_LABEL
+
+
+class PricedNodes:
+    """Puts nodes into an allocation, at the prices of now.
+
+    Args:
+        allocation: kept up with them.
+    """
+
+    def __init__(self, allocation: Allocation) -> None:
+        self._allocation = allocation
+        self._offers: Sequence[OfferEffects] = ()
+        self._nodes: dict[str, tuple[NodeView, tuple[str, str, str]]] = {}
+
+    def put(self, key: str, message: Any, product_label: str, prices: Prices) -> None:
+        """A node is there, or has changed.
+
+        Args:
+            key: its name.
+            message: ``Node`` of :mod:`kumulus.kube.messages`.
+            product_label: the label that says which GPUs it has.
+            prices: what machines cost where no fault changes that.
+        """
+        view, labels = node_view(message, product_label, prices), message.metadata.labels
+        how = "spot" if is_spot(labels) else "on-demand"
+        self._nodes[key] = view, (labels.get(INSTANCE_TYPE_LABEL, ""), view.zone, how)
+        self._allocation.put_node(self._at_price_of_now(key))
+
+    def remove(self, key: str) -> None:
+        """A node is gone."""
+        self._nodes.pop(key, None)
+        self._allocation.remove_node(key)
+
+    def reprice(self, offers: Sequence[OfferEffects]) -> None:
+        """From now on nodes cost what these faults make of their price."""
+        self._offers = offers
+        for key in self._nodes:
+            self._allocation.put_node(self._at_price_of_now(key))
+
+    def _at_price_of_now(self, key: str) -> NodeView:
+        view, offering = self._nodes[key]
+        if view.hourly is None:
+            return view
+        factors = [each.price_factor for each in self._offers if each.selects(*offering)]
+        return view._replace(hourly=math.prod(factors, start=view.hourly)) if factors else view

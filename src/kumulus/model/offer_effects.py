@@ -1,0 +1,66 @@
+"""What a fault does to the machines that a cloud offers an autoscaler; the provider plugin imports this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+ANNOTATION = "kumulus.io/offerings"
+"""Of an autoscaler's node class: what holds for its offerings now, as a JSON list of :meth:`OfferEffects.to_plain`."""
+
+
+@dataclass(frozen=True)
+class OfferEffects:
+    """What a fault does to the offerings that it selects.
+
+    Args:
+        sold_out: whether none can be had.
+        price_factor: what their price is multiplied by.
+        zones: they are in one of them; empty for any.
+        instance_types: they are of one of them; empty for any.
+        capacity_types: they are on-demand or spot; empty for both.
+    """
+
+    sold_out: bool = False
+    price_factor: float = 1.0
+    zones: tuple[str, ...] = ()
+    instance_types: tuple[str, ...] = ()
+    capacity_types: tuple[str, ...] = ()
+
+    def selects(self, instance_type: str, zone: str, capacity_type: str) -> bool:
+        """Whether it holds for an offering."""
+        pairs = ((self.instance_types, instance_type), (self.zones, zone), (self.capacity_types, capacity_type))
+        return all(not among or value in among for among, value in pairs)
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able, as Karpenter's provider reads it too."""
+        return {
+            "soldOut": self.sold_out,
+            "priceFactor": self.price_factor,
+            "zones": list(self.zones),
+            "instanceTypes": list(self.instance_types),
+            "capacityTypes": list(self.capacity_types),
+        }
+
+    def described(self) -> str:
+        """What it does, and to what: `none to be had: e2-standard-16 in us-central1-a, on-demand`."""
+        what = "none to be had" if self.sold_out else f"{self.price_factor:g} times the price"
+        where = f" in {', '.join(self.zones)}" if self.zones else ""
+        how = f", {' and '.join(self.capacity_types)}" if self.capacity_types else ""
+        return f"{what}: {', '.join(self.instance_types) or 'every instance type'}{where}{how}"
+
+
+def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:
+    """Effects from the plain form that `OfferEffects.to_plain` writes."""
+
+    def texts(key: str) -> tuple[str, ...]:
+        return tuple(str(each) for each in cast(list[object], raw.get(key) or ()))
+
+    return OfferEffects(
+        bool(raw.get("soldOut")),
+        float(cast(float, raw.get("priceFactor", 1.0))),
+        texts("zones"),
+        texts("instanceTypes"),
+        texts("capacityTypes"),
+    )
