@@ -2,6 +2,7 @@
 
     kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
+    kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
     kumulus experiment show latest
     kumulus experiment show RUN RUN2 --html both.html
@@ -29,7 +30,7 @@ from kumulus.schedulers import NAMES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
-        dest="action", metavar="run|compare|show|history|list|check|annotate", required=True
+        dest="action", metavar="run|sweep|compare|show|history|list|check|annotate", required=True
     )
     run_it = commands.add_parser("run", help="run an experiment")
     run_it.add_argument("file", type=Path, help="the experiment file")
@@ -55,6 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
     )
     run_it.add_argument("--json", action="store_true", help="offline: for programs")
+    sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
+    sweep.add_argument("file", type=Path, help="the sweep file")
+    sweep.add_argument(
+        "--engine",
+        default="local",
+        metavar="WHERE",
+        help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
+    )
+    sweep.add_argument("--jobs", type=int, default=0, metavar="N", help="so many at once (default: as many as fit)")
+    sweep.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
     listed = commands.add_parser("list", help="list the runs")
@@ -78,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, compare, show, history, listed, annotate):
+    for each in (run_it, sweep, compare, show, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
@@ -90,13 +101,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: what was asked for cannot be done.
     """
-    from kumulus.cli import experiment_actions, experiment_offline, experiment_show
+    from kumulus.cli import experiment_actions, experiment_offline, experiment_show, experiment_sweep
     from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
+        "sweep": experiment_sweep.run,
         "check": experiment_actions.check,
         "compare": experiment_actions.compare,
         "show": experiment_show.show,

@@ -63,7 +63,7 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     experiment = Experiment.checked(raw, source)
     loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
     problems: list[Problem] = []
-    for where, location in _references(experiment):
+    for where, location in references(experiment):
         try:
             _read(loaded, where, location, source)
         except SpecError as error:
@@ -80,7 +80,7 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     return loaded
 
 
-def _references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Every file that an experiment names, with the place of its name."""
     for index, location in enumerate(experiment.setup):
         yield ("setup", index), location

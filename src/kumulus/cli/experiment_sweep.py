@@ -1,0 +1,44 @@
+"""`kumulus experiment sweep`: an experiment for every combination that a file lists."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from kumulus.cli.errors import UserError
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a sweep; 1 when a run came to nothing.
+
+    Raises:
+        UserError: what was asked for cannot be done.
+    """
+    from kumulus.lab.sweep import page, sweep
+    from kumulus.lab.sweep.engines import engine
+    from kumulus.lab.sweep.file import load
+
+    if args.jobs < 0:
+        raise UserError(f"--jobs is {args.jobs}; write a number above 0")
+    described = load(args.file)
+
+    def say(line: str) -> None:
+        if not args.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    options = sweep.Options(
+        directory=args.results / "sweeps" / described.name,
+        engine=engine(args.engine),
+        jobs=args.jobs,
+        say=say,
+    )
+    done = sweep.run(described, args.file.resolve().parent, options)
+    print("\n".join(page.lines(described, done.found)))
+    for file in done.files:
+        print(f"wrote {file}")
+    failed = [result for result in done.results if not result.runs]
+    if failed:
+        first = failed[0]
+        about = ", ".join(f"{axis} {value}" for axis, value in first.values.items())
+        print(f"{len(failed):,} runs came to nothing, {about} first: {first.error}", file=sys.stderr)
+    return 1 if failed else 0

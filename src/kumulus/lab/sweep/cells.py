@@ -1,0 +1,160 @@
+"""The cells of a sweep: the experiment and the stack with the values of one combination, and a name for each."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import references
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.sweep.file import SEED, Sweep
+from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.names import nearest
+from kumulus.stackfile.location import read_text
+from kumulus.stackfile.yamltext import read_yaml
+
+_FORM = 1
+_STACK = "stack."
+_CLUSTER = "kumulus:cluster"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Args:
+        id: a digest of everything that its result depends on: the same run has the same.
+        values: of the matrix.
+        raw: the experiment, as its file would have it.
+        stack: the stack's configuration, likewise.
+        directory: where paths in both start from.
+    """
+
+    id: str
+    values: Mapping[str, Any]
+    raw: Mapping[str, Any]
+    stack: Mapping[str, Any]
+    directory: Path
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.raw.get(SEED) or 0)
+
+    @property
+    def group(self) -> tuple[tuple[str, str], ...]:
+        """What it shares with the cells that differ from it by seed alone, as texts."""
+        return tuple((axis, str(value)) for axis, value in self.values.items() if axis != SEED)
+
+
+def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
+    """The cells of a sweep, every experiment of which is right.
+
+    Args:
+        sweep: which one.
+        base: the directory of its file.
+
+    Raises:
+        SpecError: a combination is no experiment; with its problems.
+        LabError: the experiment names no stack file.
+    """
+    file = base / sweep.experiment
+    _, text = read_text(str(file), Path(), "experiment", str(file))
+    raw = read_yaml(text, str(file))
+    if not isinstance(raw, Mapping):
+        raise SpecError([Problem("", "is no mapping", "write an experiment")], str(file))
+    directory = file.resolve().parent
+    named = raw.get("stackFile")
+    if not named:
+        raise LabError(f"{file} names no stackFile, whose machines the runs of a sweep have\n  Write stackFile: s.yaml")
+    _, text = read_text(str(named), directory, "stackFile", str(file))
+    described = read_yaml(text, str(directory / named))
+    stack = described.get("config") if isinstance(described, Mapping) else None
+    if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
+        raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
+    found, digests = [], _Digests(directory)
+    for values in sweep.combinations():
+        own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
+        for axis, value in values.items():
+            _put(own_raw, own_stack, axis, value, str(file))
+        experiment = Experiment.checked(own_raw, f"{file} with {_words(values)}")
+        known = [_FORM, own_raw, own_stack, digests.of(experiment)]
+        digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        found.append(Cell(digest, values, own_raw, own_stack, directory))
+    return list({cell.id: cell for cell in found}.values())
+
+
+class _Digests:
+    """The digests of files that experiments name, each read once."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known: dict[str, str] = {}
+
+    def of(self, experiment: Experiment) -> list[str]:
+        named = [location for _, location in references(experiment)]
+        if experiment.policy.endswith(".py"):
+            named.append(experiment.policy)
+        return [self._digest(location) for location in named]
+
+    def _digest(self, location: str) -> str:
+        if location not in self._known:
+            _, text = read_text(location, self._directory, "")
+            self._known[location] = hashlib.sha256(text.encode()).hexdigest()
+        return self._known[location]
+
+
+def _words(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{axis} {value}" for axis, value in values.items())
+
+
+def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, source: str) -> None:
+    """Put a value of the matrix where it belongs."""
+    if axis.startswith(_STACK):
+        _at(stack[_CLUSTER], axis.removeprefix(_STACK).split("."), value, axis, source)
+    elif axis == "trace":
+        traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]
+        if not traced:
+            raise SpecError([Problem("matrix.trace", "has no effect: no workload has a trace", "leave it out")], source)
+        for each in traced:
+            each["arrival"]["trace"]["file"] = value
+    else:
+        path = ["scheduler", "name"] if axis == "scheduler" and isinstance(value, str) else axis.split(".")
+        _at(raw, path, value, axis, source)
+
+
+def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
+    """Put a value at a path, making mappings on the way; an item of a list has to be there.
+
+    Raises:
+        SpecError: the path leads nowhere.
+    """
+    for index, part in enumerate(path):
+        last = index == len(path) - 1
+        if isinstance(node, list):
+            names = [str(each.get("name", "")) if isinstance(each, Mapping) else "" for each in node]
+            place = names.index(part) if part in names else int(part) if part.isdecimal() else len(node)
+            if place >= len(node):
+                near = nearest(part, [name for name in names if name]) or ["0"]
+                message = f"{shown(part)} is none of the {len(node)} items there"
+                raise SpecError([Problem(f"matrix.{axis}", message, f"write {' or '.join(near)}")], source)
+            if last:
+                node[place] = value
+            else:
+                node = node[place]
+        elif isinstance(node, dict):
+            if last:
+                node[part] = value
+            elif node.get(part) is None:
+                node[part] = node = {}
+            else:
+                node = node[part]
+        else:
+            message = f"{'.'.join(path[:index])} is {shown(node)}, which has no fields"
+            raise SpecError([Problem(f"matrix.{axis}", message, "write another path")], source)

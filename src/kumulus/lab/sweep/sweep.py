@@ -1,0 +1,95 @@
+"""A whole sweep: the cells that have no result yet are run, and all results become a table and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.lab.sweep import page, tables
+from kumulus.lab.sweep.cells import Cell, cells_of
+from kumulus.lab.sweep.engines import Engine, results
+from kumulus.lab.sweep.file import Sweep
+from kumulus.lab.sweep.running import Task
+from kumulus.lab.sweep.store import Result, Store
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is made.
+
+    Attributes:
+        directory: where its results go.
+        engine: where cells run.
+        jobs: how many at once; 0 for one on each CPU.
+        say: takes a line for the user.
+    """
+
+    directory: Path
+    engine: Engine
+    jobs: int
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a sweep came to.
+
+    Attributes:
+        cells: how many there are.
+        before: how many had a result already.
+        results: of all cells, in their order.
+        found: the tables of the page.
+        files: what was written.
+    """
+
+    cells: int
+    before: int
+    results: list[Result]
+    found: dict[str, list[page.Row]]
+    files: list[Path]
+
+
+def run(sweep: Sweep, base: Path, options: Options) -> Done:
+    """Run what has no result yet, and write the table and the page.
+
+    Args:
+        sweep: which one.
+        base: the directory of its file.
+        options: how.
+
+    Raises:
+        SpecError: a combination is no experiment.
+        LabError: an engine is not there, another sweep is at it, or something cannot be written.
+    """
+    cells = cells_of(sweep, base)
+    store = Store(options.directory)
+    store.prepare()
+    with store.alone():
+        # One that came to nothing is tried again.
+        missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.runs]
+        if len(missing) < len(cells):
+            options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
+        _run(missing, store, options)
+        there = store.all(cell.id for cell in cells)
+        found = page.tables(sweep, there)
+        written = [tables.write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
+        page.write(sweep, found, there, len(cells), written[1])
+    return Done(len(cells), len(cells) - len(missing), there, found, written)
+
+
+def _run(missing: list[Cell], store: Store, options: Options) -> None:
+    if not missing:
+        return
+    # Workers on other machines do not see this directory: their results are written here as they come.
+    elsewhere = options.engine.elsewhere
+    tasks = [Task(cell, None if elsewhere else store.directory) for cell in missing]
+    if elsewhere:
+        for cell in missing:
+            store.started(cell.id)
+    for number, result in enumerate(results(tasks, options.engine, options.jobs), start=1):
+        if elsewhere:
+            store.put(result)
+        said = f": {result.error.splitlines()[0]}" if result.error else ""
+        about = ", ".join(f"{axis} {value}" for axis, value in result.values.items())
+        options.say(f"{number:>6,} of {len(missing):,}  {about}  {result.seconds:,.1f} s  {result.status}{said}")

@@ -1,0 +1,41 @@
+"""A small sweep: a few machines, a few tasks, two policies, two seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TASKS = "arrival,cpu,memory,gpus,milli\n" + "".join(
+    f"{number},{1 + number % 3},1Gi,1,{(250, 500, 1000)[number % 3]}\n" for number in range(40)
+)
+CAPACITY = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": "4"}
+COLUMNS = {"cpu": "cpu", "memory": "memory", "gpus": "gpus", "gpuMilli": "milli"}
+
+
+def written(directory: Path, experiment: dict[str, Any] | None = None, **fields: Any) -> Path:
+    """Write a stack file, an experiment file, its trace and a sweep file; returns the last.
+
+    Args:
+        directory: where to.
+        experiment: fields of the experiment, in place of a traced workload of a policy.
+        fields: of the sweep, instead of two policies and two seeds.
+    """
+    group = {
+        "name": "t4",
+        "placement": [{"availabilityZone": "z1", "replicas": 4}],
+        "nodeTemplate": {"capacity": CAPACITY},
+    }
+    stack = {"config": {"kumulus:cluster": {"runtime": "kwok", "nodeGroups": [group]}}}
+    (directory / "s.yaml").write_text(yaml.safe_dump(stack))
+    (directory / "tasks.csv").write_text(TASKS)
+    trace = {"file": "tasks.csv", "columns": COLUMNS, "inflate": 1.3, "stay": True}
+    raw = experiment or {
+        "policy": "FGD",
+        "workloads": [{"name": "tasks", "kind": "Pod", "arrival": {"trace": trace}}],
+    }
+    (directory / "e.yaml").write_text(yaml.safe_dump({"name": "small", "stackFile": "s.yaml", **raw}))
+    sweep = {"name": "small", "experiment": "e.yaml", "matrix": {"policy": ["FGD", "BestFit"], "seed": "1-2"}, **fields}
+    (directory / "sweep.yaml").write_text(yaml.safe_dump(sweep))
+    return directory / "sweep.yaml"
