@@ -24,7 +24,7 @@ from tests.integration.test_schedulers import remove, submit
 pytestmark = pytest.mark.integration
 QUEUE = "research"
 # What of the quota is in use is said by the queue itself, but for YuniKorn, of which only the quota can be read.
-KINDS = {"kueue": ("ClusterQueue", QUEUE), "yunikorn": ("YuniKorn queue", f"root.{QUEUE}")}
+KINDS = {"kueue": ("ClusterQueue", QUEUE), "volcano": ("Queue", QUEUE), "yunikorn": ("YuniKorn queue", f"root.{QUEUE}")}
 
 
 @asynccontextmanager
@@ -63,7 +63,10 @@ def as_it_is(name: str, found: Moment) -> bool:
         # Its queues say nothing of themselves; of jobs only their pods do.
         return quota == {"vcore": "5"} and second.waiting == 4 and bool(second.reasons)
     in_use = quota == {"cpu": "5"} and parse(dict(used).get("cpu", "0")) == parse("4")
-    counted = (waiting, admitted) == (1, 1) and found.queues.get(f"LocalQueue/{queue}") == [{}, {}, 1, 1]
+    counted = (waiting, admitted) == (1, 1)
+    if name == "volcano":
+        return in_use and counted and first.says == "Running" and second.says.startswith("Pending")
+    counted = counted and found.queues.get(f"LocalQueue/default/{queue}") == [{}, {}, 1, 1]
     return in_use and counted and first.says == "Admitted" and "insufficient" in second.says
 
 

@@ -83,6 +83,36 @@ def test_of_yunikorns_queues_the_use_is_what_their_pods_hold(page: Page, served:
     expect(row).to_contain_text("YuniKorn queue: vcore 8 of 64, nvidia.com/gpu 8 of 32")
 
 
+def test_queues_of_one_name_in_two_namespaces_are_kept_apart(page: Page, served: ServedFleet) -> None:
+    path = "/apis/kueue.x-k8s.io/v1beta2/localqueues"
+    take = served.page._memory.collections()[path]
+    above = served.page._memory.collections()["/apis/kueue.x-k8s.io/v1beta2/clusterqueues"]
+    for number, namespace in enumerate(("red", "blue"), start=1):
+        queue = {"metadata": {"name": "team", "namespace": namespace}, "status": {"pendingWorkloads": number}}
+        served.change(lambda _, key=f"{namespace}/team", queue=queue: take(Event("ADDED", key, queue)))
+        for index in range(number):
+            one = replace(pod(f"{namespace}-{index}", f"n-{number + index}", 2), namespace=namespace, queue="team")
+            one = replace(one, job=f"Job/{namespace}-{index}")
+            served.change(lambda live, one=one: live.fleet.set_pod(f"{one.namespace}/{one.name}", one))
+    used = [{"name": "any", "resources": [{"name": "nvidia.com/gpu", "total": "6"}]}]
+    status = {"flavorsUsage": used, "pendingWorkloads": 3, "admittedWorkloads": 3}
+    served.change(lambda _: above(Event("ADDED", "all", {"metadata": {"name": "all"}, "status": status})))
+
+    def cells(name: str) -> list[str]:
+        row = page.locator(".queues tbody tr").filter(has=page.get_by_role("rowheader", name=name, exact=True))
+        expect(row).to_have_count(1)
+        return row.locator("th, td").all_inner_texts()
+
+    # Name, jobs that wait, jobs that are placed, GPUs; the job of the namespace without such a queue has its own row.
+    expect(page.locator(".queues caption")).to_have_text("4 queues")
+    assert cells("red/team") == ["red/team", "0", "1", "2", "LocalQueue: no quota, 1 waiting, 0 admitted"]
+    assert cells("blue/team") == ["blue/team", "0", "2", "4", "LocalQueue: no quota, 2 waiting, 0 admitted"]
+    assert cells("team")[:4] == ["team", "1", "0", "8"]
+    # One above them has no jobs of its own, and says what it counts itself.
+    assert cells("all") == ["all", "3", "3", "6", "ClusterQueue: no quota, 3 waiting, 3 admitted"]
+    expect(page.get_by_role("row", name="red-0 red/team")).to_be_visible()
+
+
 def test_a_moment_that_is_past_is_shown_until_now_is_asked_for(page: Page, served: ServedFleet) -> None:
     page.wait_for_timeout(300)
     served.change(lambda live: live.fleet.set_node("n-3", None))

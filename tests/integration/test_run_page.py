@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from benchmarks import run_pages
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
@@ -91,8 +92,28 @@ def test_what_the_page_says_at_two_hundred_moments_is_what_the_events_say(browse
                 said = page.evaluate("kumulus.plain()")
                 read = read_at(plain, at, rooms=True)
                 read["pods"] = {str(status): count for status, count in read["pods"].items()}
-                for part in ("nodes", "jobs", "pods", "has", "taken"):
+                for part in ("nodes", "jobs", "queues", "pods", "has", "taken"):
                     assert said[part] == read[part], (seed, at, part)
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in run_pages.PAGES.glob("*.html")))
+def test_of_the_real_runs_in_the_docs_the_page_says_what_their_events_say(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    draw, runs = random.Random(name), run_pages.histories(run_pages.PAGES / f"{name}.html")
+    with visiting(browser, tmp_path, runs) as page:
+        for side, history in enumerate(runs):
+            plain = history.to_plain()
+            for at in [0, history.end, *(draw.randrange(history.end) for _ in range(3))]:
+                seek(page, at)
+                said = page.evaluate("side => kumulus.plain(side)", side)
+                read = read_at(plain, at)
+                read["pods"] = {str(status): count for status, count in read["pods"].items()}
+                for job in said["jobs"].values():
+                    # Where pods may go is drawn for the test above; of real runs nothing else reads it.
+                    del job["room"]
+                for part in ("nodes", "jobs", "queues", "pods", "has", "taken"):
+                    assert said[part] == read[part], (side, at, part)
 
 
 def test_a_run_is_told_moment_by_moment(browser: Browser, tmp_path: Path) -> None:

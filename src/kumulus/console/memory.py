@@ -13,7 +13,7 @@ from kumulus.cluster.history.forgetting import since
 from kumulus.cluster.history.queues import Queues
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
-from kumulus.cluster.live import owners
+from kumulus.cluster.live import collections, owners
 from kumulus.cluster.live.collections import Take
 from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.node import Node
@@ -81,7 +81,7 @@ class Memory:
     def collections(self) -> dict[str, Take]:
         """What to follow beside nodes and pods, and what takes it."""
         jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
-        return {**jobs, **self._queues.collections()}
+        return collections.together(jobs, self._queues.collections())
 
     # --- what changes ---
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.live import owners
-from kumulus.cluster.live.owners import Quota, Said
+from kumulus.cluster.live.owners import Member, Quota, Said
 
 JOB = {"kind": "Job", "name": "train"}
 
@@ -70,10 +70,9 @@ def test_queues_have_quota_use_and_what_waits() -> None:
     }
     (found,) = owners.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
     assert found == Quota("ClusterQueue", "train", {"cpu": "10 + 5"}, {"cpu": "8"}, 3, 2)
-    assert owners.local_queue(made({}, status)) == [Quota("LocalQueue", "train", {}, {}, 3, 2)]
-    volcano = {"allocated": {"cpu": "4"}, "pending": 1, "inqueue": 2, "running": 5}
-    assert owners.volcano_queue(made({"capability": {"cpu": 9}}, volcano)) == [
-        Quota("Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 3, 5)
+    assert owners.local_queue(made({}, status)) == [Quota("LocalQueue", "a/train", {}, {}, 3, 2)]
+    assert owners.volcano_queue(made({"capability": {"cpu": 9}}, {"allocated": {"cpu": "4"}})) == [
+        Quota("Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 0, 0)
     ]
     hard = {"hard": {"pods": "5"}, "used": {"pods": "1"}}
     assert owners.resource_quota(made({}, hard)) == [
@@ -81,8 +80,16 @@ def test_queues_have_quota_use_and_what_waits() -> None:
     ]
 
 
+def test_who_stands_in_a_queue_of_volcano_its_groups_say() -> None:
+    phases = {"": False, "Pending": False, "Inqueue": False, "Running": True, "Unknown": True}
+    for phase, admitted in phases.items():
+        assert owners.volcano_member(made({"queue": "q"}, {"phase": phase})) == Member("Queue", "q", admitted), phase
+    assert owners.volcano_member(made({"queue": "q"}, {"phase": "Completed"})) is None
+    assert owners.volcano_member(made({})) == Member("Queue", "default", admitted=False)
+
+
 def test_an_object_without_anything_is_no_error() -> None:
-    for read in (*owners.JOBS.values(), *owners.QUEUES.values()):
+    for read in (*owners.JOBS.values(), *owners.QUEUES.values(), *owners.MEMBERS.values()):
         assert read({"metadata": {"name": "x"}}) is not None
         assert read({"metadata": {"name": "x"}, "spec": None, "status": None}) is not None
 

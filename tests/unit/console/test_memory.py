@@ -154,6 +154,53 @@ def test_another_cluster_has_other_jobs_and_queues(live: Live, hands: Hands) -> 
 
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+VOLCANO_QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+def test_who_waits_in_a_queue_of_volcano_is_counted_from_its_groups(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+
+    def takes(path: str, kind: Any, name: str, **item: Any) -> None:
+        memory.collections()[path](Event(kind, name, {"metadata": {"name": name}, **item}))
+
+    def group(kind: Any, name: str, phase: str, queue: str = "q") -> None:
+        takes(GROUPS, kind, name, spec={"queue": queue}, status={"phase": phase})
+
+    def queue(name: str = "q") -> Any:
+        return moment(memory.history, memory.history.end).queues.get(f"Queue/{name}")
+
+    # Groups may be heard of before their queue.
+    group("ADDED", "one", "Pending")
+    assert queue() is None
+    takes(VOLCANO_QUEUES, "ADDED", "q", spec={"capability": {"cpu": "5"}})
+    assert queue() == [{"cpu": "5"}, {}, 1, 0]
+    group("ADDED", "two", "Inqueue")
+    group("MODIFIED", "one", "Running")
+    takes(VOLCANO_QUEUES, "MODIFIED", "q", spec={"capability": {"cpu": "5"}}, status={"allocated": {"cpu": "4"}})
+    assert queue() == [{"cpu": "5"}, {"cpu": "4"}, 1, 1]
+    takes(VOLCANO_QUEUES, "ADDED", "other")
+    group("MODIFIED", "two", "Pending", queue="other")
+    group("MODIFIED", "one", "Completed")
+    assert (queue(), queue("other")) == ([{"cpu": "5"}, {"cpu": "4"}, 0, 0], [{}, {}, 1, 0])
+    group("DELETED", "one", "Completed")
+    group("DELETED", "two", "Pending", queue="other")
+    assert (queue()[2:], queue("other")) == ([0, 0], [{}, {}, 0, 0])
+    takes(VOLCANO_QUEUES, "DELETED", "q")
+    assert queue() is None
+    group("ADDED", "three", "Running", queue="other")
+    memory.cleared()
+    assert queue("other") is None
+    takes(VOLCANO_QUEUES, "ADDED", "other")
+    assert queue("other") == [{}, {}, 0, 0], "of another cluster nobody stands in it"
+
+
+def test_local_queues_of_one_name_in_two_namespaces_are_two(live: Live, hands: Hands) -> None:
+    memory = Memory("test", live, clock=hands)
+    path = "/apis/kueue.x-k8s.io/v1beta2/localqueues"
+    for number, namespace in enumerate(("a", "b"), start=1):
+        item = {"metadata": {"name": "q", "namespace": namespace}, "status": {"pendingWorkloads": number}}
+        memory.collections()[path](Event("ADDED", f"{namespace}/q", item))
+    assert moment(memory.history, 0).queues == {"LocalQueue/a/q": [{}, {}, 1, 0], "LocalQueue/b/q": [{}, {}, 2, 0]}
 
 
 def job_pods(live: Live, *jobs: str) -> None:

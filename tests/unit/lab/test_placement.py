@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kumulus.cluster.history.moment import moment
 from kumulus.cluster.live.node import NOWHERE
 from kumulus.kube.watch import Event
 from kumulus.lab.measure.placement import Placement
+from kumulus.lab.plan.jobs import PlannedJob
 
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CONFIGURATION = "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs"
 
 
@@ -39,6 +43,27 @@ def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
         {"ClusterQueue/team": [{"cpu": "8"}, {"cpu": "8"}, 3, 1]},
         {},
     ]
+
+
+@pytest.mark.parametrize("heard_first", ["the job", "the workload"])
+def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> None:
+    placement = Placement({"title": "run", "namespace": "run-1"}, NOWHERE, lambda: 0.0, {"work": "team"})
+
+    def says(message: str, namespace: str = "run-1") -> None:
+        metadata = {"name": "w", "namespace": namespace, "ownerReferences": [{"kind": "Job", "name": "train"}]}
+        waits = {"type": "QuotaReserved", "status": "False", "message": message}
+        item = {"metadata": metadata, "spec": {}, "status": {"conditions": [waits]}}
+        placement.collections[WORKLOADS](Event("MODIFIED", f"{namespace}/w", item))
+
+    job = PlannedJob("train", "work", 0.0, 4, ({"kind": "Job"},))
+    if heard_first == "the job":
+        placement.job(job)
+    says("insufficient quota")
+    says("of somebody else's", namespace="other")
+    if heard_first == "the workload":
+        placement.job(job)
+    found = moment(placement.history, 0).jobs["work/Job/train"]
+    assert (found.says, found.queue, found.size) == ("insufficient quota", "team", 4)
 
 
 def test_queues_that_one_object_has_come_and_go_with_it() -> None:

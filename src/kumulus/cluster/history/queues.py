@@ -1,15 +1,21 @@
-"""Record what queues say of themselves, whoever looks after them."""
+"""Record what queues say of themselves, whoever looks after them, and count who stands in those that do not say it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kumulus.cluster.history.recorder import Figures, Recorder
 from kumulus.cluster.live import owners
 from kumulus.cluster.live.collections import Take
 from kumulus.kube.watch import Event
+
+_T = TypeVar("_T")
+_Source = tuple[str, str]
+_Queue = tuple[str, str]
+"""Name and kind."""
 
 
 class Queues:
@@ -22,27 +28,61 @@ class Queues:
 
     def __init__(self, recorder: Recorder, now: Callable[[], int]) -> None:
         self._recorder, self._now = recorder, now
-        self._known: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._said: dict[_Source, list[owners.Quota]] = {}
+        self._quotas: dict[_Queue, owners.Quota] = {}
+        self._members: dict[_Source, owners.Member] = {}
+        self._counts: Counter[owners.Member] = Counter()
 
     def collections(self) -> Mapping[str, Take]:
         """What to follow, and what takes it."""
-        return {path: partial(self._take, path, read) for path, read in owners.QUEUES.items()}
+        queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in owners.QUEUES.items()}
+        return queues | {path: partial(self._take_member, path, read) for path, read in owners.MEMBERS.items()}
 
     def _take(self, path: str, read: Callable[[Any], Sequence[owners.Quota]], event: Event[Any]) -> None:
-        found = [] if event.kind == "DELETED" or event.item is None else read(event.item)
-        there = [(each.name, each.kind) for each in found]
-        for name, kind in self._known.pop((path, event.key), []):
-            if (name, kind) not in there:
-                self._recorder.queue(name, kind, None, self._now())
-        if there:
-            self._known[path, event.key] = there
-        for each in found:
-            figures = Figures(each.quota, each.used, each.waiting, each.admitted)
-            self._recorder.queue(each.name, each.kind, figures, self._now())
+        found = list(_read(read, event) or ())
+        before = self._said.pop((path, event.key), [])
+        if found:
+            self._said[path, event.key] = found
+        there = {(each.name, each.kind): each for each in found}
+        for queue in {(each.name, each.kind) for each in before} - there.keys():
+            del self._quotas[queue]
+            self._record(queue)
+        self._quotas |= there
+        for queue in there:
+            self._record(queue)
+
+    def _take_member(self, path: str, read: Callable[[Any], owners.Member | None], event: Event[Any]) -> None:
+        found = _read(read, event)
+        before = self._members.pop((path, event.key), None)
+        if found is not None:
+            self._members[path, event.key] = found
+        if before == found:
+            return
+        for member, change in ((before, -1), (found, 1)):
+            if member is not None:
+                self._counts[member] += change
+        for queue in {(each.queue, each.kind) for each in (before, found) if each is not None}:
+            self._record(queue)
+
+    def _record(self, queue: _Queue) -> None:
+        """Record a queue as it is now; members of one that is not known yet count when it is."""
+        name, kind = queue
+        said = self._quotas.get(queue)
+        if said is None:
+            self._recorder.queue(name, kind, None, self._now())
+            return
+        waiting, admitted = (self._counts[owners.Member(kind, name, each)] for each in (False, True))
+        figures = Figures(said.quota, said.used, said.waiting + waiting, said.admitted + admitted)
+        self._recorder.queue(name, kind, figures, self._now())
 
     def cleared(self) -> None:
         """They are all gone."""
-        for names in self._known.values():
-            for name, kind in names:
-                self._recorder.queue(name, kind, None, self._now())
-        self._known.clear()
+        gone = list(self._quotas)
+        for remembered in (self._said, self._quotas, self._members, self._counts):
+            remembered.clear()
+        for queue in gone:
+            self._record(queue)
+
+
+def _read(read: Callable[[Any], _T], event: Event[Any]) -> _T | None:
+    return None if event.kind == "DELETED" or event.item is None else read(event.item)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -13,6 +14,22 @@ from kumulus.kube.watch import Event, Events, News, follow
 
 Take = Callable[[Event[Any]], None]
 _AGAIN = 20.0
+
+
+def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Take]:
+    """What two want to follow, by its path; what both want is followed once.
+
+    Args:
+        one: takes an event first.
+        other: takes it then.
+    """
+    both: dict[str, Take] = {path: partial(_both, one[path], other[path]) for path in one.keys() & other.keys()}
+    return {**one, **other, **both}
+
+
+def _both(one: Take, other: Take, event: Event[Any]) -> None:
+    one(event)
+    other(event)
 
 
 async def follow_when_there(client: Client, path: str, take: Take) -> None:

@@ -1,8 +1,10 @@
 """What jobs and queues say of themselves, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
 
 YuniKorn's queues are no objects of the cluster: quotas are read from its configuration, and how much of them is in use
-follows from the pods that name a queue.
-Sources: kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup.
+follows from the pods that name a queue. A Queue of Volcano says how much of it is in use, but since 1.10 not how many
+PodGroups wait in it: these are counted here, as Volcano's own controller counts them for its metrics.
+Sources: kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup, and
+pkg/controllers/queue of Volcano 1.14.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 
 YUNIKORN_QUEUE = "YuniKorn queue"
 """The kind of what does not say itself how much of it is in use."""
+_VOLCANO_QUEUE = "Queue"
 _LONGEST = 300
 
 
@@ -52,6 +55,19 @@ class Quota(NamedTuple):
     used: dict[str, str]
     waiting: int
     admitted: int
+
+
+class Member(NamedTuple):
+    """In which queue an object stands, of a kind of queues that do not say how many do.
+
+    Attributes:
+        kind, queue: the queue's.
+        admitted: whether it has what it waited for.
+    """
+
+    kind: str
+    queue: str
+    admitted: bool
 
 
 def job(found: Mapping[str, Any]) -> Said | None:
@@ -120,18 +136,23 @@ def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
 
 
 def local_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A LocalQueue of Kueue, whose quota is its ClusterQueue's."""
-    return [_quota(found, "LocalQueue", {}, {}, _part(found, "status"))]
+    """A LocalQueue of Kueue, by its namespace; its quota is its ClusterQueue's."""
+    said = _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
+    return [said._replace(name=f"{_part(found, 'metadata').get('namespace', '')}/{said.name}")]
 
 
 def volcano_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A Queue of Volcano."""
+    """A Queue of Volcano; who is in it, :func:`volcano_member` says."""
     spec, status = _part(found, "spec"), _part(found, "status")
-    counts = {
-        "pendingWorkloads": _number(status.get("pending"), 0) + _number(status.get("inqueue"), 0),
-        "admittedWorkloads": status.get("running"),
-    }
-    return [_quota(found, "Queue", _texts(spec.get("capability")), _texts(status.get("allocated")), counts)]
+    return [_quota(found, _VOLCANO_QUEUE, _texts(spec.get("capability")), _texts(status.get("allocated")), {})]
+
+
+def volcano_member(found: Mapping[str, Any]) -> Member | None:
+    """In which queue a PodGroup of Volcano stands; None when it has ended."""
+    phase = _part(found, "status").get("phase")
+    queue = str(_part(found, "spec").get("queue") or "default")
+    # "Unknown" is what Volcano says of one that ran whole and has lost pods: the others run on.
+    return None if phase == "Completed" else Member(_VOLCANO_QUEUE, queue, phase in ("Running", "Unknown"))
 
 
 def resource_quota(found: Mapping[str, Any]) -> list[Quota]:
@@ -183,6 +204,11 @@ QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs": yunikorn_queues,
 }
 """Who says something of queues, likewise; a query names the only ones."""
+
+MEMBERS: Mapping[str, Callable[[Mapping[str, Any]], Member | None]] = {
+    "/apis/scheduling.volcano.sh/v1beta1/podgroups": volcano_member,
+}
+"""Who stands in queues that do not say it themselves, likewise."""
 
 
 def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:

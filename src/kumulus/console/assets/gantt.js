@@ -36,7 +36,7 @@ export class Gantt {
     history.tally.forEach(({ first, spans }, job) => {
       if (first < 0) return;
       const told = history.facts.length ? this.facts(job) : [];
-      const queue = told[1] || history.jobs[job][2];
+      const queue = told[1] ? history.queueOf(job, told[1]) : history.jobs[job][2];
       if (!queues.has(queue)) queues.set(queue, []);
       queues.get(queue).push({ job, first, spans });
     });

@@ -29,6 +29,8 @@ export class History {
     this.figure = [];
     this.podsOn = [];
     this.podsOf = [];
+    // Queues of a namespace, by namespace/name.
+    this.namespaced = new Set();
     // Of each kind of pods, the kinds of nodes that may take them.
     this.fits = new Map();
     // Per event, what it took the place of.
@@ -64,6 +66,7 @@ export class History {
       this.podsOf.push([]);
     }
     for (let n = this.pods.length - plain.pods.length; n < this.pods.length; n++) this.podsOf[this.pods[n][1]].push(n);
+    for (const [name, kind] of plain.queues) if (kind === "LocalQueue") this.namespaced.add(name);
     while (this.figure.length < this.queues.length) this.figure.push(-1);
     this.end = Math.max(this.end, plain.end);
     // Played through once: when jobs came to be whole, and how they were from when to when.
@@ -208,8 +211,16 @@ export class History {
     const { waiting, held, running, succeeded, lost } = tally;
     const whole = tally.whole >= 0 && tally.whole <= this.at;
     const wait = (whole ? tally.whole : this.at) - (since ?? tally.first);
-    return { number, name, kind, of, queue, priority, says, waiting, held, running, succeeded, lost, wait,
+    return { number, name, kind, of, queue: this.queueOf(number, queue), priority, says, waiting, held, running, succeeded, lost, wait,
       wanted: this.wanted(number), state: this.jobState(number), gpus: this.asked(number, 0) };
+  }
+
+  // Which queue a job means by a name: queues of Kueue of one name may be in several namespaces. Jobs of an experiment
+  // have their workload in place of their namespace, and those that Kueue suspends have no pod that would tell it.
+  queueOf(job, name) {
+    const [pod] = this.podsOf[job];
+    const namespace = pod === undefined ? this.about.namespace ?? this.jobs[job][2] : this.pods[pod][0].split("/")[0];
+    return this.namespaced.has(`${namespace}/${name}`) ? `${namespace}/${name}` : name;
   }
 
   // Jobs that there are, or were, at the moment.
@@ -293,6 +304,7 @@ export class History {
       }])),
       has: sum(present.map(has)),
       taken: sum(present.map((n) => this.taken[n])),
+      queues: Object.fromEntries(this.queuesNow().map(({ name, kind, quota, used, waiting, admitted }) => [`${kind}/${name}`, [quota, used, waiting, admitted]])),
       pods: Object.fromEntries(this.podsByStatus().flatMap((count, status) => (status && count ? [[status, count]] : []))),
     };
   }

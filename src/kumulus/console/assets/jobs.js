@@ -117,6 +117,10 @@ export class Jobs extends SortedTable {
       found.gpus += job.held * job.gpus;
     }
     for (const queue of told) row(queue.name).told.push(queue.kind === YUNIKORN ? { ...queue, used: used(history, all, queue) } : queue);
+    for (const [name, found] of rows) {
+      // A queue above others' has no jobs that name it: it says itself what is below it.
+      if (!found.waiting && !found.placed && !found.held) rows.set(name, { ...found, ...above(found.told) });
+    }
     const text = JSON.stringify([...rows]);
     if (text === this.toldQueues) return;
     this.toldQueues = text;
@@ -205,6 +209,16 @@ function used(history, all, { name, quota: of }) {
   }
   const gpus = Object.keys(of).find((resource) => resource.endsWith("/gpu"));
   return { vcore: String(held[1] / 1000), memory: bytes(held[2]), [gpus]: String(held[0]) };
+}
+
+function above(told) {
+  const found = { waiting: 0, placed: 0, gpus: 0 };
+  for (const { waiting, admitted, used: taken } of told) {
+    found.waiting += waiting;
+    found.placed += admitted;
+    for (const [resource, amount] of Object.entries(taken)) if (resource.endsWith("/gpu")) found.gpus += Number(amount) || 0;
+  }
+  return found;
 }
 
 function put(place, text) {

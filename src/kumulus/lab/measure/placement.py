@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kumulus.cluster.history.document import History
 from kumulus.cluster.history.queues import Queues
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
+from kumulus.cluster.live import owners
+from kumulus.cluster.live.collections import Take, together
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import Pod, pod_from
+from kumulus.kube.watch import Event
 from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
+_WAITING_ROOMS = ("/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/scheduling.volcano.sh/v1beta1/podgroups")
+"""Where jobs wait before any pod of theirs is tried, so that no pod says why."""
 _HELPERS = frozenset({"PodGroup", "PriorityClass"})
 
 
@@ -27,7 +33,8 @@ class Placement:
         queues: in which queue the jobs of each workload wait.
 
     Attributes:
-        collections: what else of the cluster to follow, and what takes it: the queues.
+        collections: what else of the cluster to follow, and what takes it: the queues, and where a scheduler says of a
+            job why it waits.
     """
 
     def __init__(
@@ -38,8 +45,10 @@ class Placement:
         self._clock = clock
         self._queues = queues
         self._begun = False
-        self.collections = Queues(self._recorder, self._now).collections()
+        says: dict[str, Take] = {path: partial(self._says, owners.JOBS[path]) for path in _WAITING_ROOMS}
+        self.collections = together(Queues(self._recorder, self._now).collections(), says)
         self._jobs: dict[str, tuple[JobKey, Facts]] = {}
+        self._said: dict[str, str] = {}
 
     @property
     def history(self) -> History:
@@ -93,7 +102,17 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
+    def _says(self, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
+        said = read(event.item) if event.kind != "DELETED" and event.item is not None else None
+        # What is gone has said its last word.
+        if said is None or said.namespace != self.history.about.get("namespace"):
+            return
+        self._said[said.name] = said.says
+        if known := self._jobs.get(said.name):
+            self._note(said.name, *known, self._now())
+
     def _note(self, name: str, key: JobKey, facts: Facts, at: int) -> None:
+        facts = facts._replace(says=self._said.get(name, ""))
         known = self._jobs.get(name)
         if known != (key, facts):
             self._jobs[name] = key, facts

@@ -43,6 +43,11 @@ def has_queue_objects(scheduler: SchedulerName) -> bool:
     return scheduler != OWN and registry.get(scheduler).queue is not None
 
 
+def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
+    """In which queue the jobs of a workload wait; empty where no queue is named and the scheduler has to have none."""
+    return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
+
+
 def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
     """The queues that workloads wait in and the experiment's own objects do not have: each with all there is.
 
@@ -54,8 +59,7 @@ def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], qu
     """
     if not has_queue_objects(scheduler):
         return []
-    needed = registry.get(scheduler).needed_queue
-    names = {each.queue or needed for each in wanted} - there - {""}
+    names = {queue_of(scheduler, each) for each in wanted} - there - {""}
     return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
 
 

@@ -31,6 +31,7 @@ from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.plan.asked import pods_planned
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
+from kumulus.lab.plan.scheduling import queue_of
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
@@ -308,7 +309,7 @@ def _about(bench: Bench, name: str) -> dict[str, str]:
 
 
 def _queues(experiment: Experiment) -> dict[str, str]:
-    return {each.name: each.queue for each in experiment.workloads if each.queue}
+    return {each.name: queue for each in experiment.workloads if (queue := queue_of(experiment.scheduler.name, each))}
 
 
 async def _all_set(events: Sequence[asyncio.Event], tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -1,0 +1,113 @@
+"""A whole run whose jobs wait in a queue: what its history has of the queue, and what the page says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import expect
+
+from kumulus import toolchain
+from kumulus.cluster.history.document import History, load
+from kumulus.cluster.history.moment import Moment, moment
+from kumulus.console import bundle
+from kumulus.lab.run.repetition import Outcome
+from kumulus.model.quantity import parse
+from kumulus.schedulers import registry, workloads
+from tests.integration.conftest import Plane, Pools
+from tests.integration.test_experiments import Lab
+from tests.support.browser import chromium, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.browser]
+QUEUES = {"kueue": "ClusterQueue/team", "volcano": "Queue/team"}
+QUOTA = {"cpu": "5", "memory": "64Gi", "pods": "50"}
+
+
+@pytest.fixture
+async def lab(plane: Plane, pools: Pools, tmp_path: Path) -> Lab:
+    inputs = pools.inputs(4, labels={"lab": "here"})
+    await pools.create(inputs)
+    return Lab(plane, [str(inputs["name"])], tmp_path)
+
+
+class Story:
+    """Lets a run go on until its first gang has the quota and the other waits, and then until the other has it."""
+
+    def __init__(self, lab: Lab, scheduler: str) -> None:
+        self._lab, self._queue = lab, QUEUES[scheduler]
+        self.first = ""
+
+    def __call__(self, outcome: Outcome) -> None:
+        history = outcome.placement.history
+        now = moment(history, history.end)
+        if not self.first and self.waits(now):
+            self.first = self.holder(now)
+            jobs = f"/apis/batch/v1/namespaces/{history.about['namespace']}/jobs"
+            self._lab.plane.api.delete(f"{jobs}/{self.first}?propagationPolicy=Background")
+        elif self.first and self.holder(now) not in ("", self.first) and self.figures(now)[2:] == [0, 1]:
+            self._lab.stop.set()
+
+    def figures(self, then: Moment) -> list[object]:
+        return then.queues.get(self._queue, [{}, {}, 0, 0])
+
+    def holder(self, then: Moment) -> str:
+        """The job that is placed."""
+        return next((name.rpartition("/")[2] for name, job in then.jobs.items() if job.held == 4), "")
+
+    def waits(self, then: Moment) -> bool:
+        """Whether the queue says that four of five CPUs are in use and that one gang waits, and the gang says why."""
+        _, used, waiting, admitted = self.figures(then)
+        in_use = parse(dict(used).get("cpu", "0")) == parse("4")  # type: ignore[call-overload]
+        why = any(job.says and not job.held for job in then.jobs.values() if job.queue == "team")
+        return in_use and (waiting, admitted) == (1, 1) and bool(self.holder(then)) and why
+
+
+@pytest.mark.parametrize("scheduler", QUEUES)
+async def test_a_run_shows_quota_use_and_who_waits_over_time(scheduler: str, lab: Lab, tmp_path: Path) -> None:
+    for tool in registry.get(scheduler).tools:
+        try:
+            toolchain.find(tool)
+        except toolchain.ToolMissing as error:
+            pytest.skip(str(error))
+    queue = workloads.queue(scheduler, "team", "", QUOTA)
+    for each in queue:
+        each["metadata"].pop("namespace", None)
+    (tmp_path / "queue.yaml").write_text(yaml.safe_dump_all(queue))
+    story = Story(lab, scheduler)
+    lab.on_sample = story
+    work = {**lab.workload(jobs=2, workers=4), "requests": {"cpu": "1", "memory": "1Gi"}, "queue": "team", "gang": True}
+    # No pod completes, so that the run goes on until the story is at its end.
+    await lab.run(
+        workloads=[work], scheduler={"name": scheduler}, setup=["queue.yaml"], until="completed", timeout="4m"
+    )
+    (directory,) = (lab.directory / "results" / "test").iterdir()
+    history = load(directory / "history-1.json.gz")
+    times = sorted({event.at for event in history})
+    then = {at: moment(history, at) for at in times}
+    assert lab.stop.is_set(), f"the other gang never got the quota: {then[times[-1]].queues}, {then[times[-1]].jobs}"
+    assert story.figures(then[times[0]])[2:] == [0, 0], "nobody waits before the jobs are there"
+    waited = next(at for at in times if story.waits(then[at]))
+    second = next(at for at in times if story.holder(then[at]) not in ("", story.first))
+    assert waited < second
+    await asyncio.to_thread(the_page_says_so, history, scheduler, waited, tmp_path)
+
+
+def the_page_says_so(history: History, scheduler: str, waited: int, folder: Path) -> None:
+    """At the moment at which one gang waits, and at the end."""
+    kind = QUEUES[scheduler].partition("/")[0]
+    page_file = folder / "run.html"
+    page_file.write_text(bundle.page([history]), encoding="utf-8")
+    with chromium() as browser, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(page_file.as_uri())
+        until(page, "globalThis.kumulus?.line() !== undefined")
+        page.evaluate("at => kumulus.seek(at)", waited)
+        row = page.locator(".queues").get_by_role("row").filter(has_text=f"{kind}: ")
+        expect(row).to_contain_text(re.compile(f"{kind}: .*cpu 4 of 5.*, 1 waiting, 1 admitted"))
+        jobs = page.locator(".jobs tbody")
+        expect(jobs.get_by_role("row").filter(has_text="0 of 4")).to_contain_text(re.compile("waiting · .+"))
+        page.evaluate("at => kumulus.seek(at)", history.end)
+        expect(row).to_contain_text(re.compile("0 waiting, 1 admitted"))
