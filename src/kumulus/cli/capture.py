@@ -1,12 +1,13 @@
 """Save what your own cluster's scheduler sees as files, from which you can create a clone on this machine.
 
     kumulus capture --context prod --to capture/                 # reads only: pages of lists, 20 requests a second
-    kumulus capture --context prod --to shared/ --anonymise      # words for names; their table is kept separately
+    kumulus capture --context prod --to shared.tar.gz            # to send: words for names; their table stays here
     kumulus capture --from nodes.yaml --from pods.yaml --to capture/
     kumulus capture --rbac | kubectl apply -f -                  # only the permissions that it needs
 
-Writes stack.yaml (the nodes), workload.yaml (pods, and what they refer to) and left-out.md. A capture that was cut off
-continues when you run it again. `kumulus clone capture/ -s mine` brings it up. More: docs/your-cluster.md.
+Writes stack.yaml (the nodes), workload.yaml (pods, and what they refer to) and left-out.md, into a directory or, to be
+sent, into an archive. A capture that was cut off continues when you run it again. `kumulus clone capture/ -s mine`
+brings it up. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -45,14 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="read files instead: kubectl get -o yaml or json, kwokctl snapshot export, a must-gather directory",
     )
-    parser.add_argument("--to", metavar="DIRECTORY", type=Path, help="where to write")
+    parser.add_argument("--to", metavar="PLACE", type=Path, help="a directory, or an archive: NAME.tar.gz")
     parser.add_argument("--rate", type=float, default=_RATE, help=f"the most requests a second (default: {_RATE:g})")
-    parser.add_argument("--anonymise", action="store_true", help="replace every name by a word")
+    parser.add_argument(
+        "--anonymise",
+        action=argparse.BooleanOptionalAction,
+        help="whether to replace every name by a word (default: in an archive, which is made to leave this machine)",
+    )
     parser.add_argument(
         "--table",
         metavar="FILE",
         type=Path,
-        help=f"the words' table, kept for the next capture (default: DIRECTORY-{_TABLE}, beside it, mode 0600)",
+        help=f"the words' table, kept for the next capture (default: PLACE-{_TABLE}, beside it, mode 0600)",
     )
     parser.add_argument("--restart", action="store_true", help="discard what an interrupted capture has read")
     parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and exit")
@@ -64,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: there is nothing to read, it cannot be read, or the files cannot be written.
     """
-    from kumulus.capture import writing
+    from kumulus.capture import archive, writing
     from kumulus.capture.dumps import Refused
     from kumulus.capture.kinds import cluster_role
     from kumulus.capture.words import WrongTable
@@ -73,17 +78,25 @@ def run(args: argparse.Namespace) -> int:
         print(cluster_role(), end="")
         return 0
     if args.to is None:
-        raise UserError("where to? Write --to DIRECTORY")
+        raise UserError("where to? Write --to DIRECTORY, or --to NAME.tar.gz to send it")
     if args.rate <= 0:
         raise UserError(f"--rate {args.rate:g} is no number of requests a second")
+    packed = archive.is_meant(args.to)
+    if packed and args.to.is_dir():
+        raise UserError(f"{args.to} is a directory, and by its name the place of an archive\n  Write another --to")
+    if args.anonymise is None:
+        args.anonymise = packed
+    folder = archive.beside(args.to) if packed else args.to
     try:
         table = _table(args)
         words = _words(table) if args.anonymise else None
-        spool = _read_files(args) if args.files else _read_cluster(args)
-        written = writing.write(spool, args.to, words)
+        spool = _read_files(args, folder) if args.files else _read_cluster(args, folder)
+        written = writing.write(spool, folder, words)
         if words is not None:
             words.save(table)
         spool.remove()
+        if packed:
+            archive.pack(folder, args.to, private=words is None)
     except OSError as error:
         again = "\n  What has been read is kept: the same command goes on from there"
         raise UserError(f"{error.filename or args.to}: {error.strerror or error}{again}") from None
@@ -107,12 +120,14 @@ def _tell(args: argparse.Namespace, written: object, table: Path) -> None:
     if args.anonymise:
         print(f"  every name is a word; what each stands for is in {table}: keep it to yourself")
     else:
-        print("  names are as they are: before it leaves this machine, capture with --anonymise")
+        print("  names are as they are: what is to leave this machine, capture into an archive (--to NAME.tar.gz)")
 
 
 def _table(args: argparse.Namespace) -> Path:
-    to: Path = args.to
-    return Path(args.table) if args.table else to.absolute().parent / f"{to.absolute().name}-{_TABLE}"
+    from kumulus.capture import archive
+
+    to: Path = args.to.absolute()
+    return Path(args.table) if args.table else to.parent / f"{archive.stem(to)}-{_TABLE}"
 
 
 def _words(table: Path) -> Words:
@@ -121,31 +136,31 @@ def _words(table: Path) -> Words:
     return Words.read(table) if table.exists() else Words()
 
 
-def _spool(args: argparse.Namespace, source: str) -> Spool:
+def _spool(args: argparse.Namespace, folder: Path, source: str) -> Spool:
     from kumulus.capture.spool import AnotherSource, Spool
 
-    args.to.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        spool = Spool(args.to, source)
+        spool = Spool(folder, source)
         if args.restart:
             spool.remove()
-            spool = Spool(args.to, source)
+            spool = Spool(folder, source)
     except AnotherSource as error:
         raise UserError(
-            f"{args.to} has the beginning of a capture of {error}\n  To forget it: delete {args.to}/.unfinished"
+            f"{args.to} has the beginning of a capture of {error}\n  To forget it: delete {folder}/.unfinished"
         ) from None
     return spool
 
 
-def _read_files(args: argparse.Namespace) -> Spool:
+def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
     from kumulus.capture import dumps
     from kumulus.capture.kinds import BY_NAME
     from kumulus.capture.reading import captured
 
     files = dumps.files(args.files)
-    spool = _spool(args, "files")
+    spool = _spool(args, folder, "files")
     spool.remove()
-    spool = _spool(args, "files")
+    spool = _spool(args, folder, "files")
     seen: set[tuple[str, str, str]] = set()
     for file in files:
         pages: dict[str, list[dict[str, object]]] = {}
@@ -167,14 +182,14 @@ def _read_files(args: argparse.Namespace) -> Spool:
     return spool
 
 
-def _read_cluster(args: argparse.Namespace) -> Spool:
+def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
     from kumulus.capture.live import Expired
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     again = "\n  What has been read is kept: the same command goes on from there"
     try:
         connection = _connection(args)
-        spool = _spool(args, connection.server)
+        spool = _spool(args, folder, connection.server)
         if spool.resumed:
             print("going on with a capture that was cut off", file=sys.stderr)
         asyncio.run(_read(connection, spool, args.rate))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import stat
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -251,6 +253,46 @@ def test_of_a_thousand_names_none_is_in_what_the_command_writes_and_prints(
     # A Queue of somebody else's group, or of a version that says more than that, is none that a capture reads.
     nodes = len(list((tmp_path / "gathered" / "cluster-scoped-resources" / "core" / "nodes").iterdir()))
     assert kept.count('"kind": "Queue"') == nodes
+
+
+def unpacked(archive: Path, to: Path) -> Path:
+    with tarfile.open(archive) as packed:
+        packed.extractall(to, filter="data")
+    return to
+
+
+def test_an_archive_has_words_for_names_unless_it_is_to_have_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gathered(tmp_path / "gathered", Planted())
+    for name in ("one", "two"):
+        printed = captured(capsys, "--from", tmp_path / "gathered", "--to", tmp_path / name / "shared.tar.gz")
+        assert CANARY not in printed
+        assert "every name is a word; what each stands for is in" in printed
+        there = {each.name for each in (tmp_path / name).iterdir()}
+        assert there == {"shared.tar.gz", "shared-translation.json"}, "nothing else is left beside it"
+    archive = tmp_path / "one" / "shared.tar.gz"
+    files = unpacked(archive, tmp_path / "unpacked")
+    assert CANARY not in texts(files)
+    assert sorted(each.name for each in (files / "shared").iterdir()) == ["left-out.md", "stack.yaml", "workload.yaml"]
+    # Other words were drawn for the second; with the first one's table it is the same file.
+    again, table = tmp_path / "again" / "shared.tar.gz", tmp_path / "one" / "shared-translation.json"
+    captured(capsys, "--from", tmp_path / "gathered", "--to", again, "--table", table)
+    assert again.read_bytes() == archive.read_bytes()
+    named = tmp_path / "named.tgz"
+    printed = captured(capsys, "--from", tmp_path / "gathered", "--to", named, "--no-anonymise")
+    assert "names are as they are" in printed
+    assert CANARY in texts(unpacked(named, tmp_path / "names"))
+    assert stat.S_IMODE(named.stat().st_mode) == 0o600
+
+
+def test_where_a_directory_is_there_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gathered(tmp_path / "gathered", Planted())
+    archive = tmp_path / "shared.tar.gz"
+    archive.mkdir()
+    assert main(["capture", "--from", str(tmp_path / "gathered"), "--to", str(archive)]) == 1
+    assert "shared.tar.gz is a directory, and by its name the place of an archive" in capsys.readouterr().err
+    assert {each.name for each in tmp_path.iterdir()} == {"gathered", "shared.tar.gz"}
 
 
 def test_a_must_gather_directory_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
