@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from kumulus.cluster.live.model import Fleet
 from kumulus.console.changes import Changes
+from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY
 from tests.integration.test_page import visiting
@@ -179,6 +180,21 @@ def test_a_job_is_chosen_and_left_by_keys(page: Page) -> None:
     expect(page.locator("#says")).to_contain_text("Job a: partly, 1 of 2 pods placed")
     page.keyboard.press("Enter")
     expect(page.locator(".chosen")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_rules_of_accessibility_hold_beside_jobs_queues_and_what_is_wrong(
+    browser: Browser, served: ServedFleet, scheme: Literal["light", "dark"], width: int
+) -> None:
+    with visiting(browser, served, color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        page.get_by_role("button", name="a", exact=True).click()
+        expect(page.locator(".chosen")).to_be_visible()
+        expect(page.locator(".queues")).to_be_visible()
+        served.change(lambda live: setattr(live, "lost", Unreachable("https://127.0.0.1:1", "connection refused")))
+        expect(page.get_by_role("alert")).to_contain_text("connection refused")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
 
 
 def test_it_prints_without_what_only_a_screen_can_use(page: Page) -> None:
