@@ -36,6 +36,7 @@ PICTURES = {
     "zone-affinity-and-gangs": Picture(100_000),
     "rack-fails": Picture(50_000),
     "halves-of-racks": Picture(30_000, "slices-1", "dark"),
+    "autoscaler": Picture(50_000),
 }
 
 

@@ -45,8 +45,11 @@ class Story:
         now = moment(history, history.end)
         if not self.first and self.waits(now):
             self.first = self.holder(now)
-            jobs = f"/apis/batch/v1/namespaces/{history.about['namespace']}/jobs"
-            self._lab.plane.api.delete(f"{jobs}/{self.first}?propagationPolicy=Background")
+            namespace = f"namespaces/{history.about['namespace']}"
+            if self._queue.startswith("Queue/"):
+                # A PodGroup of Volcano is nobody's, and would go on waiting.
+                self._lab.plane.api.delete(f"/apis/scheduling.volcano.sh/v1beta1/{namespace}/podgroups/{self.first}")
+            self._lab.plane.api.delete(f"/apis/batch/v1/{namespace}/jobs/{self.first}?propagationPolicy=Background")
         elif self.first and self.holder(now) not in ("", self.first) and self.figures(now)[2:] == [0, 1]:
             self._lab.stop.set()
 

@@ -58,6 +58,9 @@ def test_a_pod_group_speaks_for_itself_or_for_its_job() -> None:
     status = {"phase": "Inqueue", "conditions": [condition("Unschedulable", "True", "3/4 tasks in gang unschedulable")]}
     found = owners.pod_group(made({"minMember": 4, "queue": "q"}, status))
     assert found == Said("PodGroup", "train", "a", 4, "q", 0, "Inqueue: 3/4 tasks in gang unschedulable")
+    placed = owners.pod_group(made({}, {**status, "phase": "Running"}))
+    assert placed is not None
+    assert placed.says == "Running", "the condition stays when the group is placed after all"
     assert (owners.pod_group(made({}, ownerReferences=[JOB])) or found)[:2] == ("Job", "train")
 
 

@@ -66,6 +66,18 @@ def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> N
     assert (found.says, found.queue, found.size) == ("insufficient quota", "team", 4)
 
 
+def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
+    time = 0.0
+    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})
+    placement.begin()
+    placement.job(PlannedJob("web", "work", 0.0, 500, ({"kind": "Deployment"},)))
+    time = 2.0
+    placement.resized("web", 350)
+    placement.resized("nobody's", 1)
+    sizes = [moment(placement.history, at).jobs["work/Deployment/web"].size for at in (1000, 2000)]
+    assert sizes == [500, 350]
+
+
 def test_queues_that_one_object_has_come_and_go_with_it() -> None:
     placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
 

@@ -118,8 +118,10 @@ def workload(found: Mapping[str, Any]) -> Said | None:
 def pod_group(found: Mapping[str, Any]) -> Said | None:
     """A PodGroup of Volcano or of scheduler-plugins; of a job's own it speaks for the job."""
     spec, status, owners = _part(found, "spec"), _part(found, "status"), _owners(found)
-    message = _message(status.get("conditions"), "Unschedulable", "True")
-    says = ": ".join(filter(None, (str(status.get("phase") or ""), message)))
+    phase = str(status.get("phase") or "")
+    # Volcano leaves the condition as it is when the group is placed after all.
+    message = "" if phase == "Running" else _message(status.get("conditions"), "Unschedulable", "True")
+    says = ": ".join(filter(None, (phase, message)))
     said = _said(found, "PodGroup", _number(spec.get("minMember"), 0), says)
     said = said._replace(queue=str(spec.get("queue") or said.queue))
     return said._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else said

@@ -85,6 +85,11 @@ class Placement:
         _, facts = self._jobs.get(planned.name, (key, Facts(queue=self._queues.get(planned.workload, ""))))
         self._note(planned.name, key, facts._replace(size=planned.workers), self._now())
 
+    def resized(self, name: str, workers: int) -> None:
+        """A job, of its name, is to have so many pods from now on."""
+        if known := self._jobs.get(name):
+            self._note(name, known[0], known[1]._replace(size=workers), self._now())
+
     def deleted(self, name: str) -> None:
         """A job was deleted, of its name."""
         if known := self._jobs.get(name):

@@ -86,6 +86,7 @@ class Workloads:
         self._ending.expect_more(wanted.replicas * len(jobs) - before)
         for job in jobs:
             self._records.resized(job.name, wanted.replicas)
+            self._placement.resized(job.name, wanted.replicas)
 
         async def one(name: str) -> None:
             body = {"spec": {"replicas": wanted.replicas}}
