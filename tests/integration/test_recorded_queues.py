@@ -22,7 +22,7 @@ from tests.integration.test_experiments import Lab
 from tests.support.browser import chromium, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
-QUEUES = {"kueue": "ClusterQueue/team", "volcano": "Queue/team"}
+QUEUES = {"kueue": "ClusterQueue/team"}
 QUOTA = {"cpu": "5", "memory": "64Gi", "pods": "50"}
 
 
@@ -46,9 +46,6 @@ class Story:
         if not self.first and self.waits(now):
             self.first = self.holder(now)
             namespace = f"namespaces/{history.about['namespace']}"
-            if self._queue.startswith("Queue/"):
-                # A PodGroup of Volcano is nobody's, and would go on waiting.
-                self._lab.plane.api.delete(f"/apis/scheduling.volcano.sh/v1beta1/{namespace}/podgroups/{self.first}")
             self._lab.plane.api.delete(f"/apis/batch/v1/{namespace}/jobs/{self.first}?propagationPolicy=Background")
         elif self.first and self.holder(now) not in ("", self.first) and self.figures(now)[2:] == [0, 1]:
             self._lab.stop.set()
