@@ -156,8 +156,7 @@ def command(project: Project, *arguments: str) -> str:
 def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
     cheap, dear = "e2-standard-4", "e2-highmem-4"
     pools = [{"name": "default", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
-    # It has heard of a change of its offerings before it decides for a pod that came after that.
-    offered = {**AUTOSCALER, "instanceTypes": [cheap, dear], "nodePools": pools, "batchIdleDuration": "4s"}
+    offered = {**AUTOSCALER, "instanceTypes": [cheap, dear], "nodePools": pools}
     cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
     cluster.up()
     said = command(

@@ -179,38 +179,6 @@ async def test_a_pool_can_be_resized_again(lab: Lab, sizes: list[int]) -> None:
     assert _nodes(lab, pool) == before
 
 
-async def test_a_workload_is_scaled_when_all_of_it_is_placed_and_the_end_waits_for_nodes_too(lab: Lab) -> None:
-    workload = {
-        "name": "web",
-        "kind": "Deployment",
-        "workers": 6,
-        "requests": REQUESTS,
-        "nodeSelector": {"lab": "here"},
-    }
-    timeline = [
-        {"after": "scheduled", "scale": {"workload": "web", "replicas": 2}},
-        {"after": "scheduled", "at": "4s", "resize": {"pool": lab.pools[0], "replicas": 5}},
-    ]
-    report = await lab.run(workloads=[workload], timeline=timeline, until="steady", settle="3s")
-    details = only(report).details
-    assert [moment.what for moment in details.timeline] == ["web: 6 → 2 pods", f"{lab.pools[0]}: 4 → 5 nodes"]
-    assert details.ended == "no pod and no node has changed for 3 s"
-    measures = details.measures
-    assert (measures["pods.scheduled"], measures["gpus.allocated"], measures["pods.pending"]) == (6, 16, 0)
-    assert (measures["jobs.partlyAdmitted"], measures["nodes.end"], measures["nodes.peak"]) == (0, 9, 9)
-    # The last change is that of a node, 4 s after all pods had one; from then the 3 s count.
-    assert measures["duration"] >= 7
-
-
-async def test_a_stock_out_where_no_autoscaler_is_ends_the_run_and_says_so(lab: Lab) -> None:
-    timeline = [{"fault": {"name": "none-left", "kind": "stock-out"}}]
-    report = await lab.run(workloads=[lab.workload(jobs=1, workers=1)], timeline=timeline)
-    test = only(report)
-    assert test.status == "partial"
-    assert "the cluster has no autoscaler, whose offerings it would change" in test.details.ended
-    assert lab.left() == []
-
-
 def _nodes(lab: Lab, pool: str) -> list[str]:
     found = lab.plane.api.list("/api/v1/nodes", labelSelector=f"kumulus.io/pool={pool}")
     return [each["metadata"]["name"] for each in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from kumulus.cli.errors import UserError
 
@@ -30,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
         directory=args.results / "sweeps" / described.name,
         engine=engine(args.engine),
         jobs=args.jobs,
+        # As it was called, from wherever a cluster's project is.
+        kumulus=(sys.executable, str(Path(sys.argv[0]).absolute())),
         say=say,
     )
     done = sweep.run(described, args.file.resolve().parent, options)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.sweep import page, tables
+from kumulus.lab.sweep import live, page, tables
 from kumulus.lab.sweep.cells import cells_of
 from kumulus.lab.sweep.engines import Engine, engine
 from kumulus.lab.sweep.file import Sweep, load
@@ -31,7 +31,7 @@ def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **field
     pytest.importorskip("joblib")
     sweep = read(directory, **fields)
     say = (said if said is not None else []).append
-    return run(sweep, directory, Options(directory / "results", Engine(), jobs, say))
+    return run(sweep, directory, Options(directory / "results", Engine(), jobs, (), say))
 
 
 def starts(directory: Path) -> list[str]:
@@ -219,6 +219,20 @@ def test_the_table_is_parquet_where_that_can_be_written(tmp_path: Path) -> None:
     assert table.column("value").to_pylist() == [0.9, 89.5, 0.8, 89.5]
     assert table.column("arrived").to_pylist() == [None, 90, None, 90]
     assert str(table.schema.field("seed").type) == "int64"
+
+
+def test_as_many_clusters_are_made_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(read(tmp_path, matrix={"seed": [1, 2]}), tmp_path)
+    monkeypatch.setattr(live.psutil, "cpu_count", lambda: 16)
+    monkeypatch.setattr(live.memory, "total", lambda: 64_000_000_000)
+    assert live.at_once(cells, 3) == 3
+    many = live.at_once(cells, 0)
+    assert 3 < many <= 16
+    monkeypatch.setattr(live.memory, "total", lambda: 1_500_000_000)
+    assert live.at_once(cells, 0) < many
+    monkeypatch.setattr(live.memory, "total", lambda: 1_000_000)
+    with pytest.raises(LabError, match="does not fit on this machine"):
+        live.at_once(cells, 0)
 
 
 def test_what_a_result_holds_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ class Cell:
         raw: the experiment, as its file would have it.
         stack: the stack's configuration, likewise.
         directory: where paths in both start from.
+        live: whether it runs on a cluster.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Cell:
     raw: Mapping[str, Any]
     stack: Mapping[str, Any]
     directory: Path
+    live: bool
 
     @property
     def seed(self) -> int:
@@ -84,9 +86,9 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         for axis, value in values.items():
             _put(own_raw, own_stack, axis, value, str(file))
         experiment = Experiment.checked(own_raw, f"{file} with {_words(values)}")
-        known = [_FORM, own_raw, own_stack, digests.of(experiment)]
+        known = [_FORM, sweep.live, own_raw, own_stack, digests.of(experiment)]
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
-        found.append(Cell(digest, values, own_raw, own_stack, directory))
+        found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
     return list({cell.id: cell for cell in found}.values())
 
 

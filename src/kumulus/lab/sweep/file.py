@@ -23,7 +23,8 @@ from kumulus.stackfile.yamltext import read_yaml
 SEED = "seed"
 MOST_CELLS = 100_000
 _RANGE = re.compile(r"(\d+)-(\d+)")
-_SHOWN = ("policy.allocated", "policy.fragmented", "pods.scheduled")
+_OFFLINE = ("policy.allocated", "policy.fragmented", "pods.scheduled")
+_LIVE = ("timeToSchedule.p50", "timeToSchedule.p99", "allocation.gpuEnd", "gpuHours.stranded", "makespan")
 
 
 def _matrix_problems(where: Where, raw: object) -> list[Problem]:
@@ -76,6 +77,11 @@ class Sweep(Section):
         description="The experiment file, relative to this one; what the matrix does not name is as it says.",
         examples=["openb.yaml"],
     )
+    live: bool = Field(
+        default=False,
+        description="Each run on a cluster of its own, of the experiment's stackFile, made for it and taken down.",
+        examples=["true"],
+    )
     matrix: Annotated[dict[str, list[Any]], checked(_matrix_problems, _axes, form={"type": "object"})] = Field(
         description=(
             "The fields that vary, each with its values: policy, scheduler, seed (a range, 42-51), trace (a file), a "
@@ -98,7 +104,7 @@ class Sweep(Section):
 
     def shown(self) -> tuple[str, ...]:
         """The measures on the page."""
-        return tuple(self.measures) or _SHOWN
+        return tuple(self.measures) or (_LIVE if self.live else _OFFLINE)
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """Every combination of the matrix, the seed varying first: all of one group come together."""

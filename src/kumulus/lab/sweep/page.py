@@ -114,7 +114,8 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     if sweep.description:
         parts.append(f"<p>{html.escape(sweep.description)}</p>")
     failed = [result for result in results if not result.runs]
-    parts.append(f"<p>{len(results):,} of {cells:,} runs, without a cluster; {len(failed):,} without measures.</p>")
+    where = "each on a cluster of its own" if sweep.live else "without a cluster"
+    parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {len(failed):,} without measures.</p>")
     parts.append(_method(sweep, found))
     for measure, rows in found.items():
         parts += [f"<h2>{measure}</h2><p class=muted>{html.escape(MEANINGS[measure])}</p>", _table(measure, rows)]

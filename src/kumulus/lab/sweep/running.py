@@ -13,6 +13,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, loaded_from
 from kumulus.lab.offline import experiment as offline
 from kumulus.lab.policies.load import PolicyFailed
+from kumulus.lab.sweep import live
 from kumulus.lab.sweep.cells import Cell
 from kumulus.lab.sweep.store import Result, Store
 from kumulus.model.errors import SpecError
@@ -26,10 +27,12 @@ class Task:
     Args:
         cell: which one.
         directory: of the sweep's results; None where the process may be on another machine, and only answers.
+        kumulus: the command, as a live run calls it.
     """
 
     cell: Cell
     directory: Path | None
+    kumulus: tuple[str, ...] = ()
 
 
 def run(task: Task) -> Result:
@@ -47,6 +50,9 @@ def run(task: Task) -> Result:
         if (there := store.get(task.cell.id)) is not None and there.runs:
             return there
         store.started(task.cell.id)
+        if task.cell.live:
+            # Its cluster is taken down when the result is safe.
+            return live.run(task.cell, loaded(task.cell), store, task.kumulus)
         result = _run(task)
         store.put(result)
         return result

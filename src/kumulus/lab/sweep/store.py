@@ -37,6 +37,7 @@ class Result:
         curves: of runs without a cluster, measures by whole per cents of demand arrived.
         error: why there are no measures; empty where there are.
         seconds: how long it took.
+        report: of live runs, where the report is.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Result:
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     error: str = ""
     seconds: float = 0.0
+    report: str = ""
 
 
 class Store:

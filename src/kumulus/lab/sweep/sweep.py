@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.lab.sweep import page, tables
+from kumulus.lab.errors import LabError
+from kumulus.lab.sweep import live, page, tables
 from kumulus.lab.sweep.cells import Cell, cells_of
 from kumulus.lab.sweep.engines import Engine, results
 from kumulus.lab.sweep.file import Sweep
@@ -21,13 +22,15 @@ class Options:
     Attributes:
         directory: where its results go.
         engine: where cells run.
-        jobs: how many at once; 0 for one on each CPU.
+        jobs: how many at once; 0 for as many as fit.
+        kumulus: the command, as live runs call it.
         say: takes a line for the user.
     """
 
     directory: Path
     engine: Engine
     jobs: int
+    kumulus: tuple[str, ...]
     say: Callable[[str], None]
 
 
@@ -60,17 +63,20 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
 
     Raises:
         SpecError: a combination is no experiment.
-        LabError: an engine is not there, another sweep is at it, or something cannot be written.
+        LabError: an engine is not there, clusters do not fit, another sweep is at it, or something cannot be written.
     """
+    if sweep.live and options.engine.elsewhere:
+        raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
     cells = cells_of(sweep, base)
     store = Store(options.directory)
     store.prepare()
     with store.alone():
+        _tidy(store, options)
         # One that came to nothing is tried again.
         missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.runs]
         if len(missing) < len(cells):
             options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
-        _run(missing, store, options)
+        _run(sweep, missing, store, options)
         there = store.all(cell.id for cell in cells)
         found = page.tables(sweep, there)
         written = [tables.write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
@@ -78,16 +84,29 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
     return Done(len(cells), len(cells) - len(missing), there, found, written)
 
 
-def _run(missing: list[Cell], store: Store, options: Options) -> None:
+def _tidy(store: Store, options: Options) -> None:
+    """Take down what a killed sweep has left; a process of its own that is still at a cell is waited for."""
+    for project in live.leftovers(store):
+        with store.turn(project.name):
+            options.say(f"taking down the cluster of {project.name}, which an earlier sweep had left")
+            if said := live.remove(project, options.kumulus, cut_off=True):
+                options.say(f"  {said}")
+
+
+def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> None:
     if not missing:
         return
+    jobs = options.jobs
+    if sweep.live:
+        jobs = live.at_once(missing, jobs)
+        options.say(f"{jobs} cluster{'s' if jobs > 1 else ''} at a time")
     # Workers on other machines do not see this directory: their results are written here as they come.
     elsewhere = options.engine.elsewhere
-    tasks = [Task(cell, None if elsewhere else store.directory) for cell in missing]
+    tasks = [Task(cell, None if elsewhere else store.directory, options.kumulus) for cell in missing]
     if elsewhere:
         for cell in missing:
             store.started(cell.id)
-    for number, result in enumerate(results(tasks, options.engine, options.jobs), start=1):
+    for number, result in enumerate(results(tasks, options.engine, jobs), start=1):
         if elsewhere:
             store.put(result)
         said = f": {result.error.splitlines()[0]}" if result.error else ""

@@ -1,0 +1,210 @@
+"""A cell on a cluster of its own: made by the command as by any user, run, and taken down.
+
+The cluster is the stack of a project in the sweep's directory. What a killed sweep left of it the next one takes down
+before anything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+import yaml
+
+from kumulus import toolchain
+from kumulus.host import memory
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.report import beside
+from kumulus.lab.report.files import telling
+from kumulus.lab.run.run import Options, Run
+from kumulus.lab.sweep.cells import Cell
+from kumulus.lab.sweep.store import Result, Store
+from kumulus.model import scale
+from kumulus.runtimes.descriptor import KUBECONFIG_FILE
+from kumulus.stackfile.clusters import load_stack
+from kumulus.surroundings import files
+
+_PROJECTS = "clusters"
+_PATIENCE = 10.0
+_LAST_LINES = 12
+# What is told to this process of Pulumi is of the user's project.
+_OF_THE_USER = ("PULUMI_BACKEND_URL", "PULUMI_STACK", "KUMULUS_HOME")
+_PROGRAM = "from kumulus import program\n\nprogram.run()\n"
+_PROJECT = """name: kumulus-sweep
+runtime: python
+backend:
+  url: file://./.pulumi-state?create_dir=true
+"""
+
+
+def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Result:
+    """Run a cell on a cluster of its own; its result is written before the cluster is taken down.
+
+    Args:
+        cell: which one.
+        loaded: its experiment.
+        store: where its result goes.
+        kumulus: the command.
+
+    Raises:
+        LabError: its result cannot be written.
+    """
+    began = time.monotonic()
+    project = store.directory / _PROJECTS / cell.id
+    result = Result(cell.id, dict(cell.values), cell.seed, "partial")
+    try:
+        _make(project, cell)
+        _command(kumulus, "up", project, _stack(cell.id))
+        kubeconfig = project / ".kumulus" / "clusters" / _stack(cell.id) / KUBECONFIG_FILE
+        _measure(loaded, kubeconfig, store, result)
+    except (ApiError, KubeconfigError, LabError, Unreachable) as error:
+        result.error = str(error)
+    result.seconds = round(time.monotonic() - began, 3)
+    store.put(result)
+    remove(project, kumulus)
+    return result
+
+
+def leftovers(store: Store) -> list[Path]:
+    """The projects of clusters that a killed sweep has left."""
+    there = store.directory / _PROJECTS
+    return sorted(there.iterdir()) if there.is_dir() else []
+
+
+def remove(project: Path, kumulus: Sequence[str], *, cut_off: bool = False) -> str:
+    """Take a cell's cluster down, and forget it.
+
+    Args:
+        project: the cell's.
+        kumulus: the command.
+        cut_off: whether a process that was at it was killed: its lock is taken off, and what it had half made is made
+            whole first, so that all of it is known and goes.
+
+    Returns:
+        what went wrong; empty when nothing did. The project is kept then.
+    """
+    name = _stack(project.name)
+    try:
+        if cut_off and (project / f"Pulumi.{name}.yaml").exists():
+            _output([str(toolchain.find("pulumi")), "cancel", "--yes", "-s", name], project)
+            _command(kumulus, "up", project, name)
+        _command(kumulus, "down", project, name)
+    except (LabError, toolchain.ToolMissing) as error:
+        return str(error)
+    shutil.rmtree(project, ignore_errors=True)
+    return ""
+
+
+def at_once(cells: Sequence[Cell], wanted: int) -> int:
+    """How many clusters fit on this machine side by side, by the model of `kumulus plan`.
+
+    Args:
+        cells: what is to run; the largest decides.
+        wanted: no more than so many; 0 for as many as fit.
+
+    Raises:
+        LabError: not even one fits.
+    """
+    machine = scale.Machine(psutil.cpu_count() or 1, memory.total() / 1e6)
+    sizes = [_size(cell) for cell in cells]
+    nodes, factor = max(sizes, default=(0, None), key=lambda size: size[0])
+    cost = scale.cost(nodes, machine.cores, factor)
+    if said := scale.limits(cost, machine):
+        raise LabError(f"a cluster of {nodes:,} nodes does not fit on this machine: {said[0]}")
+    # A run keeps a core busy, however little its cluster needs while nothing changes.
+    most = wanted or machine.cores
+    fits = 1
+    while fits < most and not scale.limits(scale.together([cost] * (fits + 1)), machine):
+        fits += 1
+    return fits
+
+
+def _size(cell: Cell) -> tuple[int, int | None]:
+    stack = load_stack(dict(cell.stack), _stack(cell.id), cell.directory)
+    loaded = next(iter(stack.clusters.values()))
+    return sum(pool.replicas for pool in loaded.pools), loaded.spec.kwok.heartbeatFactor
+
+
+def _stack(cell: str) -> str:
+    return f"sweep-{cell}"
+
+
+def _make(project: Path, cell: Cell) -> None:
+    """Write the cell's project.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    with telling(project):
+        project.mkdir(parents=True, exist_ok=True)
+        files.write(project / "Pulumi.yaml", _PROJECT)
+        files.write(project / "__main__.py", _PROGRAM)
+        stack = yaml.safe_dump({"config": dict(cell.stack)}, sort_keys=False)
+        files.write(project / f"Pulumi.{_stack(cell.id)}.yaml", stack)
+
+
+def _command(kumulus: Sequence[str], action: str, project: Path, stack: str) -> None:
+    code, said = _output([*kumulus, action, "-s", stack], project)
+    if code:
+        last = "\n  ".join(said.splitlines()[-_LAST_LINES:])
+        raise LabError(f"kumulus {action} of the cell's cluster failed:\n  {last}")
+
+
+def _output(line: Sequence[str], project: Path) -> tuple[int, str]:
+    """What a command that is run in a project returns, and what it says."""
+    done = subprocess.run(
+        line,
+        cwd=project,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def _environment() -> Mapping[str, str]:
+    own = {name: value for name, value in os.environ.items() if name not in _OF_THE_USER}
+    # Pulumi runs the first Python that it finds, which is to have Kumulus.
+    own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{own.get('PATH', '')}"
+    own.setdefault("PULUMI_CONFIG_PASSPHRASE", "")
+    return own
+
+
+def _measure(loaded: Loaded, kubeconfig: Path, store: Store, result: Result) -> None:
+    async def go() -> None:
+        options = Options(
+            kubeconfig=kubeconfig,
+            stack=_stack(result.id),
+            results=store.directory / "runs",
+            commit="",
+            stop=asyncio.Event(),
+            on_sample=lambda outcome: None,
+            on_report=beside.write,
+            say=lambda line: None,
+        )
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+            made = Run(client, loaded, options)
+            report = await made.run()
+        result.report = str(made.directory.path.relative_to(store.directory))
+        result.status, result.error = report.results.status, report.results.error
+        result.runs = [dict(test.details.measures) for test in report.results.tests]
+        if policy := next((test.details.policy for test in report.results.tests if test.details.policy), None):
+            result.curves = {
+                "allocated_percent": policy.allocated_percent,
+                "fragmented_percent_of_all_gpus": policy.fragmented_percent_of_all_gpus,
+                "fragmented_percent_of_idle_gpus": policy.fragmented_percent_of_idle_gpus,
+            }
+
+    asyncio.run(go())

@@ -1,0 +1,112 @@
+"""A sweep of live runs: each on a cluster of its own, which is gone after it, also when the sweep was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kumulus.lab.report.read import report_at
+from kumulus.lab.sweep.store import Store
+from tests.support.project import ROOT
+from tests.support.sweeps import written
+
+pytestmark = pytest.mark.e2e
+PATIENCE_S = 500.0
+EXPERIMENT = {
+    "workloads": [{"name": "work", "jobs": 3, "workers": 2, "requests": {"nvidia.com/gpu": "1"}, "duration": "5s"}],
+    "until": "completed",
+}
+MEASURES = ["makespan", "timeToSchedule.p50"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[Path]:
+    yield written(tmp_path, EXPERIMENT, live=True, matrix={"seed": "1-2"}, measures=MEASURES)
+    for process in components(tmp_path):
+        process.kill()
+
+
+def command(file: Path) -> list[str]:
+    results = str(file.parent / "results")
+    line = [sys.executable, str(ROOT / "kumulus"), "experiment", "sweep", str(file), "--results", results]
+    return [*line, "--jobs", "1"]
+
+
+def environment(file: Path) -> dict[str, str]:
+    return {**os.environ, "PULUMI_HOME": str(file.parent / "pulumi"), "PULUMI_CONFIG_PASSPHRASE": ""}
+
+
+def store(file: Path) -> Store:
+    return Store(file.parent / "results" / "sweeps" / "small")
+
+
+def starts(file: Path) -> list[str]:
+    log = store(file).directory / "starts.log"
+    return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def components(directory: Path) -> list[psutil.Process]:
+    """The processes of clusters below a directory."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words = process.info["cmdline"] or [""]
+        if words[0].startswith(f"{directory}/") and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("clusters/*/.pulumi-state/.pulumi/locks/**/*.json", id="while its cluster is made"),
+        pytest.param("runs", id="while its workload runs"),
+    ],
+)
+def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(file: Path, moment: str) -> None:
+    killed = subprocess.Popen(
+        command(file),
+        env=environment(file),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        give_up = time.monotonic() + PATIENCE_S
+        while not list(store(file).directory.glob(moment)):
+            assert killed.poll() is None, "it ended by itself"
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+    finally:
+        if killed.poll() is None:
+            os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+    (begun,) = starts(file)
+    assert store(file).get(begun) is None
+    if moment == "runs":
+        assert components(file.parent), "the killed sweep has left a cluster"
+
+    done = subprocess.run(
+        command(file), env=environment(file), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"taking down the cluster of {begun}, which an earlier sweep had left" in done.stdout + done.stderr
+    assert Counter(starts(file)) == {begun: 2, **dict.fromkeys(set(starts(file)) - {begun}, 1)}
+    results = store(file).all(sorted(set(starts(file))))
+    assert {result.seed for result in results} == {1, 2}
+    for result in results:
+        assert result.status == "success"
+        (measures,) = result.runs
+        assert {measures["pods.created"], measures["pods.scheduled"]} == {6.0}
+        report = report_at(store(file).directory / result.report / "report.json")
+        assert report.results.status == "success"
+    assert components(file.parent) == []
+    assert not list((store(file).directory / "clusters").iterdir())
