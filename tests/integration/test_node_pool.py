@@ -250,6 +250,34 @@ async def test_what_the_template_drops_is_removed(pools: Pools) -> None:
         assert "nvidia.com/gpu" not in node["status"]["allocatable"]
 
 
+@pytest.mark.parametrize("taints", [[KWOK_TAINT], []], ids=["same-taints", "other-taints"])
+async def test_what_the_template_drops_is_removed_after_a_run_that_was_cut_off_at_a_node(
+    plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch, taints: list[dict[str, str]]
+) -> None:
+    inputs = pools.inputs(1, taints=[KWOK_TAINT])
+    outputs = await pools.create(inputs)
+    node = f"{NODES}/{inputs['name']}-0"
+    assert "nvidia.com/gpu" in plane.api.get(node)["status"]["capacity"]
+    without = pools.inputs(1, inputs["name"], taints=taints, capacity={"cpu": "4", "memory": "16Gi", "pods": "110"})
+    pool = pool_from_properties({key: without[key] for key in POOL_KEYS if key in without})
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        send = client.request
+
+        async def cut_off(verb: str, path: str, **how: Any) -> Any:
+            await send(verb, path, **how)
+            raise asyncio.CancelledError
+
+        stale = live_node(plane.api.get(node))
+        monkeypatch.setattr(client, "request", cut_off)
+        with pytest.raises(asyncio.CancelledError):
+            await change_node(client, pool, 0, stale)
+    await pools.update(without, outputs)
+    status = plane.api.get(node)["status"]
+    assert "nvidia.com/gpu" not in status["capacity"]
+    assert "nvidia.com/gpu" not in status["allocatable"]
+    assert await pools.drift(without) == {}
+
+
 async def test_a_taint_that_appears_meanwhile_survives(plane: Plane, pools: Pools) -> None:
     inputs = pools.inputs(1)
     await pools.create(inputs)

@@ -23,6 +23,16 @@ class Applied:
     resources: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
 
+    def joined(self, other: Applied) -> Applied:
+        """The record of a node on its way from one to the other, on which there may be what either has."""
+        return Applied(
+            labels=self.labels | other.labels,
+            annotations=self.annotations | other.annotations,
+            taints=self.taints | other.taints,
+            resources=self.resources | other.resources,
+            conditions=self.conditions | other.conditions,
+        )
+
 
 def applied_of(ours: OwnedFields) -> Applied:
     """The record of a node that is as wanted."""

@@ -65,7 +65,11 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
 
 
 def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the patches for a node: of the node itself, and of its status; None where nothing differs.
+    """Return the patches for a node, in the order in which they have to be sent; None where nothing is to be sent.
+
+    The first is of the node itself, the second of its status, which takes labels and annotations too. What goes from a
+    node is on record there until it has gone, whenever a run is cut off: the record is written together with what it
+    is of, and where that takes two patches, the first one's is of what was and what will be.
 
     Both are strategic merge patches, in which conditions are merged by their type. A JSON merge patch would do for the
     node itself, but takes the server a quarter longer: it writes the node as JSON and reads it again
@@ -77,22 +81,24 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
     ours = owned(pool, ordinal)
     before = decode_applied(node.annotations)
     found = changes(_fields(node), ours, before)
-    record = encode_applied(applied_of(ours))
-    annotations = mapping_patch(found, "annotations")
-    if node.annotations.get(APPLIED) != record:
-        annotations[APPLIED] = record
+    annotations, record = mapping_patch(found, "annotations"), applied_of(ours)
+    if node.annotations.get(APPLIED) != encode_applied(record):
+        annotations[APPLIED] = encode_applied(record)
     metadata: dict[str, Any] = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
     metadata = {field: patch for field, patch in metadata.items() if patch}
-    main: dict[str, Any] = {}
-    if any(each.section == "taints" for each in found):
-        keys = {taint_key(taint) for taint in ours.taints} | before.taints
-        others = [dict(taint) for taint in node.taints if taint_key(taint) not in keys]
-        main["spec"] = {"taints": [taint.to_plain() for taint in ours.taints] + others}
-        metadata["resourceVersion"] = node.version
-    if metadata:
-        main["metadata"] = metadata
     status = status_patch(found, ours, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    return main or None, {"status": status} if status else None
+    last: dict[str, Any] = {"status": status} if status else {}
+    if not any(each.section == "taints" for each in found):
+        whole = {**({"metadata": metadata} if metadata else {}), **last}
+        return (None, whole) if status else (whole or None, None)
+    if status and record != before:
+        annotations[APPLIED] = encode_applied(before.joined(record))
+        metadata["annotations"] = annotations
+        last["metadata"] = {"annotations": {APPLIED: encode_applied(record)}}
+    keys = {taint_key(taint) for taint in ours.taints} | before.taints
+    others = [dict(taint) for taint in node.taints if taint_key(taint) not in keys]
+    taints = [taint.to_plain() for taint in ours.taints] + others
+    return {"metadata": {**metadata, "resourceVersion": node.version}, "spec": {"taints": taints}}, last or None
 
 
 def _fields(node: LiveNode) -> NodeFields:
