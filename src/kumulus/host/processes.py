@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -63,6 +63,18 @@ def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
         except psutil.Error:
             continue
     return found
+
+
+def youngest(pids: Iterable[int]) -> float:
+    """For how many seconds all of these processes have run; 0 where one has ended.
+
+    Args:
+        pids: one at least.
+    """
+    try:
+        return time.time() - max(psutil.Process(pid).create_time() for pid in pids)
+    except psutil.Error:
+        return 0.0
 
 
 def naming(program: str, argument: str) -> list[int]:

@@ -31,7 +31,8 @@ async def identity(kubeconfig: Path, patience: float) -> str:
     Raises:
         ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
     """
-    async with client(kubeconfig, patience=patience, request_timeout=5.0) as asked:
+    # One that is slow is asked a second time.
+    async with client(kubeconfig, patience=patience, request_timeout=max(5.0, patience / 2)) as asked:
         deadline = time.monotonic() + patience
         while True:
             try:

@@ -26,7 +26,12 @@ from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
 
-_REMEDIES = {"lost": "restored", "damaged": "restored", "full": "compacted and defragmented"}
+_REMEDIES = {
+    "lost": "restored",
+    "damaged": "restored",
+    "full": "compacted and defragmented",
+    "unhealthy": "restarted if it stays so",
+}
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok import etcd, renewals
 from kumulus.runtimes.kwok.layout import Layout
 
 # An API server that is only busy, or whose etcd has just come back, says something within this.
 _SILENCE = 15.0
 _ETCD_SILENCE = 5.0
+# How long it may take to say so on a machine with much else to do, and where it cannot.
+_PATIENCE = 30.0
+_IMPATIENCE = 2.0
 _ASKED = ("etcd", "kube-apiserver")
 
 
@@ -31,6 +34,39 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
         elif suspended.intersection(pids) and name not in _ASKED:
             found[name] = "was stopped by a signal"
     return found
+
+
+def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
+    """Seconds that an API server may take to say that it is ready before the cluster counts as degraded.
+
+    Where it and etcd run, it is a matter of the machine, which may have much else to do; where one of them does not, or
+    was stopped by a signal, waiting does not help.
+
+    Args:
+        layout: the cluster.
+        programs: what runs of it.
+    """
+    working = set(programs) - useless(layout, programs).keys()
+    still = processes.suspended(programs)
+    alive = [name for name in _ASKED if name in working and not still.intersection(programs[name])]
+    return _PATIENCE if len(alive) == len(_ASKED) else _IMPATIENCE
+
+
+async def end_stuck(layout: Layout, report: Reporter) -> None:
+    """End a kwok-controller that renews no lease any more.
+
+    Args:
+        layout: the cluster.
+        report: takes that it is ended, and why.
+    """
+    alive = processes.running(layout.directory)
+    if since := await renewals.standing(layout, alive):
+        pids = alive[renewals.CONTROLLER]
+        report.warn(
+            f"{renewals.CONTROLLER} of cluster {layout.name} runs (pid {pids[0]}) but has renewed no node's lease "
+            f"since {since:%H:%M:%S} UTC: it is stopped and restarted"
+        )
+        processes.end(pids)
 
 
 def end_useless(layout: Layout, report: Reporter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,7 @@ from kumulus.runtimes.kwok import (
     monitoring,
     pidfiles,
     priority,
+    renewals,
     starting,
     upgrade,
 )
@@ -165,14 +167,16 @@ class KwokRuntime(Runtime):
             # Of one that an earlier version made.
             kept.keep(layout)
         logs.rotate(layout)
-        found = self._observed(layout, identity)
+        running = processes.running(layout.directory)
+        found = self._observed(layout, identity, running)
         if lost := kept.lost(layout):
             report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
             return found
         try:
             actual, full = await asyncio.gather(
-                apiserver.identity(layout.kubeconfig, patience=2.0), etcd_space.is_full(layout)
+                apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),
+                etcd_space.is_full(layout),
             )
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
@@ -181,7 +185,10 @@ class KwokRuntime(Runtime):
             return dataclasses.replace(found, components=components)
         if identity and actual != identity:
             return None
-        return dataclasses.replace(found, components={**found.components, "etcd": "full"}) if full else found
+        components = {**found.components, **({"etcd": "full"} if full else {})}
+        if components.get(renewals.CONTROLLER) == "running" and await renewals.standing(layout, running):
+            components[renewals.CONTROLLER] = "unhealthy"
+        return dataclasses.replace(found, components=components)
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`."""
@@ -197,6 +204,7 @@ class KwokRuntime(Runtime):
             processes.end(pidfiles.setting_up(layout.home, layout.name))
             if not upgrade.exchange(layout, wanted.kubernetes_version, report):
                 await hung.end_hung(layout, report)
+            await hung.end_stuck(layout, report)
             with ports.Claims(avoid=layout.taken_ports()) as claims:
                 changed = layout.note().get("configuration") != self.configuration(wanted)
                 starting.secure(layout, report, changed=changed)
@@ -269,8 +277,8 @@ class KwokRuntime(Runtime):
         processes.end(pidfiles.setting_up(layout.home, layout.name))
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
 
-    def _observed(self, layout: Layout, identity: str) -> Observed:
-        running = processes.running(layout.directory)
+    def _observed(self, layout: Layout, identity: str, running: Mapping[str, Sequence[int]] | None = None) -> Observed:
+        running = processes.running(layout.directory) if running is None else running
         alive = running.keys() - hung.useless(layout, running).keys()
         damaged = kept.damaged(layout)
         copy = layout.of_copy() if damaged else layout

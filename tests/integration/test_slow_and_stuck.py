@@ -1,0 +1,139 @@
+"""What runs and is slow is waited for; what runs and does not do its work any more is restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kumulus import toolchain
+from kumulus.runtimes.kwok import hung, renewals
+from kumulus.runtimes.kwok.layout import Layout
+from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, Said, plane_at
+from tests.support.faultproxy import FaultProxy, Harm
+
+pytestmark = pytest.mark.integration
+
+# A lease is renewed every 1.25 s, and runs out after five.
+FACTOR = 0.025
+MANY = 12
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+STOPPED = {"metadata": {"name": "stopped"}}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A control plane whose nodes' leases run out soon."""
+    for tool in TOOLS:
+        toolchain.find(tool)
+    with plane_at(tmp_path_factory.mktemp("home"), heartbeatFactor=FACTOR) as made:
+        yield made
+
+
+def populate(plane: Plane) -> None:
+    resources = {"cpu": "1", "memory": "1Gi", "pods": "10"}
+    for number in range(MANY):
+        metadata = {"name": f"n-{number}", "annotations": {"kwok.x-k8s.io/node": "fake"}}
+        plane.api.create(NODES, {"metadata": metadata, "status": {"capacity": resources, "allocatable": resources}})
+    plane.api.until(LEASES, lambda found: len(found) == MANY)
+
+
+def renewed(plane: Plane) -> dict[str, str]:
+    return {lease["metadata"]["name"]: lease["spec"].get("renewTime", "") for lease in plane.api.list(LEASES)}
+
+
+def until_run_out(plane: Plane) -> None:
+    """Wait until every lease has run out, and until nothing but kwok-controller can be the reason."""
+    give_up = time.monotonic() + 120
+    while True:
+        assert time.monotonic() < give_up
+        ages = [datetime.now(UTC) - datetime.fromisoformat(each) for each in renewed(plane).values()]
+        running = plane.processes()
+        old = hung.processes.youngest(running[name][0] for name in ("etcd", "kube-apiserver", "kwok-controller"))
+        if min(ages).total_seconds() > 6 and old > 20:
+            return
+        time.sleep(0.5)
+
+
+def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Plane) -> None:
+    populate(quick)
+    assert asyncio.run(renewals.standing(Layout(quick.directory), quick.processes())) is None
+    # The API server refuses every renewal: no lease is renewed, and kwok-controller lives on.
+    rule = {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "resources": ["leases"]}
+    spec = {
+        "matchConstraints": {
+            "resourceRules": [{**rule, "operations": ["UPDATE"]}],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-node-lease"}},
+        },
+        "validations": [{"expression": "false"}],
+    }
+    quick.api.create(POLICIES, {**STOPPED, "spec": spec})
+    binding = {"policyName": "stopped", "validationActions": ["Deny"]}
+    quick.api.create(BINDINGS, {**STOPPED, "spec": binding})
+    until_run_out(quick)
+    [stuck] = quick.processes()[renewals.CONTROLLER]
+    found = asyncio.run(quick.read())
+    assert found is not None
+    assert (found.health, found.components[renewals.CONTROLLER]) == ("degraded", "unhealthy")
+    said = Said()
+    asyncio.run(quick.runtime.repair(quick.wanted, quick.identity, said))
+    restarted = f"{renewals.CONTROLLER} of cluster test runs (pid {stuck}) but has renewed no node's lease since "
+    assert any(restarted in message for message in said.messages)
+    assert quick.processes()[renewals.CONTROLLER] != [stuck]
+    # The new one has leases of its own, and renews them once it may.
+    quick.api.delete(f"{BINDINGS}/stopped")
+    quick.api.delete(f"{POLICIES}/stopped")
+    before = renewed(quick)
+    assert len(before) == MANY
+    give_up = time.monotonic() + 120
+    while any(before[name] == at for name, at in renewed(quick).items() if name in before):
+        assert time.monotonic() < give_up
+        time.sleep(0.5)
+    again = asyncio.run(quick.read())
+    assert again is not None
+    assert again.health == "running"
+
+
+def test_an_api_server_that_is_slow_is_waited_for_and_not_repaired(quick: Plane, tmp_path: Path) -> None:
+    layout = Layout(quick.directory)
+    direct = layout.kubeconfig.read_bytes()
+    with FaultProxy(quick.directory) as proxy:
+        through = proxy.kubeconfig(tmp_path / "kubeconfig.yaml").read_bytes()
+        proxy.harm(Harm(("slow",), delay=4.5, numbers=Latest()))
+        layout.kubeconfig.write_bytes(through)
+        try:
+            began = time.monotonic()
+            found = asyncio.run(quick.read())
+        finally:
+            layout.kubeconfig.write_bytes(direct)
+    assert proxy.done["slow"] >= 2
+    assert time.monotonic() - began > 4.5
+    assert found is not None
+    assert found.health == "running", found.components
+
+
+def test_an_api_server_whose_etcd_was_stopped_by_a_signal_is_not_waited_for(quick: Plane) -> None:
+    [etcd] = quick.processes()["etcd"]
+    layout = Layout(quick.directory)
+    assert hung.patience(layout, quick.processes()) == 30
+    os.kill(etcd, signal.SIGSTOP)
+    try:
+        assert hung.patience(layout, quick.processes()) == 2
+    finally:
+        os.kill(etcd, signal.SIGCONT)
+    assert hung.patience(layout, {"kube-apiserver": quick.processes()["kube-apiserver"]}) == 2
+
+
+class Latest(random.Random):
+    """Chance that always chooses the longest delay."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return max(a, b)
