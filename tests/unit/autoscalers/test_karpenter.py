@@ -130,6 +130,20 @@ def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:
     assert load({"cluster": {"nodeGroups": [group]}}, "dev", Path()).autoscaler is None
 
 
+def test_a_pool_takes_what_is_offered_unless_it_says_which() -> None:
+    def requirements(spec: dict[str, Any], offered: list[str]) -> list[dict[str, Any]]:
+        pool = objects.node_pool({"name": "a", "spec": {"template": {"spec": spec}}}, offered)
+        return list(pool["spec"]["template"]["spec"]["requirements"])
+
+    of_it = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    other = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+    assert requirements({}, ["on-demand"]) == [of_it]
+    assert requirements({"requirements": None}, ["on-demand"]) == [of_it]
+    assert requirements({"requirements": [other]}, ["on-demand"]) == [other, of_it]
+    own = {**of_it, "operator": "Exists"}
+    assert requirements({"requirements": [own]}, ["on-demand", "spot"]) == [own]
+
+
 def test_how_long_machines_take_is_one_duration_or_drawn_for_each() -> None:
     fixed = asked(registrationDelay="30s")
     assert objects.node_class(fixed)["spec"] == {"nodeRegistrationDelay": "30s"}
@@ -146,7 +160,7 @@ def test_how_long_machines_take_is_one_duration_or_drawn_for_each() -> None:
 
 def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
     pool = objects.node_pool(
-        {"name": "a", "spec": {"limits": {"cpu": 9}, "template": {"metadata": {"labels": {"x": "y"}}}}}
+        {"name": "a", "spec": {"limits": {"cpu": 9}, "template": {"metadata": {"labels": {"x": "y"}}}}}, ["on-demand"]
     )
     assert pool["spec"]["limits"] == {"cpu": 9}
     template = pool["spec"]["template"]
@@ -157,7 +171,7 @@ def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
         "name": "default",
     }
     other = {"group": "g", "kind": "K", "name": "n"}
-    pool = objects.node_pool({"name": "a", "spec": {"template": {"spec": {"nodeClassRef": other}}}})
+    pool = objects.node_pool({"name": "a", "spec": {"template": {"spec": {"nodeClassRef": other}}}}, ["spot"])
     assert pool["spec"]["template"]["spec"]["nodeClassRef"] == other
 
 

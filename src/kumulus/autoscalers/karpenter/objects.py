@@ -5,7 +5,7 @@ What it may do is what its chart for KWOK says: kwok/charts/templates of sigs.k8
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -14,6 +14,7 @@ from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Asked, Manifest
 
 USER = "karpenter"
+_CAPACITY_TYPE = "karpenter.sh/capacity-type"
 _DELAYS = "kumulus.io/registration-delays"
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
 INSTANCES = (
@@ -71,7 +72,10 @@ def manifests(asked: Asked) -> list[Manifest]:
     Raises:
         toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
     """
-    return [*definitions(), *_roles(), node_class(asked), *map(node_pool, asked["nodePools"])]
+    offered = sorted(
+        {"spot" if each["spot"] else "on-demand" for one in asked["machines"] for each in one["offerings"]}
+    )
+    return [*definitions(), *_roles(), node_class(asked), *(node_pool(each, offered) for each in asked["nodePools"])]
 
 
 def definitions() -> list[Manifest]:
@@ -81,12 +85,22 @@ def definitions() -> list[Manifest]:
     return [yaml.load(file.read_text(), Loader=_LOADER) for file in found]  # noqa: S506 - a safe loader
 
 
-def node_pool(pool: Mapping[str, Any]) -> Manifest:
-    """A NodePool, of the one node class unless it names another."""
+def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
+    """A NodePool, of the one node class and of what is offered, unless it says otherwise.
+
+    Args:
+        pool: as the stack has it.
+        offered: on-demand, spot or both. Of a pool that does not say, Karpenter takes it that both are to be had, and
+            replaces machines by spot ones only (computeConsolidation, pkg/controllers/disruption/consolidation.go).
+    """
     spec = dict(pool.get("spec") or {})
     template = dict(spec.get("template") or {})
     inner = {"requirements": [], **dict(template.get("spec") or {})}
     inner.setdefault("nodeClassRef", dict(_NODE_CLASS))
+    requirements = list(inner["requirements"] or [])
+    if all(each.get("key") != _CAPACITY_TYPE for each in requirements):
+        requirements.append({"key": _CAPACITY_TYPE, "operator": "In", "values": list(offered)})
+    inner["requirements"] = requirements
     spec["template"] = {**template, "spec": inner}
     return {
         "apiVersion": "karpenter.sh/v1",
