@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kumulus import toolchain
+from tests.support.pods import pod
 from tests.support.project import Project, Result
 
 pytestmark = pytest.mark.e2e
@@ -119,3 +121,50 @@ def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(projec
         destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
         assert destroyed.code == 0, destroyed.text
     assert project.processes() == {}
+
+
+def test_what_a_refused_destroy_has_taken_out_of_the_state_is_found_again(project: Project) -> None:
+    toolchain.install_plugins(project.pulumi_home)
+    cluster = {
+        "nodeGroups": [
+            {
+                **GROUP,
+                "nodeTemplate": {"capacity": {**TEMPLATE["capacity"], "nvidia.com/gpu": "1"}},
+                "gpuProduct": "NVIDIA-A100-SXM4-80GB",
+                "resourceSlices": {},
+            }
+        ],
+        "tenants": [{"name": "research", "quota": {"pods": 3}}],
+        "faults": [{"name": "worn", "conditions": {"Worn": {"reason": "Odd"}}, "target": {"count": 1}}],
+    }
+    project.write_stack(cluster)
+    project.up()
+    project.api().create("/api/v1/namespaces/research/pods", pod("theirs"))
+    before, there = recorded(project), everything(project)
+    with another_machine(project) as elsewhere:
+        refused(project.pulumi("destroy", "--yes", "--skip-preview", **elsewhere))
+    lost = before.keys() - recorded(project).keys()
+    assert {urn.split("::")[2].rsplit("$", 1)[-1] for urn in lost} >= {"kumulus:index:NodePool", "kumulus:index:Fault"}
+    assert everything(project) == there
+    project.up()
+    assert recorded(project).keys() == before.keys()
+    assert everything(project) == there
+    project.preview("--refresh", "--expect-no-changes")
+    project.destroy()
+    assert project.processes() == {}
+
+
+def everything(project: Project) -> dict[str, str]:
+    """The UIDs of what the stack has in its cluster, and of what others have put there."""
+    paths = (
+        "/api/v1/nodes",
+        "/api/v1/namespaces",
+        "/api/v1/namespaces/research/pods",
+        "/api/v1/namespaces/research/resourcequotas",
+        "/api/v1/namespaces/research/secrets",
+        "/api/v1/namespaces/research/serviceaccounts",
+        "/apis/resource.k8s.io/v1/resourceslices",
+        "/apis/resource.k8s.io/v1/deviceclasses",
+    )
+    api = project.api()
+    return {f"{path}/{each['name']}": each["uid"] for path in paths for each in api.metadata(path)}
