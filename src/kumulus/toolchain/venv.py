@@ -57,12 +57,13 @@ def ensure(project: Path, development: bool = False) -> None:
         say(f"installing {' and '.join(DEVELOPMENT if development else BASE)} into .venv")
         # Written again below: until then the environment counts as unfinished.
         _stamp_file(project).unlink(missing_ok=True)
+        # Of what pip is about to read: requirements that change meanwhile, by a pull, are installed the next time.
+        stamps = {_stamp(project, False), _stamp(project, development)}
         wanted = "requirements-dev.txt" if development else "requirements.txt"
         _pip(project, ["--require-hashes", "-r", wanted])
         # Editable, so that a Pulumi program elsewhere on this machine can import the components; `compat` is a plain
         # path entry, which packages added later need no new installation for.
         _pip(project, ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."])
-        stamps = {_stamp(project, False), _stamp(project, development)}
         _stamp_file(project).write_text("\n".join(sorted(stamps)) + "\n")
 
 

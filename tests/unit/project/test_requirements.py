@@ -107,6 +107,18 @@ def test_what_is_not_what_it_was_is_not_installed(project: Path) -> None:
     assert (project / "into" / "sample.py").read_text() == "a = 1"
 
 
+def test_requirements_that_change_while_they_are_installed_are_installed_the_next_time(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requirements = project / "requirements.txt"
+    requirements.touch()
+    monkeypatch.setattr(venv, "_pip", lambda *_: requirements.write_text("another==1.0\n"))
+    venv.ensure(project)
+    assert not venv.is_current(project)
+    venv.ensure(project)
+    assert venv.is_current(project)
+
+
 @pytest.mark.parametrize("files", [FILES[:1], FILES[:2]], ids=["product", "tests"])
 def test_what_a_requirement_needs_is_a_requirement_too(files: tuple[str, ...]) -> None:
     """Of the product by itself too: pip refuses what has no hash, and users install no more."""
