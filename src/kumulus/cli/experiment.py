@@ -5,6 +5,7 @@
     kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
     kumulus experiment show latest
+    kumulus experiment why latest training-0-x7k2p
     kumulus experiment show RUN RUN2 --html both.html
     kumulus experiment history
     kumulus experiment list
@@ -30,7 +31,7 @@ from kumulus.schedulers import NAMES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
-        dest="action", metavar="run|sweep|compare|show|history|list|check|annotate", required=True
+        dest="action", metavar="run|sweep|compare|show|why|history|list|check|annotate", required=True
     )
     run_it = commands.add_parser("run", help="run an experiment")
     run_it.add_argument("file", type=Path, help="the experiment file")
@@ -84,12 +85,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)")
     show.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
     show.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
+    why = commands.add_parser("why", help="why a pod went to its node, by kube-scheduler's own scores")
+    why.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
+    why.add_argument("pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)")
+    why.add_argument("--repetition", type=int, metavar="N", help="which one of a run (default: any)")
+    why.add_argument("--json", action="store_true", help="for programs")
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, sweep, compare, show, history, listed, annotate):
+    for each in (run_it, sweep, compare, show, why, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
@@ -101,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: what was asked for cannot be done.
     """
-    from kumulus.cli import experiment_actions, experiment_offline, experiment_show, experiment_sweep
+    from kumulus.cli import experiment_actions, experiment_offline, experiment_show, experiment_sweep, experiment_why
     from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
@@ -112,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
         "check": experiment_actions.check,
         "compare": experiment_actions.compare,
         "show": experiment_show.show,
+        "why": experiment_why.why,
         "history": experiment_actions.history,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,

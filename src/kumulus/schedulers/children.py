@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from kumulus.host import processes
 from kumulus.schedulers.errors import SchedulerError
@@ -26,12 +27,13 @@ _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECON
 _TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-def start(directory: Path, program: Program) -> subprocess.Popen[bytes]:
+def start(directory: Path, program: Program, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
     """Start a program that ends when the thread that calls this does; returns at once.
 
     Args:
         directory: absolute path.
         program: what to run.
+        output: takes what it says; its log file unless given.
 
     Raises:
         SchedulerError: it cannot be run.
@@ -47,7 +49,7 @@ def start(directory: Path, program: Program) -> subprocess.Popen[bytes]:
     if sys.platform == "linux":
         command = [sys.executable, "-I", "-S", "-c", _TIED, *command]
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    with log.open("ab") as output:
+    with log.open("ab") as file:
         try:
             # A session of its own: Ctrl-C in the terminal is for whoever started this, who ends it in good order.
             return subprocess.Popen(
@@ -55,12 +57,31 @@ def start(directory: Path, program: Program) -> subprocess.Popen[bytes]:
                 cwd=directory,
                 env={**inherited, **_ENVIRONMENT, **program.environment},
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=output or file,
+                stderr=output or file,
                 start_new_session=True,
             )
         except OSError as error:
             raise SchedulerError(f"{program.binary} cannot be run: {error.strerror}") from None
+
+
+def reader(directory: Path, program: Program) -> subprocess.Popen[bytes]:
+    """Start what a program's output goes through: it reads to the end, writes to the log, and ends then.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    log = log_file(directory, program.name)
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            list(program.through),
+            cwd=directory,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
 
 
 def log_file(directory: Path, name: str) -> Path:

@@ -26,6 +26,7 @@ async def start(
     binary: Path | None = None,
     timeout: float = 60.0,
     run: str = "",
+    decisions: bool = False,
 ) -> Running:
     """Start a scheduler beside the cluster's own and wait until it works.
 
@@ -45,13 +46,14 @@ async def start(
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
         run: the experiment's run that it is started for, marked on what it has in the cluster; empty for none.
+        decisions: whether a kube-scheduler is to say how it decides, in a file of that name in the directory.
 
     Raises:
         SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
     """
     try:
         with Claims() as claims:
-            request = _request(name, kubeconfig, directory, config, binary, claims)
+            request = _request(name, kubeconfig, directory, config, binary, claims, decisions)
             plan = registry.get(request.name).plan(request)
             async with connected(request.kubeconfig) as client:
                 # Before anything is made: a scheduler would try to reach its API server without end.
@@ -89,7 +91,13 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, r
 
 
 def _request(
-    name: str, kubeconfig: Path, directory: Path, config: Path | None, binary: Path | None, claims: Claims
+    name: str,
+    kubeconfig: Path,
+    directory: Path,
+    config: Path | None,
+    binary: Path | None,
+    claims: Claims,
+    decisions: bool,
 ) -> Request:
     scheduler, directory = registry.get(name), directory.absolute()
     if binary is not None and not binary.is_file():
@@ -105,4 +113,5 @@ def _request(
         config=config,
         binary=binary.absolute() if binary is not None else None,
         port=claims.take,
+        decisions=decisions,
     )

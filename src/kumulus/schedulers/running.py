@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _STATE = "scheduler.json"
 _LOOK_EVERY = 0.1
+_READ_WITHIN = 30.0
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Running:
     programs: tuple[Program, ...]
     run: str = ""
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
+    _readers: list[subprocess.Popen[bytes]] = field(default_factory=list, repr=False)
 
     @property
     def pids(self) -> dict[str, int]:
@@ -79,7 +81,15 @@ class Running:
             SchedulerError: one cannot be run.
         """
         for program in self.programs:
-            self._started[program.name] = children.start(self.directory, program)
+            if not program.through:
+                self._started[program.name] = children.start(self.directory, program)
+                continue
+            reader = children.reader(self.directory, program)
+            self._readers.append(reader)
+            assert reader.stdin is not None
+            with reader.stdin as output:
+                # Only the program has it open in the end, so that the reader's input ends with the program.
+                self._started[program.name] = children.start(self.directory, program, output)
 
     async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
         """Wait until all of it works; the first process that ends is an error at once.
@@ -118,6 +128,8 @@ class Running:
     async def end(self) -> None:
         """End its processes; what it has in the cluster stays, as when a scheduler is down."""
         await asyncio.to_thread(children.end, self.directory, list(self._started.values()))
+        while self._readers:
+            await asyncio.to_thread(_read_to_the_end, self._readers.pop())
 
     async def restart(self, timeout: float = 60.0) -> None:
         """End its processes if they still run, start them again and wait until they work.
@@ -168,6 +180,14 @@ def found(directory: Path) -> Running | None:
         return Running(**state, programs=programs)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _read_to_the_end(reader: subprocess.Popen[bytes]) -> None:
+    try:
+        reader.wait(_READ_WITHIN)
+    except subprocess.TimeoutExpired:
+        reader.kill()
+        reader.wait()
 
 
 def _how(process: subprocess.Popen[bytes] | None) -> str:

@@ -144,6 +144,14 @@ class Experiment(Section):
     scheduler: Scheduler = Field(
         default_factory=Scheduler, description="The scheduler that places the pods.", examples=["{name: volcano}"]
     )
+    why: bool = Field(
+        default=False,
+        description=(
+            "Whether kube-scheduler logs how it decides, for `kumulus experiment why`; one is started for the run "
+            "where the file names none. It costs throughput."
+        ),
+        examples=["true"],
+    )
     setup: list[str] = Field(
         default_factory=list,
         description=(

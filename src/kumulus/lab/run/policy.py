@@ -38,16 +38,22 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
+SAYING_WHY = (KUBE_SCHEDULER, "coscheduling")
+"""The schedulers that are builds of kube-scheduler."""
+
+
 def with_scheduler(loaded: Loaded) -> Loaded:
-    """An experiment with a policy is placed by a kube-scheduler that is started for it.
+    """An experiment with a policy, or that is to say why, is placed by a kube-scheduler that is started for it.
 
     Raises:
         LabError: the file names another scheduler.
     """
     experiment = loaded.experiment
-    if not experiment.policy or experiment.scheduler.name == KUBE_SCHEDULER:
+    if not (experiment.policy or experiment.why) or experiment.scheduler.name == KUBE_SCHEDULER:
         return loaded
     if experiment.scheduler.name != OWN:
+        if not experiment.policy:
+            return _saying_why(loaded)
         raise LabError(
             f"policy: {experiment.policy} cannot be beside scheduler: {experiment.scheduler.name}, which asks no "
             "extender\n  Leave one of them out; the policy is asked by kube-scheduler"
@@ -55,6 +61,16 @@ def with_scheduler(loaded: Loaded) -> Loaded:
     # Not the cluster's own: that one is asked by nobody but the cluster.
     changed = experiment.model_copy(update={"scheduler": Wanted(name=KUBE_SCHEDULER)})
     return replace(loaded, experiment=changed)
+
+
+def _saying_why(loaded: Loaded) -> Loaded:
+    name = loaded.experiment.scheduler.name
+    if name not in SAYING_WHY:
+        raise LabError(
+            f"why: true cannot be beside scheduler: {name}, which does not log its scores\n"
+            f"  Leave one of them out; {' and '.join(SAYING_WHY)} do"
+        )
+    return loaded
 
 
 class Policies:
@@ -209,7 +225,7 @@ async def started_with(
     document = extended(own, url, experiment.policyTimeout, once=nothing_ends(experiment))
     file = _written(directory, document)
     asking = wanted.model_copy(update={"config": str(file)})
-    second = await started(asking, kubeconfig, directory, loaded.directory, components, run)
+    second = await started(asking, kubeconfig, directory, loaded.directory, components, run, why=experiment.why)
     return PolicySwitch(second, policies)
 
 

@@ -188,7 +188,8 @@ class Run:
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
                 self._policies = policies
             else:
-                second = await started(wanted, kubeconfig, directory, self._loaded.directory, components, self.id)
+                base, why = self._loaded.directory, self._loaded.experiment.why
+                second = await started(wanted, kubeconfig, directory, base, components, self.id, why=why)
             try:
                 yield second
             finally:

@@ -72,7 +72,14 @@ class SecondSwitch:
 
 
 async def started(
-    wanted: Scheduler, kubeconfig: Path, directory: Path, base: Path, components: Components, run: str
+    wanted: Scheduler,
+    kubeconfig: Path,
+    directory: Path,
+    base: Path,
+    components: Components,
+    run: str,
+    *,
+    why: bool = False,
 ) -> SecondSwitch:
     """Start the scheduler that an experiment names.
 
@@ -83,6 +90,7 @@ async def started(
         base: where paths of the experiment file start from.
         components: the cluster's processes.
         run: the run's id, marked on what the scheduler has in the cluster.
+        why: whether it is to say how it decides.
 
     Raises:
         LabError: it is not built, or does not work; says what to do.
@@ -90,7 +98,7 @@ async def started(
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None
     try:
-        running = await start(wanted.name, kubeconfig, directory, config, binary=binary, run=run)
+        running = await start(wanted.name, kubeconfig, directory, config, binary=binary, run=run, decisions=why)
     except SchedulerError as error:
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import yaml
 
 from kumulus.schedulers import registry
+from kumulus.schedulers.decisions import log
+from kumulus.schedulers.decisions.document import NAME as DECISIONS
 from kumulus.schedulers.descriptor import Scheduler
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch import binary, configuration
@@ -16,6 +19,7 @@ from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Progr
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
 _OF_THE_CLUSTER = "default-scheduler"
+_READER = "kumulus.schedulers.decisions.reader"
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,16 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         f"--secure-port={port}",
         "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
         *build.arguments,
+        *(log.ARGUMENTS if request.decisions else ()),
     ]
+    reader = (sys.executable, "-P", "-m", _READER, str(request.directory / DECISIONS))
     program = Program(
         name=scheduler.name,
         binary=executable,
         arguments=arguments,
         environment={},
         ready=f"https://127.0.0.1:{port}/readyz",
+        through=reader if request.decisions else (),
     )
     return Plan(
         programs=[program],

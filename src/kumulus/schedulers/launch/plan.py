@@ -29,6 +29,7 @@ class Request:
         config: the user's configuration, if any.
         binary: the user's program in place of the one that schedules, if any.
         port: gives a free port of 127.0.0.1 each time it is called.
+        decisions: whether the scheduler is to say how it decides, which only a kube-scheduler can.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Request:
     config: Path | None
     binary: Path | None
     port: Callable[[], int]
+    decisions: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Program:
         arguments: its command line.
         environment: variables besides the inherited ones.
         ready: an address that answers with 200 once it works; https is not verified.
+        through: a command that its output goes through before it is in the log; empty for none.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Program:
     arguments: Sequence[str]
     environment: Mapping[str, str]
     ready: str
+    through: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""`kumulus experiment why`: why a pod of a run went to its node, and of how many pods that is known."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+from kumulus.lab.report import why as text
+from kumulus.lab.report.read import find
+from kumulus.schedulers.decisions.document import NAME, Decision, Totals, decisions
+
+_SHOWN = 10
+
+
+def why(args: argparse.Namespace) -> int:
+    """Say why.
+
+    Raises:
+        UserError: the run has not recorded it, or there is no such pod.
+        LabError: there is no such run.
+    """
+    kept, totals = _read(args.run, args.results, args.repetition)
+    if args.pod is None:
+        document, lines = text.sums(kept, totals)
+    else:
+        decision = _of_pod(kept, args.pod)
+        if decision is None:
+            document, lines = _waiting(totals, args.pod)
+        else:
+            document, lines = asdict(decision), text.explained(decision)
+    print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+    return 0
+
+
+def _read(run: str, results: Path, repetition: int | None) -> tuple[list[Decision], list[Totals]]:
+    files = sorted(find(run, results).parent.glob(f"scheduler*/{NAME}"))
+    if not files:
+        raise UserError(
+            f"{run} has not recorded how its scheduler decided\n"
+            "  Write why: true in the experiment's file, and run it again"
+        )
+    kept: list[Decision] = []
+    totals: list[Totals] = []
+    for file in files:
+        try:
+            for each in decisions(file):
+                if isinstance(each, Totals):
+                    totals.append(each)
+                elif repetition is None or each.pod.partition("/")[0].endswith(f"-{repetition}"):
+                    kept.append(each)
+        except OSError as error:
+            raise UserError(f"{file} cannot be read: {error.strerror}") from None
+    return kept, totals
+
+
+def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
+    """The decision about a pod: by its name, or by the only name that begins so."""
+    whole = [each for each in kept if wanted in (each.pod, _name(each.pod))]
+    found = whole or [each for each in kept if _name(each.pod).startswith(wanted) or each.pod.startswith(wanted)]
+    names = dict.fromkeys(each.pod for each in found)
+    if len(names) > 1:
+        shown = ", ".join(list(names)[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+        raise UserError(f"{len(names)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
+    return found[-1] if found else None
+
+
+def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, str], list[str]]:
+    for each in totals:
+        for pod, reason in each.waiting.items():
+            if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):
+                return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
+    dropped = sum(each.dropped for each in totals)
+    more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
+    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` says of how many it is")
+
+
+def _name(pod: str) -> str:
+    return pod.partition("/")[2]

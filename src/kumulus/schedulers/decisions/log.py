@@ -1,0 +1,140 @@
+"""kube-scheduler's log of its decisions, line by line.
+
+Source: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/runtime/batch.go of Kubernetes 1.34 and 1.35. The
+scheduler looks at one pod at a time and binds many at once: scores are of the pod that is looked at, and what is said
+of a binding may come later, among another pod's scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kumulus.schedulers.decisions.document import Decision, Scored, Totals
+
+ARGUMENTS = ("--vmodule=schedule_one=10,batch=3",)
+"""What has kube-scheduler log its decisions and nothing else: `-v=10` would also log each request with its body."""
+
+_SCORE = b'"Plugin scored node for pod" pod="'
+_TOTAL = b'"Calculated node\'s final score for pod" pod="'
+_EXTENDER = b'"Extender scored node for pod" pod="'
+_HINT = b'"OpportunisticBatch provided node hint"'
+_BOUND = b'"Successfully bound pod to node"'
+_REFUSED = b'"Unable to schedule pod; no fit; waiting"'
+_ATTEMPT = b'"Attempting to schedule pod"'
+_BINDING = b'"Attempting to bind pod to node"'
+_FIELD = re.compile(rb'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
+
+
+class _Scores:
+    """The scores of one pod's nodes, while they are said."""
+
+    def __init__(self, pod: str) -> None:
+        self.pod = pod
+        self.plugins: dict[bytes, dict[bytes, int]] = {}
+        self.totals: dict[bytes, int] = {}
+
+    def scored(self, node: bytes) -> Scored | None:
+        """What a node got; None where it was not scored."""
+        total = self.totals.get(node)
+        if total is None:
+            return None
+        scores = {plugin.decode(): nodes[node] for plugin, nodes in self.plugins.items() if node in nodes}
+        return Scored(node.decode(), total, scores)
+
+    def equal(self) -> int:
+        """How many nodes have the highest score."""
+        best = max(self.totals.values(), default=0)
+        return sum(total == best for total in self.totals.values())
+
+    def below(self, total: int) -> Scored | None:
+        """The best of the nodes with a lower score than this."""
+        lower = {node: each for node, each in self.totals.items() if each < total}
+        return self.scored(max(lower, key=lambda node: lower[node])) if lower else None
+
+
+class Decisions:
+    """Takes the log's lines, and hands on each decision once it is complete.
+
+    Args:
+        take: is called with each.
+    """
+
+    def __init__(self, take: Callable[[Decision], None]) -> None:
+        self._take = take
+        self._now = _Scores("")
+        self._made: dict[str, tuple[_Scores, str]] = {}
+        self._refused: dict[str, tuple[int, str]] = {}
+        self._bound = self._explained = 0
+
+    def line(self, line: bytes) -> bool:
+        """Take a line; returns whether it was about a decision, and nothing else is to be done with it."""
+        if (at := line.find(_SCORE)) >= 0:
+            part = line[at + len(_SCORE) :].split(b'"')
+            self._of(part[0].decode()).plugins.setdefault(part[2], {})[part[4]] = int(part[5][7:])
+            return True
+        if (at := line.find(_TOTAL)) >= 0:
+            part = line[at + len(_TOTAL) :].split(b'"')
+            self._of(part[0].decode()).totals[part[2]] = int(part[3][7:])
+            return True
+        if _HINT in line:
+            said = _fields(line)
+            self._made[said["pod"]] = (self._now, said["hint"])
+        elif _ATTEMPT in line:
+            # A pod that is looked at again has new scores, or none.
+            self._made.pop(_fields(line)["pod"], None)
+        elif _BOUND in line:
+            self._bind(_fields(line))
+        elif _REFUSED in line:
+            said = _fields(line)
+            times, _ = self._refused.get(said["pod"], (0, ""))
+            self._refused[said["pod"]] = (times + 1, said.get("err", ""))
+        else:
+            return _BINDING in line or _EXTENDER in line
+        return True
+
+    def totals(self, dropped: int = 0) -> Totals:
+        """What was said in all.
+
+        Args:
+            dropped: how many decisions were not kept.
+        """
+        waiting = {pod: reason for pod, (_, reason) in self._refused.items()}
+        return Totals(self._bound, self._explained, dropped, waiting)
+
+    def _of(self, pod: str) -> _Scores:
+        if self._now.pod != pod or pod not in self._made:
+            self._now = _Scores(pod)
+            self._made[pod] = (self._now, "")
+        return self._now
+
+    def _bind(self, said: dict[str, str]) -> None:
+        pod, node = said["pod"], said["node"]
+        scores, hint = self._made.pop(pod, (None, ""))
+        times, reason = self._refused.pop(pod, (0, ""))
+        chosen = scores.scored(node.encode()) if scores is not None else None
+        again = scores is not None and hint == node
+        decision = Decision(
+            pod=pod,
+            node=node,
+            evaluated=int(said.get("evaluatedNodes", 0)),
+            feasible=int(said.get("feasibleNodes", 0)),
+            chosen=chosen,
+            equal=scores.equal() if scores is not None and chosen is not None and not again else 0,
+            next=scores.below(chosen.total) if scores is not None and chosen is not None else None,
+            like=scores.pod if again and scores is not None else "",
+            refused=times,
+            reason=reason,
+        )
+        self._bound += 1
+        self._explained += decision.explained
+        self._take(decision)
+
+
+def _fields(line: bytes) -> dict[str, str]:
+    """The named values of a line of klog's text format."""
+    found = {}
+    for name, quoted, plain in _FIELD.findall(line):
+        text = (plain or quoted).decode(errors="replace")
+        found[name.decode()] = text.replace('\\"', '"').replace("\\\\", "\\")
+    return found
