@@ -65,6 +65,25 @@ def test_every_combination_is_a_cell_of_its_own(tmp_path: Path) -> None:
     assert [cell.id for cell in cells_of(sweep, tmp_path)] == [cell.id for cell in cells]
 
 
+@pytest.mark.parametrize(
+    ("experiment", "matrix", "said"),
+    [
+        (
+            None,
+            {"scheduler": ["volcano"]},
+            "matrix.scheduler: has no effect without a cluster; leave it out, or write live",
+        ),
+        ({"workloads": [{"name": "w"}]}, {"seed": [1]}, "policy: is missing, .*; write policy: FGD, or live: true"),
+        (None, {"stack.nodeGroups.h.placement": [1]}, '"h" is none of the 1 items there; write t4'),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is(
+    tmp_path: Path, experiment: dict[str, Any] | None, matrix: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SpecError, match=said):
+        cells_of(read(tmp_path, experiment=experiment, matrix=matrix), tmp_path)
+
+
 def test_a_path_leads_into_the_experiment_and_into_the_stack(tmp_path: Path) -> None:
     matrix = {
         "workloads.tasks.arrival.trace.inflate": [1.2],
@@ -72,7 +91,7 @@ def test_a_path_leads_into_the_experiment_and_into_the_stack(tmp_path: Path) -> 
         "stack.nodeGroups.t4.placement.0.replicas": [9],
         "stack.kwok.heartbeatFactor": [3],
     }
-    (cell,) = cells_of(read(tmp_path, matrix=matrix), tmp_path)
+    (cell,) = cells_of(read(tmp_path, live=True, matrix=matrix), tmp_path)
     assert cell.raw["workloads"][0]["arrival"]["trace"]["inflate"] == 1.2
     assert cell.raw["scheduler"] == {"name": "kube-scheduler"}
     cluster = cell.stack["kumulus:cluster"]

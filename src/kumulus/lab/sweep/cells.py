@@ -20,7 +20,9 @@ from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 
 _FORM = 1
+_SHOWN = 5
 _STACK = "stack."
+_SCHEDULER = "scheduler"
 _CLUSTER = "kumulus:cluster"
 
 
@@ -80,12 +82,21 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     stack = described.get("config") if isinstance(described, Mapping) else None
     if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
         raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
+    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] == _SCHEDULER]):
+        remedy = "leave it out, or write live: true"
+        raise SpecError(
+            [Problem(f"matrix.{axis}", "has no effect without a cluster", remedy) for axis in idle], str(file)
+        )
     found, digests = [], _Digests(directory)
     for values in sweep.combinations():
         own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
         for axis, value in values.items():
             _put(own_raw, own_stack, axis, value, str(file))
-        experiment = Experiment.checked(own_raw, f"{file} with {_words(values)}")
+        source = f"{file} with {_words(values)}"
+        experiment = Experiment.checked(own_raw, source)
+        if not sweep.live and not experiment.policy:
+            remedy = "write policy: FGD, or live: true in the sweep file"
+            raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
         known = [_FORM, sweep.live, own_raw, own_stack, digests.of(experiment)]
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
         found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
@@ -127,7 +138,7 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
         for each in traced:
             each["arrival"]["trace"]["file"] = value
     else:
-        path = ["scheduler", "name"] if axis == "scheduler" and isinstance(value, str) else axis.split(".")
+        path = [_SCHEDULER, "name"] if axis == _SCHEDULER and isinstance(value, str) else axis.split(".")
         _at(raw, path, value, axis, source)
 
 
@@ -143,7 +154,8 @@ def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
             names = [str(each.get("name", "")) if isinstance(each, Mapping) else "" for each in node]
             place = names.index(part) if part in names else int(part) if part.isdecimal() else len(node)
             if place >= len(node):
-                near = nearest(part, [name for name in names if name]) or ["0"]
+                known = [name for name in names if name]
+                near = nearest(part, known) or known[:_SHOWN] or [f"a number below {len(node)}"]
                 message = f"{shown(part)} is none of the {len(node)} items there"
                 raise SpecError([Problem(f"matrix.{axis}", message, f"write {' or '.join(near)}")], source)
             if last:
