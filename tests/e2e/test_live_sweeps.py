@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +15,7 @@ import pytest
 
 from kumulus.lab.report.read import report_at
 from kumulus.lab.sweep.store import Store
-from tests.support.project import ROOT
-from tests.support.sweeps import written
+from tests.support.sweeps import command, place, starts, written
 
 pytestmark = pytest.mark.e2e
 PATIENCE_S = 500.0
@@ -35,23 +33,12 @@ def file(tmp_path: Path) -> Iterator[Path]:
         process.kill()
 
 
-def command(file: Path) -> list[str]:
-    results = str(file.parent / "results")
-    line = [sys.executable, str(ROOT / "kumulus"), "experiment", "sweep", str(file), "--results", results]
-    return [*line, "--jobs", "1"]
-
-
 def environment(file: Path) -> dict[str, str]:
     return {**os.environ, "PULUMI_HOME": str(file.parent / "pulumi"), "PULUMI_CONFIG_PASSPHRASE": ""}
 
 
 def store(file: Path) -> Store:
-    return Store(file.parent / "results" / "sweeps" / "small")
-
-
-def starts(file: Path) -> list[str]:
-    log = store(file).directory / "starts.log"
-    return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []
+    return Store(place(file))
 
 
 def components(directory: Path) -> list[psutil.Process]:
@@ -73,7 +60,7 @@ def components(directory: Path) -> list[psutil.Process]:
 )
 def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(file: Path, moment: str) -> None:
     killed = subprocess.Popen(
-        command(file),
+        command(file, "--jobs", "1"),
         env=environment(file),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -81,7 +68,7 @@ def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(fi
     )
     try:
         give_up = time.monotonic() + PATIENCE_S
-        while not list(store(file).directory.glob(moment)):
+        while not list(place(file).glob(moment)):
             assert killed.poll() is None, "it ended by itself"
             assert time.monotonic() < give_up
             time.sleep(0.05)
@@ -89,24 +76,29 @@ def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(fi
         if killed.poll() is None:
             os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()
-    (begun,) = starts(file)
+    (begun,) = starts(place(file))
     assert store(file).get(begun) is None
     if moment == "runs":
         assert components(file.parent), "the killed sweep has left a cluster"
 
     done = subprocess.run(
-        command(file), env=environment(file), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        command(file, "--jobs", "1"),
+        env=environment(file),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"taking down the cluster of {begun}, which an earlier sweep had left" in done.stdout + done.stderr
-    assert Counter(starts(file)) == {begun: 2, **dict.fromkeys(set(starts(file)) - {begun}, 1)}
-    results = store(file).all(sorted(set(starts(file))))
+    assert Counter(starts(place(file))) == {begun: 2, **dict.fromkeys(set(starts(place(file))) - {begun}, 1)}
+    results = store(file).all(sorted(set(starts(place(file)))))
     assert {result.seed for result in results} == {1, 2}
     for result in results:
         assert result.status == "success"
         (measures,) = result.runs
         assert {measures["pods.created"], measures["pods.scheduled"]} == {6.0}
-        report = report_at(store(file).directory / result.report / "report.json")
+        report = report_at(place(file) / result.report / "report.json")
         assert report.results.status == "success"
     assert components(file.parent) == []
-    assert not list((store(file).directory / "clusters").iterdir())
+    assert not list((place(file) / "clusters").iterdir())

@@ -7,15 +7,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.support.project import ROOT
-from tests.support.sweeps import written
+from tests.support.sweeps import command, place, starts, written
 
 pytest.importorskip("joblib")
 JOBS = 2
@@ -23,22 +21,8 @@ SEEDS = "1-6"
 PATIENCE = 300.0
 
 
-def command(file: Path, *more: str) -> list[str]:
-    results = str(file.parent / "results")
-    return [sys.executable, str(ROOT / "kumulus"), "experiment", "sweep", str(file), "--results", results, *more]
-
-
 def swept(file: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(file, *more), capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-
-def place(file: Path) -> Path:
-    return file.parent / "results" / "sweeps" / "small"
-
-
-def starts(file: Path) -> list[str]:
-    log = place(file) / "starts.log"
-    return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def there(file: Path) -> dict[str, str]:
@@ -56,8 +40,8 @@ def killed_after(file: Path, count: int) -> None:
     )
     try:
         end = time.monotonic() + PATIENCE
-        while len(starts(file)) < count:
-            assert process.poll() is None, f"it ended by itself, with {len(starts(file))} starts"
+        while len(starts(place(file))) < count:
+            assert process.poll() is None, f"it ended by itself, with {len(starts(place(file)))} starts"
             assert time.monotonic() < end
             time.sleep(0.002)
     finally:
@@ -86,14 +70,14 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(tmp_path: Path) -
     file = written(tmp_path, matrix={"policy": ["slow.py", "BestFit"], "seed": SEEDS})
     draw, kills, in_the_middle = random.Random(17), 0, 0
     for count in sorted(draw.sample(range(1, 11), 3)):
-        before = len(starts(file))
+        before = len(starts(place(file)))
         if before >= count:
             continue
         killed_after(file, count)
         kills += 1
-        in_the_middle += len(set(starts(file)) - there(file).keys())
+        in_the_middle += len(set(starts(place(file))) - there(file).keys())
     kept = there(file)
-    started = Counter(starts(file))
+    started = Counter(starts(place(file)))
     assert kills >= 2
     assert in_the_middle, "no cell was under way when the sweep was killed"
     done = swept(file, "--jobs", str(JOBS))
@@ -102,12 +86,12 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(tmp_path: Path) -
     assert len(finished) == 12
     # What was whole at a kill is as it was, and has not been started again.
     assert {cell: finished[cell] for cell in kept} == kept
-    again = Counter(starts(file))
+    again = Counter(starts(place(file)))
     assert all(again[cell] == started[cell] for cell in kept)
     # A kill costs the cells that were under way, and no other.
     assert sum(again.values()) - len(finished) <= kills * JOBS
     assert swept(file, "--jobs", str(JOBS)).returncode == 0
-    assert Counter(starts(file)) == again
+    assert Counter(starts(place(file))) == again
 
 
 def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_again(tmp_path: Path) -> None:
@@ -115,7 +99,7 @@ def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_ag
     file = written(tmp_path, matrix={"policy": ["slow.py"], "seed": "1-4"})
     process = subprocess.Popen(command(file, "--jobs", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + PATIENCE
-    while not starts(file):
+    while not starts(place(file)):
         assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.002)
@@ -124,7 +108,7 @@ def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_ag
     process.wait()
     done = swept(file, "--jobs", "2")
     assert done.returncode == 0, done.stderr
-    counted = Counter(starts(file))
+    counted = Counter(starts(place(file)))
     assert len(there(file)) == 4
     # A cell is started again only if its process died with the sweep, before its result was there.
     assert sum(counted.values()) <= 4 + 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.support.project import ROOT
 
 TASKS = "arrival,cpu,memory,gpus,milli\n" + "".join(
     f"{number},{1 + number % 3},1Gi,1,{(250, 500, 1000)[number % 3]}\n" for number in range(40)
@@ -39,3 +42,20 @@ def written(directory: Path, experiment: dict[str, Any] | None = None, **fields:
     sweep = {"name": "small", "experiment": "e.yaml", "matrix": {"policy": ["FGD", "BestFit"], "seed": "1-2"}, **fields}
     (directory / "sweep.yaml").write_text(yaml.safe_dump(sweep))
     return directory / "sweep.yaml"
+
+
+def command(file: Path, *more: str) -> list[str]:
+    """The command that runs a sweep; its results go beside the file."""
+    results = str(file.parent / "results")
+    return [sys.executable, str(ROOT / "kumulus"), "experiment", "sweep", str(file), "--results", results, *more]
+
+
+def place(file: Path) -> Path:
+    """Where the results of a sweep are."""
+    return file.parent / "results" / "sweeps" / "small"
+
+
+def starts(directory: Path) -> list[str]:
+    """The cells that have been started, in their order, by the directory of the results."""
+    log = directory / "starts.log"
+    return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from kumulus.lab.sweep import page, sweep
     from kumulus.lab.sweep.engines import engine
-    from kumulus.lab.sweep.file import load
+    from kumulus.lab.sweep.file import load, words
 
     if args.jobs < 0:
         raise UserError(f"--jobs is {args.jobs}; write a number above 0")
@@ -42,6 +42,5 @@ def run(args: argparse.Namespace) -> int:
     failed = [result for result in done.results if not result.runs]
     if failed:
         first = failed[0]
-        about = ", ".join(f"{axis} {value}" for axis, value in first.values.items())
-        print(f"{len(failed):,} runs came to nothing, {about} first: {first.error}", file=sys.stderr)
+        print(f"{len(failed):,} runs came to nothing, {words(first.values)} first: {first.error}", file=sys.stderr)
     return 1 if failed else 0

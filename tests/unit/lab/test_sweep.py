@@ -20,7 +20,7 @@ from kumulus.lab.sweep.significance import difference, interval, needed
 from kumulus.lab.sweep.store import Result, Store
 from kumulus.lab.sweep.sweep import Done, Options, run
 from kumulus.model.errors import SpecError
-from tests.support.sweeps import written
+from tests.support.sweeps import starts, written
 
 
 def read(directory: Path, **fields: Any) -> Sweep:
@@ -32,10 +32,6 @@ def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **field
     sweep = read(directory, **fields)
     say = (said if said is not None else []).append
     return run(sweep, directory, Options(directory / "results", Engine(), jobs, (), say))
-
-
-def starts(directory: Path) -> list[str]:
-    return [line.split()[2] for line in (directory / "results" / "starts.log").read_text().splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -118,15 +114,15 @@ def test_a_cell_is_another_when_a_file_that_it_names_is_another(tmp_path: Path) 
 
 def test_a_sweep_runs_each_cell_once_and_then_none(tmp_path: Path) -> None:
     first = swept(tmp_path)
-    assert (first.cells, first.before, len(starts(tmp_path))) == (4, 0, 4)
+    assert (first.cells, first.before, len(starts(tmp_path / "results"))) == (4, 0, 4)
     said: list[str] = []
     again = swept(tmp_path, said)
     assert (again.before, again.results) == (4, first.results)
     assert said == ["4 of 4 runs are there already"]
     # More seeds: only theirs are run.
     more = swept(tmp_path, matrix={"policy": ["FGD", "BestFit"], "seed": "1-3"})
-    assert (more.cells, more.before, len(starts(tmp_path))) == (6, 4, 6)
-    assert len(set(starts(tmp_path))) == 6
+    assert (more.cells, more.before, len(starts(tmp_path / "results"))) == (6, 4, 6)
+    assert len(set(starts(tmp_path / "results"))) == 6
 
 
 def test_one_that_comes_to_nothing_is_said_and_tried_again(tmp_path: Path) -> None:
@@ -136,7 +132,7 @@ def test_one_that_comes_to_nothing_is_said_and_tried_again(tmp_path: Path) -> No
     assert "write FGD" in done.results[1].error
     assert "Without measures" in (tmp_path / "results" / page.NAME).read_text()
     swept(tmp_path, matrix={"policy": ["FGD", "Fgd"], "seed": [1]})
-    assert len(starts(tmp_path)) == 3
+    assert len(starts(tmp_path / "results")) == 3
 
 
 def test_only_one_sweep_writes_to_a_directory(tmp_path: Path) -> None:
@@ -272,3 +268,16 @@ def test_the_experiment_and_its_stack_file_are_needed(tmp_path: Path) -> None:
     experiment.write_text(yaml.safe_dump({key: value for key, value in raw.items() if key != "stackFile"}))
     with pytest.raises(LabError, match="names no stackFile"):
         cells_of(sweep, tmp_path)
+
+
+def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path: Path) -> None:
+    sweep = read(tmp_path, matrix={"policy": ["FGD", "BestFit", "Random"], "seed": "1-2"}, measures=["pods.scheduled"])
+    results = [
+        Result(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, "success", runs)
+        for policy, runs in (("FGD", [{"pods.scheduled": 3.0}]), ("BestFit", [{"pods.scheduled": 4.0}]), ("Random", []))
+        for seed in (1, 2)
+    ]
+    file = tmp_path / "page.html"
+    page.write(sweep, page.tables(sweep, results), results, 6, file)
+    # A group without measures is one of those that are compared.
+    assert "2 comparisons" in file.read_text()

@@ -13,7 +13,7 @@ from typing import Any
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import references
 from kumulus.lab.file.model import Experiment
-from kumulus.lab.sweep.file import SEED, Sweep
+from kumulus.lab.sweep.file import SEED, Sweep, group_of, words
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
 from kumulus.stackfile.location import read_text
@@ -54,7 +54,7 @@ class Cell:
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
         """What it shares with the cells that differ from it by seed alone, as texts."""
-        return tuple((axis, str(value)) for axis, value in self.values.items() if axis != SEED)
+        return group_of(self.values)
 
 
 def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
@@ -92,7 +92,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
         for axis, value in values.items():
             _put(own_raw, own_stack, axis, value, str(file))
-        source = f"{file} with {_words(values)}"
+        source = f"{file} with {words(values)}"
         experiment = Experiment.checked(own_raw, source)
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
@@ -121,10 +121,6 @@ class _Digests:
             _, text = read_text(location, self._directory, "")
             self._known[location] = hashlib.sha256(text.encode()).hexdigest()
         return self._known[location]
-
-
-def _words(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{axis} {value}" for axis, value in values.items())
 
 
 def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, source: str) -> None:

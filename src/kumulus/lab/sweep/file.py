@@ -114,6 +114,16 @@ class Sweep(Section):
             yield dict(zip(axes, values, strict=True))
 
 
+def words(values: Mapping[str, Any]) -> str:
+    """Values of the matrix, for people: `policy FGD, seed 42`."""
+    return ", ".join(f"{axis} {value}" for axis, value in values.items())
+
+
+def group_of(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What runs have in common that differ by seed alone: their values of the matrix, as texts."""
+    return tuple((axis, str(value)) for axis, value in values.items() if axis != SEED)
+
+
 def load(file: Path) -> Sweep:
     """Read a sweep file.
 

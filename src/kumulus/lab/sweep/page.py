@@ -10,7 +10,7 @@ from pathlib import Path
 from kumulus.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.lab.file.units import shown
 from kumulus.lab.report.files import telling
-from kumulus.lab.sweep.file import SEED, Sweep
+from kumulus.lab.sweep.file import SEED, Sweep, group_of, words
 from kumulus.lab.sweep.significance import Difference, difference, interval, needed
 from kumulus.lab.sweep.store import Result
 from kumulus.surroundings import files
@@ -49,8 +49,7 @@ def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
     """Each measure of the page with a row for each group, the baseline first; those that nobody took are left out."""
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
-        key = tuple((axis, str(value)) for axis, value in result.values.items() if axis != SEED)
-        groups.setdefault(key, []).append(result)
+        groups.setdefault(group_of(result.values), []).append(result)
     wanted = {axis: str(sweep.baseline.get(axis, values[0])) for axis, values in sweep.matrix.items() if axis != SEED}
     ordered = sorted(groups, key=lambda key: dict(key) != wanted)
     return {measure: found for measure in sweep.shown() if (found := _rows(measure, groups, ordered, wanted, sweep))}
@@ -65,16 +64,20 @@ def _rows(
 ) -> list[Row]:
     values = {key: _values(groups[key], measure) for key in ordered}
     first = next((values[key] for key in ordered if dict(key) == wanted), {})
-    # Every comparison that the page makes shares the chance of calling noise a difference.
-    comparisons = max(1, (len(ordered) - 1) * len(sweep.shown()))
+    comparisons = _comparisons(len(ordered), sweep)
     found = []
     for key in ordered:
         if mine := values[key]:
-            name = ", ".join(f"{axis} {value}" for axis, value in key) or sweep.name
+            name = words(dict(key)) or sweep.name
             mean, (low, high) = sum(mine.values()) / len(mine), interval(list(mine.values()))
             against = difference(mine, first, comparisons) if first and dict(key) != wanted else None
             found.append(Row(name, mine, mean, low, high, against))
     return found
+
+
+def _comparisons(groups: int, sweep: Sweep) -> int:
+    """How many the page makes: they share the chance of calling noise a difference."""
+    return max(1, (groups - 1) * len(sweep.shown()))
 
 
 def _values(results: Sequence[Result], measure: str) -> dict[object, float]:
@@ -116,21 +119,19 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     failed = [result for result in results if not result.runs]
     where = "each on a cluster of its own" if sweep.live else "without a cluster"
     parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {len(failed):,} without measures.</p>")
-    parts.append(_method(sweep, found))
+    parts.append(_method(_comparisons(len({group_of(each.values) for each in results}), sweep)))
     for measure, rows in found.items():
         parts += [f"<h2>{measure}</h2><p class=muted>{html.escape(MEANINGS[measure])}</p>", _table(measure, rows)]
         parts.append(_picture(measure, rows))
     if failed:
-        said = "".join(f"<li>{html.escape(f'{_of(each)}: {each.error}')}</li>" for each in failed[:20])
+        said = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
         parts.append(f"<h2>Without measures</h2><ul>{said}</ul>")
     head = f'<meta charset="utf-8"><title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>'
     with telling(file):
         files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
 
 
-def _method(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> str:
-    groups = max((len(rows) for rows in found.values()), default=1)
-    comparisons = max(1, (groups - 1) * len(sweep.shown()))
+def _method(comparisons: int) -> str:
     return (
         "<p class=muted>Means with bootstrap intervals at 95 %. A difference from the first row is called one when its "
         "bootstrap interval excludes 0 and a permutation test agrees, at 5 % for the whole page: "
@@ -182,7 +183,3 @@ def _exact(unit: Unit, value: float) -> str:
 
 def _signed(unit: Unit, value: float) -> str:
     return f"{'-' if value < 0 else '+'}{_exact(unit, abs(value))}"
-
-
-def _of(result: Result) -> str:
-    return ", ".join(f"{axis} {value}" for axis, value in result.values.items())

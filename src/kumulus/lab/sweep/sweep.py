@@ -10,7 +10,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.sweep import live, page, tables
 from kumulus.lab.sweep.cells import Cell, cells_of
 from kumulus.lab.sweep.engines import Engine, results
-from kumulus.lab.sweep.file import Sweep
+from kumulus.lab.sweep.file import Sweep, words
 from kumulus.lab.sweep.running import Task
 from kumulus.lab.sweep.store import Result, Store
 
@@ -110,5 +110,6 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
         if elsewhere:
             store.put(result)
         said = f": {result.error.splitlines()[0]}" if result.error else ""
-        about = ", ".join(f"{axis} {value}" for axis, value in result.values.items())
-        options.say(f"{number:>6,} of {len(missing):,}  {about}  {result.seconds:,.1f} s  {result.status}{said}")
+        options.say(
+            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{said}"
+        )

@@ -10,7 +10,7 @@ from typing import Any
 
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.report.files import telling
-from kumulus.lab.sweep.file import SEED
+from kumulus.lab.sweep.file import SEED, group_of
 from kumulus.lab.sweep.store import Result
 from kumulus.surroundings import files
 
@@ -24,7 +24,7 @@ def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     `arrived` is the per cent of demand at which a measure was noted, of those that are noted so.
     """
     for result in results:
-        about: dict[str, Any] = {axis: str(value) for axis, value in result.values.items() if axis != SEED}
+        about: dict[str, Any] = dict(group_of(result.values))
         about |= {"cell": result.id, "seed": result.seed, "status": result.status}
         for repetition, measures in enumerate(result.runs, start=1):
             for measure, value in measures.items():
