@@ -32,6 +32,7 @@ class Scheduler:
         needed_queue: has to be made for workloads that name no queue; empty where nothing has to.
         gangs_are: how a gang looks, for docs/schedulers.md.
         queues_are: how a queue looks, likewise.
+        decisions: whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.schedulers.decisions`).
         api_groups: those of its own kinds, by which an object that the cluster does not know is known to be of it.
     """
 
@@ -48,6 +49,7 @@ class Scheduler:
     needed_queue: str = ""
     gangs_are: str = ""
     queues_are: str = ""
+    decisions: bool = False
     api_groups: tuple[str, ...] = ()
 
     @property

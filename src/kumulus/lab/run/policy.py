@@ -32,14 +32,11 @@ from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
+from kumulus.schedulers import registry
 from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-
-SAYING_WHY = (KUBE_SCHEDULER, "coscheduling")
-"""The schedulers that are builds of kube-scheduler."""
 
 
 def with_scheduler(loaded: Loaded) -> Loaded:
@@ -65,10 +62,11 @@ def with_scheduler(loaded: Loaded) -> Loaded:
 
 def _saying_why(loaded: Loaded) -> Loaded:
     name = loaded.experiment.scheduler.name
-    if name not in SAYING_WHY:
+    if not registry.get(name).decisions:
+        able = " and ".join(each.name for each in registry.every() if each.decisions)
         raise LabError(
             f"why: true cannot be beside scheduler: {name}, which does not log its scores\n"
-            f"  Leave one of them out; {' and '.join(SAYING_WHY)} do"
+            f"  Leave one of them out; {able} do"
         )
     return loaded
 

@@ -13,5 +13,6 @@ SCHEDULER = Scheduler(
     gang=workloads.gang,
     single=workloads.single,
     gangs_are="`PodGroup` of scheduling.x-k8s.io",
+    decisions=True,
     api_groups=("scheduling.x-k8s.io",),
 )

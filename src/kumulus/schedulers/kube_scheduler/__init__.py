@@ -9,4 +9,5 @@ SCHEDULER = Scheduler(
     scheduler_name="second-scheduler",
     tools=("kube-scheduler",),
     plan=launch.plan,
+    decisions=True,
 )
