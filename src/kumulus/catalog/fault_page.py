@@ -13,7 +13,7 @@ _BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
 
 def table() -> str:
     """The catalog as tables of Markdown, of nodes, of pods and of offerings, and its sources."""
-    nodes = [kind for kind in kinds().values() if kind.pods is None and kind.offers is None]
+    nodes = [kind for kind in kinds().values() if kind.of_nodes]
     pods = [kind for kind in kinds().values() if kind.pods is not None]
     lines = ["| Kind | What happens | On the node | Sources |", "|---|---|---|---|"]
     lines += [f"| `{each.name}` | {each.summary} | {_on_node(each)} | {', '.join(each.sources)} |" for each in nodes]

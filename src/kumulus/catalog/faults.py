@@ -46,6 +46,11 @@ class Kind:
     pods: PodEffects | None
     offers: OfferEffects | None = None
 
+    @property
+    def of_nodes(self) -> bool:
+        """Whether it is a fault of nodes."""
+        return self.pods is None and self.offers is None
+
 
 @cache
 def kinds() -> Mapping[str, Kind]:

@@ -69,7 +69,7 @@ class Changes:
     @staticmethod
     def kinds() -> list[str]:
         """The kinds of faults that nodes can have."""
-        return sorted(name for name, kind in kinds().items() if kind.pods is None and kind.offers is None)
+        return sorted(name for name, kind in kinds().items() if kind.of_nodes)
 
     async def plan(self, asked: Mapping[str, Any]) -> dict[str, str]:
         """What a change would do, and the ticket to do it.

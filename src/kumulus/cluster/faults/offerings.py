@@ -1,4 +1,4 @@
-"""What the faults that hold make of an autoscaler's offerings, told to it by an annotation of its node classes."""
+"""What the faults that hold make of an autoscaler's offerings: an annotation of its node classes, which it reads."""
 
 from __future__ import annotations
 
