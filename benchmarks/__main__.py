@@ -9,7 +9,20 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 
-from benchmarks import certificates, console, creation, engine, faults, kind_fleet, leases, many, others, page, sizes
+from benchmarks import (
+    certificates,
+    console,
+    creation,
+    engine,
+    faults,
+    kind_fleet,
+    leases,
+    many,
+    multikueue,
+    others,
+    page,
+    sizes,
+)
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import look_rarely
 
@@ -25,6 +38,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "sizes": sizes.curves,
     "leases": leases.standing,
     "many": many.side_by_side,
+    "multikueue": multikueue.dispatched,
     "faults": faults.applied,
     "fault-previews": faults.previewed,
     "console": console.views,

@@ -42,7 +42,7 @@ def _measure() -> list[Row]:
             assert len(nodes) == _NODES
             assert all(map(is_ready, nodes))
         time.sleep(_SETTLING_S)
-        resident, shared_out = _memory([project.cluster(name) for name in names])
+        resident, shared_out = memory([project.cluster(name) for name in names])
         destroyed = project.destroy().seconds
     finally:
         project.close()
@@ -59,7 +59,7 @@ def _measure() -> list[Row]:
     ]
 
 
-def _memory(directories: list[Path]) -> tuple[float, float]:
+def memory(directories: list[Path]) -> tuple[float, float]:
     """MB that are resident, and with pages that several processes share, as programs' code, shared out among them."""
     pids = [pid for each in directories for found in processes.running(each).values() for pid in found]
     seen = [psutil.Process(pid).memory_full_info() for pid in pids]
