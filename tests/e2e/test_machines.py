@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from tests.support import charts
 from tests.support.pods import pod
 from tests.support.project import Project, Result
 
@@ -136,7 +137,9 @@ def test_what_a_refused_destroy_has_taken_out_of_the_state_is_found_again(projec
         ],
         "tenants": [{"name": "research", "quota": {"pods": 3}}],
         "faults": [{"name": "worn", "conditions": {"Worn": {"reason": "Odd"}}, "target": {"count": 1}}],
+        "clusterAddons": [{"name": "sample", "namespace": "in-sample", "chart": "./charts/sample"}],
     }
+    charts.write_chart(project.directory / "charts" / "sample", "0.1.0")
     project.write_stack(cluster)
     project.up()
     project.api().create("/api/v1/namespaces/research/pods", pod("theirs"))
@@ -146,7 +149,7 @@ def test_what_a_refused_destroy_has_taken_out_of_the_state_is_found_again(projec
     lost = before.keys() - recorded(project).keys()
     assert {urn.split("::")[2].rsplit("$", 1)[-1] for urn in lost} >= {"kumulus:index:NodePool", "kumulus:index:Fault"}
     assert everything(project) == there
-    project.up()
+    assert "release in-sample/sample is this stack's and has left its state; it was taken up" in project.up().text
     assert recorded(project).keys() == before.keys()
     assert everything(project) == there
     project.preview("--refresh", "--expect-no-changes")
@@ -163,6 +166,8 @@ def everything(project: Project) -> dict[str, str]:
         "/api/v1/namespaces/research/resourcequotas",
         "/api/v1/namespaces/research/secrets",
         "/api/v1/namespaces/research/serviceaccounts",
+        "/api/v1/namespaces/in-sample/services",
+        "/apis/apps/v1/namespaces/in-sample/deployments",
         "/apis/resource.k8s.io/v1/resourceslices",
         "/apis/resource.k8s.io/v1/deviceclasses",
     )

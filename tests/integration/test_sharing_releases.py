@@ -53,7 +53,7 @@ class Releases:
         }
         self.plane.api.create(
             f"{NAMESPACES}/{HOME}/secrets",
-            {"metadata": metadata, "type": "helm.sh/release.v1", "stringData": {"release": encoded(release)}},
+            {"metadata": metadata, "type": "helm.sh/release.v1", "data": {"release": encoded(release)}},
         )
 
     def labels(self, name: str, number: int) -> dict[str, str]:
@@ -138,3 +138,20 @@ async def test_a_release_of_a_state_without_an_identity_is_marked_by_its_next_up
     assert await releases.mark.compare(inputs, inputs) == []
     with pytest.raises(ProviderError, match="belongs to another stack"):
         await releases.ground.update(operation(preview=True), "id", outputs, releases.inputs("older", TWO))
+
+
+async def test_a_release_that_has_left_the_state_is_taken_up_where_it_stands(releases: Releases) -> None:
+    """As after a destroy that was refused on another machine: of the release the engine has forgotten all."""
+    inputs = releases.inputs("left", ONE)
+    _, first = await releases.ground.create(operation(), inputs)
+    releases.installed("left", 1)
+    await releases.mark.create(operation(), inputs)
+    previewed, said = Said(), Said()
+    await releases.ground.create(operation(previewed, preview=True), inputs)
+    assert releases.labels("left", 1)["status"] == "deployed"
+    assert previewed.messages == ["release queues/left is this stack's and has left its state; it is taken up again"]
+    _, again = await releases.ground.create(operation(said), inputs)
+    assert said.messages == ["release queues/left is this stack's and has left its state; it was taken up again"]
+    # `helm install --replace` goes on from a failed revision, and adopts what is there.
+    assert releases.labels("left", 1)["status"] == "failed"
+    assert again["repairs"] == first["repairs"] + 1

@@ -6,6 +6,7 @@ namespace that nobody needs any more. See docs/decisions/helm-releases.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kumulus.cluster import ownership
@@ -74,10 +75,14 @@ class ReleasePreparation(OfRelease):
         if last := history.others(found, _mine(inputs), proven=proven):
             raise ProviderError(await self._refusal(inputs, last))
         outputs = _outputs(inputs, old or {})
-        if old is None or not (left := history.leftover(found, outputs["foreign"])):
+        if old is None and _forgotten(found, _mine(inputs)):
+            ending = "is taken up again" if op.preview else "was taken up again"
+            op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
+        elif old is not None and (left := history.leftover(found, outputs["foreign"])):
+            ending = "is repaired" if op.preview else "was repaired"
+            op.report.info(f"{self.title(inputs)}: {left} by an update that did not end; it {ending}")
+        else:
             return outputs
-        ending = "is repaired" if op.preview else "was repaired"
-        op.report.info(f"{self.title(inputs)}: {left} by an update that did not end; it {ending}")
         if not op.preview:
             client = await self.client(inputs, WORK_PATIENCE)
             await history.mark_failed(client, str(inputs["namespace"]), found[-1])
@@ -148,6 +153,11 @@ class ReleasePreparation(OfRelease):
 
 def _outputs(inputs: Properties, old: Properties) -> Properties:
     return {**inputs, "repairs": int(old.get("repairs") or 0), "foreign": str(old.get("foreign") or "")}
+
+
+def _forgotten(found: Sequence[history.Revision], mine: Owner) -> bool:
+    """Whether the stack's state once had the release, which is the stack's, as before a destroy that was refused."""
+    return bool(mine.identity) and any(each.recorded for each in found)
 
 
 def _mine(properties: Properties) -> Owner:
