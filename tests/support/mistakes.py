@@ -87,6 +87,23 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a label that is Kumulus' own": ((*_T, "metadata", "labels", "kumulus.io/pool"), "x"),
     "a label with a blank": ((*_T, "metadata", "labels", "example.com/team"), "search and rank"),
     "an effect that is none": ((*_T, "taints", 0, "effect"), "NoShedule"),
+    "Karpenter without zones": ((*_C, "autoscaler"), {"name": "karpenter"}),
+    "cluster-autoscaler without its program": ((*_C, "autoscaler"), {"name": "cluster-autoscaler"}),
+    "zones for cluster-autoscaler": (
+        (*_C, "autoscaler"),
+        {"name": "cluster-autoscaler", "binary": "bin/ca", "zones": ["us-central1-a"]},
+    ),
+    "an option of cluster-autoscaler's that is ours": (
+        (*_C, "autoscaler"),
+        {"name": "cluster-autoscaler", "binary": "bin/ca", "options": {"kubeconfig": "x"}},
+    ),
+    "a program for Karpenter": (
+        (*_C, "autoscaler"),
+        {"name": "karpenter", "zones": ["us-central1-a"], "binary": "bin/karpenter"},
+    ),
+    "the fewest nodes without the most": ((*_C, "nodeGroups", 1, "minReplicas"), 1),
+    "bounds and a topology": ((*_G, "maxReplicas"), 9),
+    "bounds that nobody keeps": ((*_C, "nodeGroups", 1, "maxReplicas"), 9),
     "an instance type that is not in the catalog": ((*_C, "nodeGroups", 1, "instanceType"), "a3-highgpu-9g"),
     "a preset that is none": ((*_G, "topology", "preset"), "slurm"),
     "blocks of no size": ((*_G, "topology"), {"nodesPerRack": 2, "blocks": 3}),
@@ -110,6 +127,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "racks that do not fit into domains": ((*_G, "topology", "nodesPerNvlinkDomain"), 3),
 }
 STACK_BEYOND: Mapping[str, str] = {
+    "bounds that nobody keeps": "whether there is an autoscaler stands in another part of the file",
     "two groups of one name": "names are compared with each other",
     "an add-on that depends on none": "names are looked up in another part of the file",
     "settings of another runtime": "the runtime may be given beside the cluster, as kumulus:runtime",

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kumulus.autoscalers.descriptor import Autoscaler
 
-NAMES: tuple[str, ...] = ("karpenter",)
+NAMES: tuple[str, ...] = ("karpenter", "cluster-autoscaler")
+BUILT: tuple[str, ...] = ("karpenter",)
+"""Those whose program is among the tools; the others are a program of the user's own."""
 
 
 def get(name: str) -> Autoscaler:

@@ -85,7 +85,7 @@ NEEDS: tuple[Need, ...] = (
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
-    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in autoscalers.NAMES),
+    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in autoscalers.BUILT),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),

@@ -51,7 +51,11 @@ OBSERVED: Tables = {
         "ownerReferences": (13, "*OwnerReference"),
     },
     "Taint": {"key": (1, "string"), "value": (2, "string"), "effect": (3, "string"), "timeAdded": (4, "Time")},
-    "NodeSpec": {"unschedulable": (4, "bool"), "taints": (5, "*Taint")},
+    "NodeSpec": {
+        "providerID": (3, "string"),
+        "unschedulable": (4, "bool"),
+        "taints": (5, "*Taint"),
+    },
     "Condition": {
         "type": (1, "string"),
         "status": (2, "string"),
@@ -161,6 +165,7 @@ _SCALARS = {
     "int32": _Field.TYPE_INT32,
     "int64": _Field.TYPE_INT64,
     "bool": _Field.TYPE_BOOL,
+    "double": _Field.TYPE_DOUBLE,
 }
 
 

@@ -43,6 +43,15 @@ def encode_node(node: Mapping[str, Any]) -> bytes:
     return _enveloped(_encoded(_without_type(node)))
 
 
+def encode_object(node: Mapping[str, Any]) -> bytes:
+    """Encode a v1 Node as its Go type does (``Marshal``), without what an API server is told of the kind.
+
+    Raises:
+        NoEncoding: as :func:`encode_node`.
+    """
+    return _encoded(_without_type(node))
+
+
 class NodeBatch:
     """Encodes nodes that have most of their fields in common; these are encoded once.
 

@@ -97,7 +97,7 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
     named = new or old
     if named is None:
         raise ValueError("a change needs the pool before it or the pool after it")
-    before, after = (old.replicas if old else 0), (new.replicas if new else 0)
+    before, after = (old.count if old else 0), (new.count if new else 0)
     fields = _fields(old, new) if old and new else ()
     altered = bool(old and new and (fields or _per_node(old, new) or old.devices != new.devices))
     relabelled = moved(new.name, old.topology, new.topology, min(before, after)) if old and new else 0
@@ -169,16 +169,16 @@ def _gained_cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> float | 
     """What the pool costs more for each hour; a pool without nodes costs nothing, whatever its price."""
     total = 0.0
     for pool, sign in ((old, -1), (new, +1)):
-        if pool and pool.replicas:
+        if pool and pool.count:
             price = hourly(pool)
             if price is None:
                 return None
-            total += sign * pool.replicas * price
+            total += sign * pool.count * price
     return round(total, 6)
 
 
 def _published(pool: Pool | None) -> dict[str, int]:
-    return {pool.devices.driver: pool.devices.count * pool.replicas} if pool and pool.devices else {}
+    return {pool.devices.driver: pool.devices.count * pool.count} if pool and pool.devices else {}
 
 
 def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ from kumulus.model.checks import (
 )
 from kumulus.model.device_checks import devices_problems
 from kumulus.model.devices import Devices, devices_from
-from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, compacted, expanded, gpu_problems
 from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name, node_name
@@ -57,6 +57,8 @@ POOL_KEYS = (
     "resourceSlices",
     "shards",
     "nodes",
+    "minReplicas",
+    "maxReplicas",
 )
 """The keys of the plain form, in its order."""
 
@@ -104,6 +106,23 @@ class NodeInfo:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """Between how many nodes a pool's number is an autoscaler's to choose.
+
+    Args:
+        least: nodes it has at least.
+        most: nodes it has at most.
+    """
+
+    least: int
+    most: int
+
+    def nearest(self, count: int) -> int:
+        """The number of nodes within the bounds that is nearest to another."""
+        return max(self.least, min(count, self.most))
+
+
+@dataclass(frozen=True)
 class Pool:
     """The nodes of one group in one zone.
 
@@ -124,7 +143,9 @@ class Pool:
         shards: how many kwok-controllers share the cluster's nodes; of more than one, each node has its shard's label.
         nodes: its nodes by name; none for `<name>-<ordinal>`. Of what was read from a cluster there may be more than
             replicas, which are counted there.
+        bounds: where an autoscaler has its number of nodes, between which; `replicas` is what it begins with then.
         faults: those that hold on its nodes at the moment; not part of what the stack says of the pool.
+        absent: ordinals that an autoscaler has left out at the moment; likewise.
     """
 
     name: str
@@ -142,7 +163,14 @@ class Pool:
     devices: Devices | None = None
     shards: int = 1
     nodes: tuple[NamedNode, ...] = ()
+    bounds: Bounds | None = None
     faults: PoolFaults | None = field(default=None, compare=False)
+    absent: frozenset[int] = field(default=frozenset(), compare=False)
+
+    @property
+    def count(self) -> int:
+        """How many nodes it has, those left out that an autoscaler has."""
+        return self.replicas - len(self.absent)
 
     @property
     def gpu_product(self) -> str:
@@ -218,7 +246,8 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
             may be floats, as JSON and protobuf have them.
     """
     found = unknown_key_problems((), raw, POOL_KEYS)
-    found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else raw.get("replicas"))
+    most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
+    found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else most)
     found += replicas_problems(("replicas",), raw.get("replicas"))
     if raw.get("labels") is not None:
         found += label_problems(("labels",), raw["labels"], ours_too=True)
@@ -243,7 +272,35 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
         found += whole_problems(("shards",), raw["shards"], 1, MOST_SHARDS)
     if raw.get("nodes") is not None:
         found += named_nodes_problems(("nodes",), raw["nodes"], ours_too=True)
-    return found
+    return found + bounds_problems((), raw, raw.get("replicas"))
+
+
+def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -> list[Problem]:
+    """Problems of `minReplicas` and `maxReplicas`: numbers of nodes, the first not above the second, replicas between.
+
+    Args:
+        where: the place of the mapping that has them.
+        raw: that mapping.
+        replicas: how many nodes there are at first; anything, since malformed values are reported elsewhere.
+    """
+    least, most = raw.get("minReplicas"), raw.get("maxReplicas")
+    found = [
+        each
+        for key, value in (("minReplicas", least), ("maxReplicas", most))
+        if value is not None
+        for each in replicas_problems((*where, key), value)
+    ]
+    if found or (least is None and most is None):
+        return found
+    if most is None:
+        return [problem((*where, "minReplicas"), "has no effect without maxReplicas", "write maxReplicas as well")]
+    low, high = int(cast(float, least or 0)), int(cast(float, most))
+    if low > high:
+        return [problem((*where, "minReplicas"), f"is {low}, more than maxReplicas, {high}", f"write {high} or less")]
+    if not isinstance(replicas, int | float) or replicas_problems((), replicas) or low <= replicas <= high:
+        return []
+    message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
+    return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]
 
 
 def pool_from_properties(raw: Mapping[str, object]) -> Pool:
@@ -275,14 +332,21 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
         shards=int(cast(float, raw.get("shards") or 1)),
         nodes=named_nodes_from(raw.get("nodes")),
+        bounds=bounds_from(raw),
     )
+
+
+def bounds_from(raw: Mapping[str, object]) -> Bounds | None:
+    """The bounds from `minReplicas` and `maxReplicas`, which have been checked before; None without the latter."""
+    most = raw.get("maxReplicas")
+    return None if most is None else Bounds(int(cast(float, raw.get("minReplicas") or 0)), int(cast(float, most)))
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
 
-    A pool without GPU labels, a topology, devices, shards or named nodes has no such key, so that nothing differs from
-    states written before there were any.
+    A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that nothing
+    differs from states written before there were any.
     """
     labels, gpu = compacted(pool.labels)
     return {
@@ -299,6 +363,7 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
         **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
         **({"shards": pool.shards} if pool.shards > 1 else {}),
         **({"nodes": [node.to_plain() for node in pool.nodes]} if pool.nodes else {}),
+        **({"minReplicas": pool.bounds.least, "maxReplicas": pool.bounds.most} if pool.bounds else {}),
     }
 
 

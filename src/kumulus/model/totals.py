@@ -78,7 +78,7 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
     Raises:
         QuantityError: a capacity is no quantity; pools made by this package have none such.
     """
-    return {name: parse(written) * pool.replicas for name, written in pool.capacity.items()}
+    return {name: parse(written) * pool.count for name, written in pool.capacity.items()}
 
 
 def claimed_gpus(pool: Pool) -> int:

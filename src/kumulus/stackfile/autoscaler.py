@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from kumulus.autoscalers import registry
-from kumulus.fields import DurationField, Section, checked, short_label
+from kumulus.autoscalers.cluster_autoscaler.launch import OURS
+from kumulus.fields import FORM, DurationField, Section, checked, short_label
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.stackfile.shapes import instance_type_problems
@@ -51,22 +53,63 @@ class AutoscalerPool(Section):
     )
 
 
+def _options_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, Mapping):
+        remedy = "write options of cluster-autoscaler without their dashes, such as {expander: least-waste}"
+        return [problem(where, f"is {shown(raw)}", remedy)]
+    found = []
+    for name, value in raw.items():
+        here = (*where, str(name))
+        if not isinstance(name, str) or not _OPTION.fullmatch(name):
+            found.append(problem(here, "is no option's name", "write it without dashes in front, such as expander"))
+        elif name in OURS:
+            found.append(problem(here, "is what Kumulus sets itself", "leave it out"))
+        elif not isinstance(value, str | int | float | bool):
+            found.append(problem(here, f"is {shown(value)}", "write a text, a number, true or false"))
+    return found
+
+
+_OPTION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_PLAIN = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+ProgramOptions = Annotated[
+    dict[str, str | int | float | bool],
+    checked(
+        _options_problems,
+        dict,
+        form={**_PLAIN, "propertyNames": {"pattern": f"^{_OPTION.pattern}$", "not": {"enum": sorted(OURS)}}},
+    ),
+]
+
+
 class Autoscaler(Section):
     """What makes nodes for pods that find none, and takes them away again (docs/autoscalers.md)."""
 
+    model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
+
     name: Name = Field(description="Which autoscaler.", examples=["karpenter"])
-    zones: Annotated[list[str], Field(min_length=1)] = Field(
-        description="The zones that it may make nodes in; their names tell the region, and with it the prices.",
+    binary: str = Field(
+        default="",
+        description="Of cluster-autoscaler: the program, whose path starts at the project's directory.",
+        examples=["bin/cluster-autoscaler"],
+    )
+    options: ProgramOptions = Field(
+        default_factory=dict,
+        description="Of cluster-autoscaler: its command line's options, without dashes.",
+        examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"],
+    )
+    zones: list[str] = Field(
+        default_factory=list,
+        description="The zones that Karpenter may make nodes in; their names tell the region, and with it the prices.",
         examples=["[us-central1-a, us-central1-b]"],
     )
     instanceTypes: list[InstanceTypeName] = Field(
         default_factory=list,
-        description="The instance types that it may choose from; by default all of the catalog with a price there.",
+        description="The instance types that Karpenter may choose from; by default all with a price there.",
         examples=["[e2-standard-4, e2-standard-16]"],
     )
     capacityTypes: Annotated[list[CapacityType], Field(min_length=1)] = Field(
         default=["on-demand"],
-        description="How it may have them; a type without a spot price is not to be had as a spot machine.",
+        description="How Karpenter may have them; a type without a spot price is not to be had as a spot machine.",
         examples=["[on-demand, spot]"],
     )
     nodePools: list[AutoscalerPool] = Field(
@@ -95,3 +138,18 @@ class Autoscaler(Section):
     featureGates: dict[str, bool] = Field(
         default_factory=dict, description="Karpenter's feature gates.", examples=["{SpotToSpotConsolidation: true}"]
     )
+
+
+KARPENTERS = (
+    "zones",
+    "instanceTypes",
+    "capacityTypes",
+    "nodePools",
+    "batchIdleDuration",
+    "batchMaxDuration",
+    "preferencePolicy",
+    "featureGates",
+)
+"""The fields that only Karpenter has a use for."""
+CLUSTER_AUTOSCALERS = ("binary", "options")
+"""Those that only cluster-autoscaler has a use for."""

@@ -17,6 +17,7 @@ from kumulus.model.pools import (
     POOL_LABEL,
     REGION_LABEL,
     ZONE_LABEL,
+    Bounds,
     Pool,
     allocatable_of,
     node_info_from,
@@ -120,6 +121,7 @@ def _pool(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Fl
         topology=group.topology.topology() if group.topology else None,
         devices=devices_of(group.resourceSlices, template.capacity, labels),
         nodes=placement.nodes,
+        bounds=None if group.maxReplicas is None else Bounds(group.minReplicas or 0, group.maxReplicas),
     )
 
 

@@ -158,6 +158,19 @@ class NodeGroup(Section):
         description="What every node of the group has; required unless an instance type provides it.",
         examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}'],
     )
+    minReplicas: Replicas | None = Field(
+        default=None,
+        description="The fewest nodes that cluster-autoscaler leaves in each zone; by default none.",
+        examples=["1"],
+    )
+    maxReplicas: Replicas | None = Field(
+        default=None,
+        description=(
+            "The most nodes that cluster-autoscaler makes in each zone (docs/autoscalers.md). With it, the number of "
+            "nodes is the autoscaler's, and `replicas` what there is at first."
+        ),
+        examples=["20"],
+    )
     resourceSlices: ResourceSlices | None = Field(
         default=None,
         description="The devices that each node publishes for Dynamic Resource Allocation.",

@@ -123,7 +123,7 @@ def load(
 
         file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
         own = _own_prices(settings, base)
-        return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own))
+        return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own), base)
     kept = secrets or Secrets()
     notices: list[Notice] = []
     problems = list(settings.problems)
@@ -138,11 +138,12 @@ def load(
     if problems:
         raise SpecError(problems, source)
     own = _own_prices(settings, base)
-    return _scaled(replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own))
+    loaded = replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
+    return _scaled(loaded, base)
 
 
-def _scaled(loaded: Loaded) -> Loaded:
-    """The stack with the machines of its autoscaler, whose prices have to be known for that.
+def _scaled(loaded: Loaded, base: Path) -> Loaded:
+    """The stack with what its autoscaler is given: machines or node groups, with their prices.
 
     Raises:
         SpecError: there are none.
@@ -150,9 +151,13 @@ def _scaled(loaded: Loaded) -> Loaded:
     if loaded.spec.autoscaler is None:
         return loaded
     # The catalog and its prices, which other stacks need not wait for.
-    from kumulus.stackfile.machines import options
+    from kumulus.stackfile import machines
 
-    found, problems = options(loaded.spec.autoscaler, loaded.known_prices(), loaded.cluster_name)
+    asked, prices = loaded.spec.autoscaler, loaded.known_prices()
+    if asked.binary:
+        found, problems = machines.of_groups(asked, prices, loaded.cluster_name, loaded.pools, base)
+    else:
+        found, problems = machines.options(asked, prices, loaded.cluster_name)
     if problems:
         raise SpecError(problems, loaded.source)
     return replace(loaded, autoscaler=found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from kumulus.catalog.instances import instance_types
@@ -29,7 +31,7 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
         prices: what machines cost; those without a price cannot be chosen from.
         cluster: the cluster's name, which the nodes carry.
     """
-    plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [])}
+    plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [], "")}
     for key in ("zones", "instanceTypes", "capacityTypes", "registrationDelay"):
         plain.pop(key, None)
     if asked.registrationDelay is not None:
@@ -66,6 +68,35 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     if not machines and not problems:
         problems.append(Problem("autoscaler", "no instance type of the catalog has a price in its zones"))
     return {**plain, "machines": machines}, problems
+
+
+def of_groups(
+    asked: Autoscaler, prices: Prices, cluster: str, pools: Iterable[Pool], base: Path
+) -> tuple[dict[str, Any], list[Problem]]:
+    """What the plugin is given for an autoscaler of node groups, JSON-able, and what keeps it from running.
+
+    Args:
+        asked: the stack's section.
+        prices: what machines cost; groups without a price are resized too.
+        cluster: the cluster's name.
+        pools: the stack's.
+        base: where the path of the program starts.
+    """
+    binary = Path(base, asked.binary).absolute()
+    if not binary.is_file() or not os.access(binary, os.X_OK):
+        there = "cannot be run" if binary.exists() else "is not there"
+        remedy = "write the path of cluster-autoscaler's program, which Kumulus does not build"
+        return {}, [Problem("autoscaler.binary", f"{binary} {there}", remedy)]
+    hourly = {}
+    for pool in pools:
+        if pool.bounds and (price := prices.of_node(pool.labels)):
+            hourly[pool.name] = price.hourly
+    found: dict[str, Any] = {"name": asked.name, "binary": str(binary), "options": dict(asked.options)}
+    if asked.registrationDelay is not None:
+        drawn_ones = _delays(asked.registrationDelay, cluster)
+        fixed = [asked.registrationDelay.first] if "registrationDelay" in drawn_ones else []
+        found["registrationDelays"] = drawn_ones.get("registrationDelays", fixed)
+    return {**found, "hourly": hourly}, []
 
 
 def _delays(delay: Distribution, cluster: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from kumulus.model.observability import room_problems
 from kumulus.model.pools import allocatable_problems
 from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
+from kumulus.stackfile.autoscaler_rules import autoscaler_problems, bounds_rules
 from kumulus.stackfile.device_rules import device_problems
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.shapes import shape_problems
@@ -54,6 +55,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_node_names(raw),
         *_tenants(raw),
         *_autoscaler(raw),
+        *bounds_rules(raw),
         *_offerings(raw),
         *device_problems(raw),
     ]
@@ -95,7 +97,7 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
     if not known.local and raw.get("autoscaler") is not None:
-        message = f"is not to be had with the runtime {runtime}: Karpenter's provider for KWOK has no image to deploy"
+        message = f"is not to be had with the runtime {runtime}, where it would be a deployment"
         yield problem(("autoscaler",), message, "leave it out, or write runtime: kwok, where it is a local process")
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
@@ -115,6 +117,10 @@ def _offerings(raw: Mapping[str, object]) -> Found:
             message = f"is about what an autoscaler is offered ({fault['kind']}), and the stack has none"
             yield problem(("faults", index, "kind"), message, "write autoscaler:, or leave the fault out")
             continue
+        if asked.get("name") == "cluster-autoscaler":
+            message = f"is about what Karpenter is offered ({fault['kind']}), and the stack has cluster-autoscaler"
+            yield problem(("faults", index, "kind"), message, "leave the fault out")
+            continue
         which = fault.get("offers")
         for key in ("zones", "instanceTypes") if isinstance(which, Mapping) else ():
             assert isinstance(which, Mapping)
@@ -132,6 +138,7 @@ def _autoscaler(raw: Mapping[str, object]) -> Found:
     asked = raw.get("autoscaler")
     if not isinstance(asked, Mapping):
         return
+    yield from autoscaler_problems(asked)
     yield from _duplicates(_items(asked, "nodePools"), ("autoscaler", "nodePools"), "name", "name")
     for index, group in _items(raw, "nodeGroups"):
         labels: object = group.get("nodeTemplate")

@@ -40,7 +40,7 @@ def refusal(config: dict[str, Any], base: Path = Path()) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", registry.BUILT)
 def test_an_autoscalers_program_is_pinned_and_had_by_the_stacks_that_name_it(name: str) -> None:
     autoscaler = registry.get(name)
     assert autoscaler.name == name
@@ -178,7 +178,8 @@ def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
 def test_its_variables_say_where_it_is_and_listens() -> None:
     gates = {"SpotToSpotConsolidation": True, "NodeRepair": False}
     place = Place(Path("/f"), Path("/f/k.yaml"), {"http": 1, "health": 2})
-    found = registry.get("karpenter").environment(asked(featureGates=gates, batchIdleDuration="2s"), place)
+    [program] = registry.get("karpenter").programs
+    found = program.environment(asked(featureGates=gates, batchIdleDuration="2s"), place)
     assert found == {
         "KUBECONFIG": "/f/k.yaml",
         "INSTANCE_TYPES_FILE_PATH": "/f/instance-types.json",

@@ -48,7 +48,8 @@ OTHERWISE: dict[str, dict[str, str]] = {
 }
 NOT_THERE = {
     # The resource's name is the group's, the tenant's and the fault's; the rest are mappings around other fields.
-    "KwokNodeGroup": {"name", "placement", "nodeTemplate", "metadata"},
+    # An autoscaler is a stack file's, and so are the bounds within which it resizes.
+    "KwokNodeGroup": {"name", "placement", "nodeTemplate", "metadata", "minReplicas", "maxReplicas"},
     # A name that has no meaning; and what other add-ons a program names in opts.
     "HelmAddon": {"repoName", "dependsOn"},
     "Tenant": {"name"},

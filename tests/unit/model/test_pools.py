@@ -59,12 +59,14 @@ WIRE: dict[str, Any] = {
         {"name": "n-0", "labels": {"rack": "r3"}, "unschedulable": True},
         *({"name": f"n-{n}"} for n in range(1, 5)),
     ],
+    "minReplicas": 2.0,
+    "maxReplicas": 9.0,
 }
 
 
 def wire(**changes: Any) -> dict[str, Any]:
-    """The pool with changes, and without names of its nodes, so that their number is free."""
-    return {**copy.deepcopy(WIRE), "nodes": None, **changes}
+    """The pool with changes, without names of its nodes and bounds, so that their number is free."""
+    return {**copy.deepcopy(WIRE), **dict.fromkeys(("nodes", "minReplicas", "maxReplicas")), **changes}
 
 
 def paths(problems: list[Problem]) -> list[str]:
@@ -148,6 +150,11 @@ def test_equal_quantities_make_equal_pools() -> None:
         ({"nodeInfo": {"arch": "arm64"}}, "nodeInfo.arch"),
         ({"nodeInfo": {"architecture": 64}}, "nodeInfo.architecture"),
         ({"nodeinfo": {}}, "nodeinfo"),
+        ({"minReplicas": 1}, "minReplicas"),
+        ({"minReplicas": 7, "maxReplicas": 6}, "minReplicas"),
+        ({"maxReplicas": -1}, "maxReplicas"),
+        ({"maxReplicas": 4}, "replicas"),
+        ({"minReplicas": 6, "maxReplicas": 9}, "replicas"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_path_and_a_remedy(change: dict[str, Any], path: str) -> None:

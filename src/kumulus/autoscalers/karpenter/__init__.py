@@ -1,6 +1,7 @@
 """Karpenter, with its own provider of KWOK's nodes."""
 
-from kumulus.autoscalers.descriptor import Autoscaler
+from kumulus import toolchain
+from kumulus.autoscalers.descriptor import Autoscaler, Program
 from kumulus.autoscalers.karpenter import launch, objects, stages
 
 AUTOSCALER = Autoscaler(
@@ -8,9 +9,15 @@ AUTOSCALER = Autoscaler(
     about="Karpenter with its provider for KWOK: NodePools, consolidation, disruption budgets",
     tool="karpenter",
     user=objects.USER,
-    ports=launch.PORTS,
+    programs=(
+        Program(
+            name="karpenter",
+            executable=lambda _: toolchain.find("karpenter"),
+            ports=launch.PORTS,
+            environment=launch.environment,
+        ),
+    ),
     files=launch.files,
-    environment=launch.environment,
     objects=objects.manifests,
     stages=stages.stages,
     instances=objects.INSTANCES,

@@ -25,7 +25,7 @@ _SETTINGS = {
 }
 
 
-def files(asked: Asked) -> dict[str, str]:
+def files(asked: Asked, place: Place) -> dict[str, str]:
     """The one file that the provider reads, at its start."""
     # Sorted: a mapping that comes through Pulumi has another order each time, which would be a change each time.
     return {_TYPES: json.dumps(instance_types(asked), indent=1, sort_keys=True)}

@@ -33,6 +33,7 @@ class LiveNode:
         node_info: what it says of its machine.
         conditions: the status of each, by type.
         real: whether a real kubelet stands behind it: such a node is never ours to change.
+        provider_id: by which a cloud provider knows its machine; empty for none.
     """
 
     name: str
@@ -46,6 +47,7 @@ class LiveNode:
     node_info: Mapping[str, str]
     conditions: Mapping[str, str]
     real: bool
+    provider_id: str = ""
 
 
 def live_node(item: Mapping[str, Any]) -> LiveNode:
@@ -66,6 +68,7 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
         node_info=info,
         conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
         real=bool(_REAL_RUNTIME.match(runtime)),
+        provider_id=(item.get("spec") or {}).get("providerID", ""),
     )
 
 
@@ -109,6 +112,7 @@ def listed_node(message: Any) -> LiveNode:
         node_info=info,
         conditions={each.type: each.status for each in status.conditions},
         real=bool(_REAL_RUNTIME.match(status.nodeInfo.containerRuntimeVersion)),
+        provider_id=message.spec.providerID,
     )
 
 

@@ -89,7 +89,8 @@ async def observe(
         ApiError, Unreachable: the server could not be asked.
     """
     found = Observation()
-    wanted = {name: ordinal for ordinal, name in enumerate(pool.node_names())}
+    names = enumerate(pool.node_names())
+    wanted = {name: ordinal for ordinal, name in names if ordinal not in pool.absent}
     gone = _gone(pool)
     unseen = {name: wanted[name] for name in wanted if name not in gone}
     found.matching = len(gone)
@@ -137,7 +138,7 @@ async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -
 
 def _gone(pool: Pool) -> set[str]:
     """Nodes that a fault has taken away: as wanted while they are not there."""
-    return {pool.node_name(n) for n in pool.faults.gone(pool.replicas)} if pool.faults else set()
+    return {pool.node_name(n) for n in {*pool.faults.gone(pool.replicas)} - pool.absent} if pool.faults else set()
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:

@@ -187,6 +187,8 @@ class Timeline:
             near = nearest(resize.pool, pools)
             there = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(sorted(pools)) or 'none'}"
             raise LabError(f"the timeline's pool {resize.pool} is not in the cluster; {there}")
+        if pool.bounds:
+            raise LabError(f"the timeline resizes {pool.name}, whose number of nodes is the autoscaler's (maxReplicas)")
         declared = pool.replicas
         before, after = self._sizes.get(pool.name, declared), resize.replicas
         if after < declared:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.pools import afterwards, drift, pods, real, room
+from kumulus.cluster.pools import afterwards, drift, pods, real, room, scaled
 from kumulus.cluster.pools.converge import converge
 from kumulus.cluster.pools.faulted import forgotten, looked_at, managed, recorded
 from kumulus.cluster.pools.live import of_pool, selected
@@ -113,12 +113,13 @@ class NodePool(InCluster):
         pool = pool_of(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
-        seen = await observe(client, faulted, patience=LOOK_PATIENCE)
-        if not seen.present and not seen.extra and pool.replicas:
+        seen = await observe(client, await scaled.as_left(client, faulted, LOOK_PATIENCE), patience=LOOK_PATIENCE)
+        # Of a pool that is an autoscaler's, which may have no nodes, the record tells that it is there.
+        if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
         there = {**inputs, **left_behind(outputs, inputs)}
         found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
-        return _outputs(there, seen.present, found)
+        return _outputs(there, _number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InCluster.remove`."""
@@ -160,6 +161,8 @@ class NodePool(InCluster):
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
                 pool = await room.found(record, relieve, partial(look, pool), client, stop, op.report)
+                if old_outputs:
+                    pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as)
                 # A new pool's look is a matter of milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await look(pool)
@@ -186,7 +189,7 @@ class NodePool(InCluster):
                 result = result.recounted(seen, after)
             message, reasons = _outcome(result, op), result.problems[1:]
             raise _partial(pool, resource_id, there, message, after, reasons, result.left.present)
-        return _outputs(inputs, pool.replicas, {})
+        return _outputs(inputs, _number(pool_of(inputs), pool.replicas), {})
 
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
@@ -212,12 +215,23 @@ class NodePool(InCluster):
         if taken := await real.in_the_way(client, pool := pool_of(inputs), patience):
             raise ProviderError(real.refusal(pool, taken))
 
+    async def _as_left(self, old: Pool | None, new: Pool, inputs: Properties) -> tuple[Pool | None, Pool]:
+        """Before and after with the nodes that there are, where an autoscaler has, or had, the number of them."""
+        if old is None or (old.bounds is None and new.bounds is None):
+            return old, new
+        with suppress(*UNASKED):
+            there = (await scaled.numbered(await self.client(inputs, LOOK_PATIENCE), old, LOOK_PATIENCE)).keys()
+            left = scaled.within(new, there) if new.bounds else None
+            return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
+        return old, new
+
     async def _preview(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
         """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
         new = pool_of(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
         old = None if pool_problems(wire) else pool_of(old_outputs)
-        going = set(old.node_names()) - set(new.node_names()) if old else set()
+        old, new = await self._as_left(old, new, inputs)
+        going = _names(old) - _names(new) if old else set()
         bound = 0
         if going:
             try:
@@ -228,6 +242,9 @@ class NodePool(InCluster):
         meaning = consequences(old, new, bound, self._hourly)
         if meaning:
             op.report.info(meaning.describe())
+        elif old and new.bounds and wire.get("replicas") != inputs.get("replicas"):
+            between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
+            op.report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
         if found := _drift(old_outputs):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
@@ -254,6 +271,15 @@ def _counted(outputs: Properties) -> int:
     """How many nodes a pool is recorded to have."""
     found = outputs.get("replicas")
     return int(found) if isinstance(found, int | float) else 0
+
+
+def _names(pool: Pool) -> set[str]:
+    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}
+
+
+def _number(pool: Pool, there: int) -> int:
+    """The number of nodes that goes on record: of a pool that is an autoscaler's, that with which it begins."""
+    return pool.replicas if pool.bounds else there
 
 
 def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:

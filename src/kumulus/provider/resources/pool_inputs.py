@@ -38,6 +38,8 @@ INPUTS = (
     Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
     Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
     Property("nodes", listing(NAMED_NODE), "Its nodes by name, as many as there are replicas."),
+    Property("minReplicas", INTEGER, "The fewest nodes that an autoscaler leaves; 0 without."),
+    Property("maxReplicas", INTEGER, "The most nodes that an autoscaler makes; with it, `replicas` is for the start."),
 )
 
 

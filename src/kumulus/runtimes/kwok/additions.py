@@ -39,7 +39,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     settings = _with_kueue(settings, layout, wanted, claims)
     settings = _with_autoscaler(settings, layout, wanted, claims)
     running = processes.running(layout.directory)
-    gone = {kueue.NAME, *autoscaling.NAMES} - configuration.parts(wanted.options).keys()
+    gone = {kueue.NAME, *autoscaling.names()} - configuration.parts(wanted.options).keys()
     processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
     layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
     monitoring.write(layout, asked)
@@ -141,9 +141,8 @@ def _with_autoscaler(settings: dict[str, Any], layout: Layout, wanted: Wanted, c
         return autoscaling.with_component(settings, layout, wanted.options, {})
     autoscaler, known = found[0], layout.ports()
     allotted = {}
-    for called in autoscaler.ports:
-        there = known.get(autoscaler.name if called == "http" else f"{autoscaler.name} ({called})")
-        allotted[called] = there or claims.take()
+    for key, (program, called) in autoscaling.ports(autoscaler).items():
+        allotted[key] = known.get(autoscaling.port_key(program, called)) or claims.take()
     return autoscaling.with_component(settings, layout, wanted.options, allotted)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from kumulus import toolchain
 from kumulus.autoscalers import registry
 from kumulus.autoscalers.descriptor import Autoscaler, Place
 from kumulus.cluster.errors import ProviderError
@@ -29,7 +28,6 @@ from kumulus.surroundings import files
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-NAMES = registry.NAMES
 LABEL = "kumulus.io/autoscaler"
 _KUBECONFIG = "kubeconfig.yaml"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -44,13 +42,38 @@ def stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
-    """For the autoscaler, if there is one, a hash of everything that decides how its process runs, but where."""
+    """For each of the autoscaler's processes a hash of everything that decides how it runs, but where."""
     found = registry.asked_of(options)
     if not found:
         return {}
     autoscaler, asked = found
-    place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(autoscaler.ports, 0))
-    return {autoscaler.name: components.fingerprint([autoscaler.files(asked), autoscaler.environment(asked, place)])}
+    place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(ports(autoscaler), 0))
+    files = autoscaler.files(asked, place)
+    # What Karpenter's has always been, so that an update of Kumulus restarts nothing.
+    return {
+        each.name: components.fingerprint(
+            [
+                files,
+                each.environment(asked, place),
+                *([each.arguments(asked, place)] if each.arguments(asked, place) else []),
+            ]
+        )
+        for each in autoscaler.programs
+    }
+
+
+def names() -> set[str]:
+    """The processes of all autoscalers that there may be."""
+    return {each.name for name in registry.NAMES for each in registry.get(name).programs}
+
+
+def ports(autoscaler: Autoscaler) -> dict[str, tuple[str, str]]:
+    """The ports of an autoscaler, as its place has them, each with its program's name and what it is called there."""
+    return {
+        called if each is autoscaler.programs[0] else f"{each.name}/{called}": (each.name, called)
+        for each in autoscaler.programs
+        for called in each.ports
+    }
 
 
 def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -60,42 +83,51 @@ def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         return []
     if after is None:
         assert before is not None
-        return [f"autoscaler: {before[0].name} goes, with the nodes that it has made and its kinds"]
+        goes = "with the nodes that it has made and its kinds" if before[0].nodes else "node groups have their replicas"
+        return [f"autoscaler: {before[0].name} goes, {goes}"]
     if before is None:
-        return [f"autoscaler: {after[0].name} is started; the nodes that it makes are not the stack's"]
+        means = (
+            "the nodes that it makes are not the stack's" if after[0].nodes else "it resizes groups with maxReplicas"
+        )
+        return [f"autoscaler: {after[0].name} is started; {means}"]
     restarted = fingerprints(old) != fingerprints(new)
     return [f"autoscaler: {after[0].name} {'is restarted; its nodes stay' if restarted else 'has its pools changed'}"]
 
 
 def with_component(
-    settings: dict[str, Any], layout: Layout, options: Mapping[str, Any], ports: Mapping[str, int]
+    settings: dict[str, Any], layout: Layout, options: Mapping[str, Any], allotted: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Kwokctl's configuration with the autoscaler among the components that it starts, or with none.
+    """Kwokctl's configuration with the autoscaler's processes among the components that it starts, or with none.
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
         layout: the cluster.
         options: the cluster's.
-        ports: for each that it listens on.
+        allotted: the ports that they listen on, by their keys in :func:`ports`.
 
     Raises:
         toolchain.ToolMissing: it is not built; the message says how to get it.
     """
     found = registry.asked_of(options)
     if not found:
-        return components.replaced(settings, NAMES)
+        return components.replaced(settings, names())
     autoscaler, asked = found
-    place = _place(layout, autoscaler, ports)
-    components.link(layout, autoscaler.name, toolchain.find(autoscaler.tool))
-    definition = components.definition(
-        layout,
-        autoscaler.name,
-        [],
-        dict(ports),
-        links=("kube-apiserver", "kwok-controller"),
-        environment=autoscaler.environment(asked, place),
-    )
-    return components.replaced(settings, NAMES, definition)
+    place = _place(layout, autoscaler, allotted)
+    definitions = []
+    for each in autoscaler.programs:
+        components.link(layout, each.name, each.executable(asked))
+        own = {called: allotted[key] for key, (name, called) in ports(autoscaler).items() if name == each.name}
+        definitions.append(
+            components.definition(
+                layout,
+                each.name,
+                each.arguments(asked, place),
+                own,
+                links=("kube-apiserver", "kwok-controller", *each.after),
+                environment=each.environment(asked, place),
+            )
+        )
+    return components.replaced(settings, names(), *definitions)
 
 
 def write(layout: Layout, options: Mapping[str, Any]) -> None:
@@ -105,20 +137,28 @@ def write(layout: Layout, options: Mapping[str, Any]) -> None:
         OSError: the disk is full, or the like.
     """
     found = registry.asked_of(options)
-    for name in NAMES:
+    for name in registry.NAMES:
         if not found or found[0].name != name:
             shutil.rmtree(layout.directory / name, ignore_errors=True)
     if not found:
         return
     autoscaler, asked = found
-    place = _place(layout, autoscaler, {})
+    known = layout.ports()
+    place = _place(
+        layout, autoscaler, {key: known[port_key(name, called)] for key, (name, called) in ports(autoscaler).items()}
+    )
     place.folder.mkdir(mode=0o700, exist_ok=True)
     kubeconfig = yaml.safe_load(layout.kubeconfig.read_text())
     for user in kubeconfig["users"]:
         user["user"]["as"] = autoscaler.user
     files.write(place.kubeconfig, dump([kubeconfig]), mode=0o600)
-    for name, content in autoscaler.files(asked).items():
+    for name, content in autoscaler.files(asked, place).items():
         files.write(place.folder / name, content)
+
+
+def port_key(program: str, called: str) -> str:
+    """What a port of a program is called among those of its cluster (:meth:`Layout.ports`)."""
+    return program if called == "http" else f"{program} ({called})"
 
 
 async def apply(client: Client, options: Mapping[str, Any]) -> None:
@@ -131,7 +171,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
         toolchain.ToolMissing: the autoscaler is not built.
     """
     found = registry.asked_of(options)
-    for name in NAMES:
+    for name in registry.NAMES:
         if not found or found[0].name != name:
             await _remove(client, registry.get(name))
     if not found:
@@ -191,14 +231,14 @@ async def _established(client: Client, path: str) -> bool:
 async def _remove(client: Client, autoscaler: Autoscaler) -> None:
     """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay."""
     ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
-    definitions = await objects.names(client, _DEFINITIONS, ours)
-    if not definitions:
+    if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, _DEFINITIONS, ours):
         return
-    for collection in autoscaler.instances:
-        await _freed(client, collection, await objects.names(client, collection))
-    await _freed(
-        client, "/api/v1/nodes", await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
-    )
+    if await objects.names(client, _DEFINITIONS, ours):
+        for collection in autoscaler.instances:
+            await _freed(client, collection, await objects.names(client, collection))
+    if autoscaler.nodes:
+        made = await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
+        await _freed(client, "/api/v1/nodes", made)
     for collection in (*_ROLES, _DEFINITIONS):
         for name in await objects.names(client, collection, ours):
             await objects.remove(client, f"{collection}/{name}")
@@ -229,4 +269,4 @@ def _collection(manifest: Mapping[str, Any]) -> str:
 
 def _place(layout: Layout, autoscaler: Autoscaler, ports: Mapping[str, int]) -> Place:
     folder = layout.directory / autoscaler.name
-    return Place(folder, folder / _KUBECONFIG, ports)
+    return Place(folder, folder / _KUBECONFIG, ports, layout.kubeconfig, layout.directory / "pki")

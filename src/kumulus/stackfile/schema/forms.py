@@ -6,7 +6,7 @@ are used. Wherever a form has `FORM: name`, that form is meant, with what stands
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -23,6 +23,7 @@ from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
 from kumulus.stackfile import model as stackfile
+from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 from kumulus.stackfile.schema import patterns, sections
 
 Schema = dict[str, Any]
@@ -200,6 +201,11 @@ def any_required(*keys: str) -> Schema:
     return {"anyOf": [required(key) for key in keys]}
 
 
+def none_of(keys: Iterable[str]) -> Schema:
+    """That a mapping has none of some keys with a value."""
+    return {"not": any_required(*keys)}
+
+
 def at_most_one(*keys: str) -> Schema:
     """That a mapping has no two of some keys with a value."""
     return {"not": {"anyOf": [{"allOf": [required(one), required(other)]} for one, other in combinations(keys, 2)]}}
@@ -214,6 +220,19 @@ def _rules() -> dict[str, Schema]:
         "nodeGroupRules": {
             "if": required("instanceType"),
             "else": {"required": ["nodeTemplate"], "properties": {"nodeTemplate": whole}},
+            "allOf": [
+                {"if": required("minReplicas"), "then": required("maxReplicas")},
+                {"if": required("maxReplicas"), "then": none_of(("resourceSlices", "topology"))},
+            ],
+        },
+        "autoscalerRules": {
+            "if": {"properties": {"name": {"const": "karpenter"}}},
+            "then": {
+                "allOf": [required("zones"), {"properties": {"zones": {"minItems": 1}}}, none_of(CLUSTER_AUTOSCALERS)]
+            },
+            "else": {
+                "allOf": [required("binary"), {"properties": {"binary": {"minLength": 1}}}, none_of(KARPENTERS)],
+            },
         },
         "topologyRules": {
             "allOf": [

@@ -1,0 +1,120 @@
+"""The interface by which cluster-autoscaler asks a cloud provider outside of it: its messages and calls.
+
+Source: cluster-autoscaler/cloudprovider/externalgrpc/protos/externalgrpc.proto of kubernetes/autoscaler, whose numbers
+of fields never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from kumulus.kube.messages import Tables, classes_of
+
+SERVICE = "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider"
+
+_EMPTY: Mapping[str, tuple[int, str]] = {}
+_ID: Mapping[str, tuple[int, str]] = {"id": (1, "string")}
+
+TABLES: Tables = {
+    # Google's own, of which only these fields are looked at.
+    "Any": {"type_url": (1, "string"), "value": (2, "bytes")},
+    "Timestamp": {"seconds": (1, "int64"), "nanos": (2, "int32")},
+    "Duration": {"seconds": (1, "int64"), "nanos": (2, "int32")},
+    "NodeGroup": {"id": (1, "string"), "minSize": (2, "int32"), "maxSize": (3, "int32"), "debug": (4, "string")},
+    "ExternalGrpcNode": {
+        "providerID": (1, "string"),
+        "name": (2, "string"),
+        "labels": (3, "{}string"),
+        "annotations": (4, "{}string"),
+    },
+    "InstanceErrorInfo": {
+        "errorCode": (1, "string"),
+        "errorMessage": (2, "string"),
+        "instanceErrorClass": (3, "int32"),
+    },
+    # The state is an enumeration: 1 running, 2 creating, 3 deleting.
+    "InstanceStatus": {"instanceState": (1, "int32"), "errorInfo": (2, "InstanceErrorInfo")},
+    "Instance": {"id": (1, "string"), "status": (2, "InstanceStatus")},
+    "NodeGroupAutoscalingOptions": {
+        "scaleDownUtilizationThreshold": (1, "double"),
+        "scaleDownGpuUtilizationThreshold": (2, "double"),
+        "zeroOrMaxNodeScaling": (6, "bool"),
+        "ignoreDaemonSetsUtilization": (7, "bool"),
+        "scaleDownUnneededDuration": (8, "Duration"),
+        "scaleDownUnreadyDuration": (9, "Duration"),
+        "MaxNodeProvisionDuration": (10, "Duration"),
+    },
+    "NodeGroupsRequest": _EMPTY,
+    "NodeGroupsResponse": {"nodeGroups": (1, "*NodeGroup")},
+    "NodeGroupForNodeRequest": {"node": (1, "ExternalGrpcNode")},
+    "NodeGroupForNodeResponse": {"nodeGroup": (1, "NodeGroup")},
+    "PricingNodePriceRequest": {
+        "node": (1, "ExternalGrpcNode"),
+        "startTimestamp": (4, "Timestamp"),
+        "endTimestamp": (5, "Timestamp"),
+    },
+    "PricingNodePriceResponse": {"price": (1, "double")},
+    "PricingPodPriceRequest": {
+        "pod_bytes": (4, "bytes"),
+        "startTimestamp": (5, "Timestamp"),
+        "endTimestamp": (6, "Timestamp"),
+    },
+    "PricingPodPriceResponse": {"price": (1, "double")},
+    "GPULabelRequest": _EMPTY,
+    "GPULabelResponse": {"label": (1, "string")},
+    "GetAvailableGPUTypesRequest": _EMPTY,
+    "GetAvailableGPUTypesResponse": {"gpuTypes": (1, "{}Any")},
+    "CleanupRequest": _EMPTY,
+    "CleanupResponse": _EMPTY,
+    "RefreshRequest": _EMPTY,
+    "RefreshResponse": _EMPTY,
+    "NodeGroupTargetSizeRequest": _ID,
+    "NodeGroupTargetSizeResponse": {"targetSize": (1, "int32")},
+    "NodeGroupIncreaseSizeRequest": {"delta": (1, "int32"), "id": (2, "string")},
+    "NodeGroupIncreaseSizeResponse": _EMPTY,
+    "NodeGroupDeleteNodesRequest": {"nodes": (1, "*ExternalGrpcNode"), "id": (2, "string")},
+    "NodeGroupDeleteNodesResponse": _EMPTY,
+    "NodeGroupDecreaseTargetSizeRequest": {"delta": (1, "int32"), "id": (2, "string")},
+    "NodeGroupDecreaseTargetSizeResponse": _EMPTY,
+    "NodeGroupNodesRequest": _ID,
+    "NodeGroupNodesResponse": {"instances": (1, "*Instance")},
+    "NodeGroupTemplateNodeInfoRequest": _ID,
+    "NodeGroupTemplateNodeInfoResponse": {"nodeBytes": (2, "bytes")},
+    "NodeGroupAutoscalingOptionsRequest": {"id": (1, "string"), "defaults": (2, "NodeGroupAutoscalingOptions")},
+    "NodeGroupAutoscalingOptionsResponse": {"nodeGroupAutoscalingOptions": (1, "NodeGroupAutoscalingOptions")},
+}
+
+# What a call's messages begin with, where that is not its own name.
+_CALLED = {"NodeGroupGetOptions": "NodeGroupAutoscalingOptions"}
+CALLS = (
+    "NodeGroups",
+    "NodeGroupForNode",
+    "PricingNodePrice",
+    "PricingPodPrice",
+    "GPULabel",
+    "GetAvailableGPUTypes",
+    "Cleanup",
+    "Refresh",
+    "NodeGroupTargetSize",
+    "NodeGroupIncreaseSize",
+    "NodeGroupDeleteNodes",
+    "NodeGroupDecreaseTargetSize",
+    "NodeGroupNodes",
+    "NodeGroupTemplateNodeInfo",
+    "NodeGroupGetOptions",
+)
+"""All that cluster-autoscaler may ask."""
+
+
+@cache
+def messages() -> Mapping[str, Any]:
+    """The classes of the messages, by their names."""
+    return classes_of(TABLES)
+
+
+def of_call(call: str) -> tuple[Any, Any]:
+    """The classes of what a call is asked by and answered with."""
+    found, name = messages(), _CALLED.get(call, call)
+    return found[f"{name}Request"], found[f"{name}Response"]

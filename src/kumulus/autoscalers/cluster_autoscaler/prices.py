@@ -1,0 +1,55 @@
+"""What nodes and pods cost for a time, for cluster-autoscaler's expander `price`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kumulus.kube.messages import message_classes
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import ZERO, parse
+
+_HOUR = 3600.0
+# Each pod takes one of these, which no price is made of.
+_FREE = frozenset({"pods"})
+
+
+def hours(start: Any, end: Any) -> float:
+    """The time between two timestamps, messages of Google's, in hours."""
+    seconds: float = end.seconds - start.seconds + (end.nanos - start.nanos) / 1e9
+    return max(0.0, seconds) / _HOUR
+
+
+def requested(pod: bytes) -> dict[str, int]:
+    """What a pod's containers ask for together, in billionths of each resource's unit.
+
+    Args:
+        pod: a v1 Pod in protobuf. What its init containers ask for is passed over: it is for a moment.
+    """
+    found: dict[str, int] = {}
+    for container in message_classes()["Pod"].FromString(pod).spec.containers:
+        for name, quantity in container.resources.requests.items():
+            found[name] = found.get(name, 0) + parse(quantity.string).nanos
+    return found
+
+
+def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
+    """What an hour of a pod costs at least, in US dollars: on the group where the share it takes is the cheapest.
+
+    Its share of a machine is that of the resource of which it takes most.
+
+    Args:
+        pools: the groups.
+        hourly: what an hour of a node costs, by pool.
+        wanted: as :func:`requested` says.
+
+    Returns:
+        None where no group with a price has all of it.
+    """
+    found = []
+    for pool in pools:
+        has = {name: parse(pool.allocatable.get(name, "0")).nanos for name in wanted.keys() - _FREE}
+        if pool.name in hourly and all(wanted[name] <= amount for name, amount in has.items()):
+            shares = [wanted[name] / amount for name, amount in has.items() if amount > ZERO.nanos]
+            found.append(hourly[pool.name] * max(shares, default=0.0))
+    return min(found, default=None)

@@ -1,0 +1,77 @@
+"""Rules of the stack file's `autoscaler`, and of the node groups whose number of nodes is an autoscaler's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where
+from kumulus.model.pools import bounds_problems
+from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
+
+Found = Iterator[Problem]
+_BOUNDS = ("minReplicas", "maxReplicas")
+# What is counted from a number of nodes that stands in the stack file.
+_COUNTED = ("resourceSlices", "topology")
+
+
+def autoscaler_problems(asked: Mapping[str, object]) -> Found:
+    """Fields of the section that one autoscaler needs, or another one has no use for."""
+    name = asked.get("name")
+    if name == "karpenter":
+        if not asked.get("zones"):
+            remedy = "write zones such as us-central1-a; their names tell the region"
+            yield problem(("autoscaler", "zones"), "is missing: where Karpenter may make nodes", remedy)
+        unused: tuple[str, ...] = CLUSTER_AUTOSCALERS
+    elif name == "cluster-autoscaler":
+        if not asked.get("binary"):
+            remedy = "write the path of the program, such as bin/cluster-autoscaler"
+            yield problem(("autoscaler", "binary"), "is missing: Kumulus does not build cluster-autoscaler", remedy)
+        unused = KARPENTERS
+    else:
+        return
+    for key in unused:
+        if asked.get(key) is not None:
+            yield problem(("autoscaler", key), f"has no effect with {name}", "leave it out")
+
+
+def bounds_rules(raw: Mapping[str, object]) -> Found:
+    """Groups with `maxReplicas`: what of them has to be so that the stack and an autoscaler never want two things."""
+    asked = raw.get("autoscaler")
+    scaler = asked.get("name") if isinstance(asked, Mapping) else None
+    bounded = False
+    for index, group in enumerate(_list(raw.get("nodeGroups"))):
+        if not isinstance(group, Mapping) or all(group.get(key) is None for key in _BOUNDS):
+            continue
+        bounded = True
+        where: Where = ("nodeGroups", index)
+        if scaler != "cluster-autoscaler":
+            has = f"is for cluster-autoscaler, and the stack has {scaler}" if scaler else "has no effect: nobody scales"
+            key = "maxReplicas" if group.get("maxReplicas") is not None else "minReplicas"
+            remedy = "write autoscaler: {name: cluster-autoscaler, binary: PATH}, or leave it out"
+            yield problem((*where, key), has, remedy)
+        yield from _group(where, group)
+    if scaler == "cluster-autoscaler" and not bounded:
+        message = "has nothing to do: no node group has maxReplicas"
+        yield problem(("autoscaler", "name"), message, "write maxReplicas on the groups that it is to resize")
+
+
+def _group(where: Where, group: Mapping[str, object]) -> Found:
+    for key in _COUNTED:
+        if group.get(key) is not None:
+            message = "is not to be had with maxReplicas: it is laid out for a number of nodes"
+            yield problem((*where, key), message, "leave one of the two out")
+    placement = [each for each in _list(group.get("placement")) if isinstance(each, Mapping)]
+    # The bounds themselves are looked at once, and each zone's number of nodes against them.
+    yield from bounds_problems(where, group, None)
+    for number, each in enumerate(placement):
+        here: Where = (*where, "placement", number)
+        if each.get("nodes"):
+            message = "names nodes, which an autoscaler would make and take away by number"
+            yield problem((*here, "nodes"), message, "leave it out, or maxReplicas")
+        if not list(bounds_problems(where, group, None)):
+            yield from bounds_problems(here, group, each.get("replicas"))
+
+
+def _list(raw: object) -> list[object]:
+    return list(raw) if isinstance(raw, list | tuple) else []
