@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVENTS = "/api/v1/namespaces/default/events"
+RECORDS = "/api/v1/namespaces/kube-system/configmaps"
 MADE = "karpenter.sh/nodepool"
 KIND, ZONE = "e2-standard-4", "us-central1-a"
 AUTOSCALER = {"name": "karpenter", "zones": [ZONE], "instanceTypes": [KIND]}
@@ -194,6 +196,72 @@ def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
     assert offerings_of(cluster) == ""
     assert kinds_of(running(cluster, 3)) == {dear: 2, cheap: 1}
     cluster.destroy()
+
+
+def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> None:
+    pools = [{"name": "default", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
+    offered = {**AUTOSCALER, "capacityTypes": ["spot"], "nodePools": pools}
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
+    cluster.up()
+    assert "no spot machine that it selects is there" in command(
+        cluster, "inject", "early", "--kind", "spot-interruption"
+    )
+    scale(cluster, 2)
+    running(cluster, 2)
+
+    # No pod may be evicted, so that no machine is drained before it is gone.
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}
+    cluster.api().create(
+        budgets, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": spec}
+    )
+    said = command(cluster, "inject", "taken", "--kind", "spot-interruption", "--count", "1", "--notice", "10s")
+    assert "1 of the spot machines go after a notice of 10s; 1 machine" in said
+    record = json.loads(cluster.api().get(f"{RECORDS}/kumulus-fault-taken")["data"]["record"])
+    [node] = record["machines"]
+    cluster.api().until(NODES, lambda them: node not in them, 120)
+    assert datetime.now(UTC) >= datetime.fromisoformat(record["since"]) + timedelta(seconds=10)
+    # Its pod is failed by Kubernetes, and another has a machine.
+    cluster.api().until(PODS, lambda them: all(pod["spec"].get("nodeName") != node for pod in them.values()), 180)
+    running(cluster, 2)
+    assert "taken is over" in command(cluster, "clear", "taken")
+
+    # Declared, it takes one at once, and whether it is declared still makes no difference to that.
+    fault = {"name": "later", "kind": "spot-interruption", "target": {"count": 1}, "notice": "1h"}
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered, "faults": [fault]})
+    assert "1 of the spot machines go after a notice of 1h; 1 machine" in cluster.preview().text
+    cluster.up()
+    assert cluster.foresee("--refresh").steps == ()
+    [node] = [name for name, when in reclaimed(cluster).items() if when]
+    claims = cluster.api().list(CLAIMS)
+    assert [each["status"]["nodeName"] for each in claims if each["metadata"].get("deletionTimestamp")] == [node]
+    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
+    assert "spot-interruption ends" in cluster.preview().text
+    cluster.up()
+    assert not any(reclaimed(cluster).values())
+    # Karpenter goes on with what it was told: drained, the machine goes before any notice ends.
+    cluster.api().delete(f"{budgets}/all")
+    cluster.api().until(NODES, lambda them: node not in them, 120)
+    running(cluster, 2)
+
+    # One more machine than there are, that of the node group among them. This comes last: Karpenter does not ask within
+    # three minutes again for what met a quota.
+    most = len(cluster.api().list(NODES)) + 1
+    said = command(cluster, "inject", "limit", "--kind", "quota", "--limit", f"nodes={most}", "--instance-type", "e2-*")
+    assert f"quota: at most {most} nodes: e2-*" in said
+    scale(cluster, 8)
+    cluster.api().until(EVENTS, lambda them: any(map(out_of_stock, them.values())), 120)
+    cluster.api().until(NODES, lambda them: len(them) == most and all(map(is_ready, them.values())), 120)
+    assert not all(map(is_running, cluster.api().list(PODS)))
+    assert "limit is over" in command(cluster, "clear", "limit")
+    assert offerings_of(cluster) == ""
+    cluster.destroy()
+
+
+def reclaimed(project: Project) -> dict[str, str]:
+    """When each of the autoscaler's nodes is taken back, by its name; empty where it is not."""
+    found = (node["metadata"] for node in project.api().list(NODES, labelSelector=MADE))
+    return {each["name"]: each.get("annotations", {}).get("kumulus.io/reclaimed-at", "") for each in found}
 
 
 def only_on(kind: str) -> Object:

@@ -51,7 +51,12 @@ def _in_pod(kind: Kind) -> str:
 
 
 def _to_offers(kind: Kind) -> str:
-    return "none to be had" if kind.offers and kind.offers.sold_out else "their price times `priceFactor`"
+    offers = kind.offers
+    if offers is not None and offers.interruption is not None:
+        return "NodeClaims deleted at the notice, nodes gone at its end"
+    if offers is not None and offers.sold_out:
+        return "none to be had"
+    return "no more than `limits`" if kind.name == "quota" else "their price times `priceFactor`"
 
 
 if __name__ == "__main__":

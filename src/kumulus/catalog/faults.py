@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from kumulus.model.durations import seconds
+from kumulus.model.interruptions import Interruption
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
@@ -69,7 +70,8 @@ def kinds() -> Mapping[str, Kind]:
         )
         found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
     for name, raw in document["offers"].items():
-        offers = OfferEffects(sold_out=raw.get("soldOut", False))
+        taken = Interruption() if raw.get("takenBack") else None
+        offers = OfferEffects(sold_out=raw.get("soldOut", False), interruption=taken)
         found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
     return found
 

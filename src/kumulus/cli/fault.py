@@ -4,6 +4,7 @@
     kumulus fault inject quiet-rack -s dev --kind unreachable --rack r3
     kumulus fault inject flaky -s dev --kind container-fails --pod-label app=training --exit-code 3 --delay 30s
     kumulus fault inject none-left -s dev --kind stock-out --instance-type e2-standard-16 --offer-zone us-central1-a
+    kumulus fault inject fifth -s dev --kind spot-interruption --percent 20 --notice 30s
     kumulus fault clear lost-gpu -s dev
     kumulus fault list -s dev
 
@@ -91,13 +92,17 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     pods.add_argument("--jitter", metavar="DURATION", help="up to so much later, evenly spread")
     pods.add_argument("--share", metavar="N", help="only so much of the pods, in per cent")
     pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
-    offers = parser.add_argument_group("of a stock-out or a price change, for an autoscaler")
+    offers = parser.add_argument_group("of a fault of what an autoscaler is offered")
     offers.add_argument("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
-    offers.add_argument("--instance-type", action="append", metavar="TYPE", help="what is of this instance type")
+    offers.add_argument("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
     offers.add_argument("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
     offers.add_argument(
         "--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by"
     )
+    offers.add_argument(
+        "--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota lets there be: cpu=64, nodes=10"
+    )
+    offers.add_argument("--notice", metavar="DURATION", help="from a spot interruption's notice to its end, such as 2m")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -149,6 +154,8 @@ def described(args: argparse.Namespace) -> dict[str, Any]:
     found |= {
         "offers": _present(offers),
         "priceFactor": args.priceFactor,
+        "limits": _pairs("--limit", args.limit),
+        "notice": args.notice,
         "target": _present(target),
         "conditions": {kind: _reason(reason) for kind, _, reason in map(_split, args.condition or ())},
         "taints": [_taint(text) for text in args.taint or ()],

@@ -26,11 +26,13 @@ from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described as meaning
+from kumulus.model.fault_consequences import taken
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
-from kumulus.stackfile.fault_targets import ResolvedFault, offer_effects, resolve
+from kumulus.stackfile.fault_offers import offer_effects
+from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.faults import fault_from
 from kumulus.surroundings import installation
 
@@ -66,6 +68,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         print(
             f"{args.title}: "
             + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
+            + taken(began.machines)
         )
         _complain(turned)
         if args.wait:

@@ -23,9 +23,11 @@ from typing import Any
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, KUBELET_PORT
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
+_RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
 _BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 
@@ -184,10 +186,22 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
         having: the key of a label that they have besides, whatever its value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
     """
-    match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]')]
+    match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
     match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
     said = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED}.items()))
     return stage(name, "Node", match, {**_HEAVY, "next": {"statusTemplate": f"{_NODE_MADE}{said}"}})
+
+
+def node_reclaimed(name: str, having: str) -> dict[str, Any]:
+    """The stage that ends a node whose machine is taken back, when it is: it is gone, whoever has not let go of it.
+
+    Args:
+        name: of the stage.
+        having: the key of a label that such nodes have, whatever its value.
+    """
+    due = {"durationFrom": {"expressionFrom": _RECLAIMED}}
+    match = [exists(_RECLAIMED), exists(f'.metadata.labels["{having}"]')]
+    return stage(name, "Node", match, {**_HEAVY, "delay": due, "next": {"finalizers": {"empty": True}, "delete": True}})
 
 
 def node_stages_above() -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kumulus.model.consequences import ARROW, MINUS
@@ -88,6 +88,11 @@ def ended(
     if gone := [*_details(node), *([_ACTIONS[pods.action]] if pods else [])]:
         parts.append(f"over: {', '.join(gone)}")
     return f"{kind or 'fault'} ends {place}: {'; '.join(filter(None, parts))}{_running(running, pods)}"
+
+
+def taken(machines: Collection[str]) -> str:
+    """What is added to that of an autoscaler's machines that are taken back, where they are known: `; 8 machines`."""
+    return f"; {len(machines):,} machine{'' if len(machines) == 1 else 's'}" if machines else ""
 
 
 def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[str, str]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import cast
+
+from kumulus.model.interruptions import Interruption, interruption_from
 
 ANNOTATION = "kumulus.io/offerings"
 """Of an autoscaler's node class: what holds for its offerings now, as a JSON list of :meth:`OfferEffects.to_plain`."""
@@ -17,9 +20,11 @@ class OfferEffects:
     Args:
         sold_out: whether none can be had.
         price_factor: what their price is multiplied by.
-        zones: they are in one of them; empty for any.
-        instance_types: they are of one of them; empty for any.
+        zones: they are in one of them, `*` standing for any characters; empty for any.
+        instance_types: they are of one of them, likewise; empty for any.
         capacity_types: they are on-demand or spot; empty for both.
+        limits: how much there may be of all of them together, quantities by resource, `nodes` for machines.
+        interruption: how machines of them are taken back; None for not.
     """
 
     sold_out: bool = False
@@ -27,11 +32,13 @@ class OfferEffects:
     zones: tuple[str, ...] = ()
     instance_types: tuple[str, ...] = ()
     capacity_types: tuple[str, ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
+    interruption: Interruption | None = None
 
     def selects(self, instance_type: str, zone: str, capacity_type: str) -> bool:
         """Whether it holds for an offering."""
         pairs = ((self.instance_types, instance_type), (self.zones, zone), (self.capacity_types, capacity_type))
-        return all(not among or value in among for among, value in pairs)
+        return all(not among or any(fnmatchcase(value, each) for each in among) for among, value in pairs)
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, as Karpenter's provider reads it too."""
@@ -41,14 +48,22 @@ class OfferEffects:
             "zones": list(self.zones),
             "instanceTypes": list(self.instance_types),
             "capacityTypes": list(self.capacity_types),
+            **({"limits": dict(self.limits)} if self.limits else {}),
+            **({"interruption": self.interruption.to_plain()} if self.interruption else {}),
         }
 
     def described(self) -> str:
         """What it does, and to what: `none to be had: e2-standard-16 in us-central1-a, on-demand`."""
-        what = "none to be had" if self.sold_out else f"{self.price_factor:g} times the price"
         where = f" in {', '.join(self.zones)}" if self.zones else ""
+        if self.interruption is not None:
+            return self.interruption.described(f"{', '.join(self.instance_types)}{where}".strip())
         how = f", {' and '.join(self.capacity_types)}" if self.capacity_types else ""
-        return f"{what}: {', '.join(self.instance_types) or 'every instance type'}{where}{how}"
+        return f"{self._what()}: {', '.join(self.instance_types) or 'every instance type'}{where}{how}"
+
+    def _what(self) -> str:
+        if self.limits:
+            return "at most " + ", ".join(f"{amount} {name}" for name, amount in self.limits.items())
+        return "none to be had" if self.sold_out else f"{self.price_factor:g} times the price"
 
 
 def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:
@@ -57,10 +72,14 @@ def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:
     def texts(key: str) -> tuple[str, ...]:
         return tuple(str(each) for each in cast(list[object], raw.get(key) or ()))
 
+    interruption = raw.get("interruption")
     return OfferEffects(
         bool(raw.get("soldOut")),
         float(cast(float, raw.get("priceFactor", 1.0))),
         texts("zones"),
         texts("instanceTypes"),
         texts("capacityTypes"),
+        # Sorted: a mapping that comes through Pulumi has another order each time.
+        dict(sorted(cast(Mapping[str, str], raw.get("limits") or {}).items())),
+        interruption_from(cast(Mapping[str, object], interruption)) if interruption else None,
     )

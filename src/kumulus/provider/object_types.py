@@ -12,6 +12,7 @@ from typing import Any
 
 from kumulus.model.contents import FAULTS, NODES, OBJECTS, POOLS, PREVIEW
 from kumulus.model.devices import Devices
+from kumulus.model.interruptions import Interruption
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.offer_effects import OfferEffects
@@ -128,7 +129,8 @@ ATTRIBUTE = ObjectType(
 )
 DEVICES = of_dataclass(Devices, known={"attributes": mapping(ATTRIBUTE)})
 NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
-OFFER_EFFECTS = of_dataclass(OfferEffects)
+INTERRUPTION = of_dataclass(Interruption)
+OFFER_EFFECTS = of_dataclass(OfferEffects, known={"interruption": INTERRUPTION})
 FABRIC = ObjectType(
     "Fabric",
     description="A pool, as far as HyperNodes follow from it.",

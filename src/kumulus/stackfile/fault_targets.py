@@ -24,7 +24,8 @@ from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Offers, Target, split_node_name
+from kumulus.stackfile.fault_offers import offer_effects, offer_problems
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target, split_node_name
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
 
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}
@@ -107,22 +108,6 @@ def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
     if kind is None or kind.pods is None:
         return node, None
     return node, _pod_effects(kind.pods, fault)
-
-
-def offer_effects(fault: Fault) -> OfferEffects | None:
-    """What a fault does to the offerings that it selects; None for a fault of nodes or pods."""
-    kind = kinds()[fault.kind] if fault.kind else None
-    if kind is None or kind.offers is None:
-        return None
-    which = fault.offers or Offers()
-    factor = fault.priceFactor if fault.priceFactor is not None else 1.0
-    return replace(
-        kind.offers,
-        price_factor=factor,
-        zones=tuple(which.zones),
-        instance_types=tuple(which.instanceTypes),
-        capacity_types=tuple(which.capacityTypes),
-    )
 
 
 def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tuple[NodeSet, list[Problem]]:
@@ -256,12 +241,12 @@ def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
     kind = kinds()[fault.kind] if fault.kind else None
     present = fault.model_fields_set
     if kind is not None and kind.offers is not None:
-        yield from _offer_problems(here, fault, kind.offers)
+        yield from offer_problems(here, fault)
         return
     for key in OFFER_KEYS:
         if key in present:
             message = f"is for what an autoscaler is offered, and {fault.kind or 'this'} is another fault"
-            yield problem((*here, key), message, "leave it out, or write kind: stock-out or price-change")
+            yield problem((*here, key), message, f"leave it out, or write kind: {OFFER_KEYS[key]}")
     if kind is not None and kind.pods is not None:
         for key in NODE_KEYS:
             if key in present:
@@ -278,17 +263,6 @@ def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
     kubelet = fault.kubelet or (kind.node.kubelet if kind else "")
     if fault.downFor is not None and kubelet != "reboot":
         yield problem((*here, "downFor"), "has no effect without a reboot", "leave it out, or write kubelet: reboot")
-
-
-def _offer_problems(here: Where, fault: Fault, offers: OfferEffects) -> Iterator[Problem]:
-    for key in ("target", *NODE_KEYS, *POD_KEYS):
-        if key in fault.model_fields_set:
-            message = f"is for nodes or pods, and {fault.kind} is about what an autoscaler is offered"
-            yield problem((*here, key), message, "leave it out, or declare a second fault")
-    if offers.sold_out and fault.priceFactor is not None:
-        yield problem((*here, "priceFactor"), "has no effect on what cannot be had", "leave it out")
-    if not offers.sold_out and fault.priceFactor is None:
-        yield problem(here, "says no price", "write priceFactor: 2 for twice the price")
 
 
 def _capacity_problems(here: Where, node: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ from kumulus.model.names import is_dns_subdomain, label_key_fault, nearest
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
-from kumulus.stackfile.autoscaler import CapacityType, InstanceTypeName
+from kumulus.stackfile.offers import Limits, Offers
 from kumulus.stackfile.pod_selection import PodSelector
 
 FAULT_NAME_LENGTH = 40
@@ -224,18 +224,6 @@ class Target(Section):
         return {level: place for level in levels if (place := getattr(self, level)) is not None}
 
 
-class Offers(Section):
-    """Which of an autoscaler's offerings a fault is about: those that fulfil everything that is given."""
-
-    zones: list[str] = Field(default_factory=list, description="Those in these zones.", examples=["[us-central1-a]"])
-    instanceTypes: list[InstanceTypeName] = Field(
-        default_factory=list, description="Those of these instance types.", examples=["[e2-standard-16]"]
-    )
-    capacityTypes: list[CapacityType] = Field(
-        default_factory=list, description="On demand, or as spot machines.", examples=["[spot]"]
-    )
-
-
 class Fault(Section):
     """A fault that is active while the stack file declares it."""
 
@@ -308,16 +296,32 @@ class Fault(Section):
     share: Share | None = Field(default=None, description="How many of the pods are hit, in per cent.", examples=["10"])
     offers: Offers | None = Field(
         default=None,
-        description="For a stock-out or a price change, which of the autoscaler's offerings; by default all.",
+        description="For a fault of what an autoscaler is offered, which of its offerings; by default all.",
         examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"],
     )
     priceFactor: Annotated[float, Field(gt=0)] | None = Field(
         default=None, description="For a price change, what the price is multiplied by.", examples=["2.5"]
     )
+    limits: Limits = Field(
+        default_factory=dict,
+        description=("For a quota, how much there may be of what `offers` selects, by resource; `nodes` for machines."),
+        examples=['{cpu: "64", nodes: "10"}'],
+    )
+    notice: Duration | None = Field(
+        default=None,
+        description="For a spot interruption, from the notice to the machines' end; by default two minutes.",
+        examples=["30s"],
+    )
 
 
 NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "downFor")
-OFFER_KEYS = ("offers", "priceFactor")
+OFFER_KEYS = {
+    "offers": "stock-out, quota, price-change or spot-interruption",
+    "priceFactor": "price-change",
+    "limits": "quota",
+    "notice": "spot-interruption",
+}
+"""What is for an autoscaler's offerings, and the kinds that have it."""
 POD_KEYS = ("pods", "container", "exitCode", "reason", "message", "delay", "jitter", "repeat", "share")
 
 

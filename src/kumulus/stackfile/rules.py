@@ -7,9 +7,11 @@ user is to see all problems at once. Whatever has the wrong type is passed over 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from urllib.parse import urlsplit
 
+from kumulus.catalog.faults import kinds
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.named_nodes import count_problems
@@ -104,14 +106,12 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     yield from known.rules(raw)
 
 
-_OFFER_KINDS = ("stock-out", "price-change")
-
-
 def _offerings(raw: Mapping[str, object]) -> Found:
     """Faults of what an autoscaler is offered, where there is none, or it is not offered that."""
     asked = raw.get("autoscaler")
     for index, fault in _items(raw, "faults"):
-        if fault.get("kind") not in _OFFER_KINDS:
+        kind = kinds().get(str(fault.get("kind")))
+        if kind is None or kind.offers is None:
             continue
         if not isinstance(asked, Mapping):
             message = f"is about what an autoscaler is offered ({fault['kind']}), and the stack has none"
@@ -128,7 +128,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
             # Without a list of types it may choose from all.
             for at, each in enumerate(chosen if isinstance(chosen, list) and isinstance(there, list) else ()):
                 assert isinstance(there, list)
-                if there and each not in there:
+                if there and not any(fnmatchcase(str(one), str(each)) for one in there):
                     remedy = f"write one of {', '.join(map(str, there))}"
                     yield problem(("faults", index, "offers", key, at), f"{shown(each)} is not offered", remedy)
 

@@ -224,10 +224,23 @@ def test_clusters_without_one_keep_the_fingerprint_they_were_made_with() -> None
 
 
 def test_kwok_says_of_its_nodes_which_machine_they_are() -> None:
-    [stage] = autoscaling.stages({"autoscaler": asked()})
+    [stage, _] = autoscaling.stages({"autoscaler": asked()})
     spec = stage["spec"]
     keys = {each["key"] for each in spec["selector"]["matchExpressions"]}
     assert {'.metadata.labels["karpenter.sh/nodepool"]', '.metadata.labels["kubernetes.io/arch"]'} <= keys
     assert 'architecture: "amd64"' in spec["next"]["statusTemplate"]
     # KWOK passes over stages without a weight where one with a weight matches.
     assert spec["weight"] > 0
+
+
+def test_kwok_ends_its_nodes_whose_machine_is_taken_back() -> None:
+    [made, ended] = autoscaling.stages({"autoscaler": asked()})
+    when = '.metadata.annotations["kumulus.io/reclaimed-at"]'
+    assert ended["spec"]["delay"] == {"durationFrom": {"expressionFrom": when}}
+    # Karpenter's finalizer does not hold a machine that the cloud has taken.
+    assert ended["spec"]["next"] == {"finalizers": {"empty": True}, "delete": True}
+    conditions = {each["key"]: each["operator"] for each in ended["spec"]["selector"]["matchExpressions"]}
+    assert conditions == {when: "Exists", '.metadata.labels["karpenter.sh/nodepool"]': "Exists"}
+    # Of two stages with a weight KWOK would draw one.
+    others = {each["key"]: each["operator"] for each in made["spec"]["selector"]["matchExpressions"]}
+    assert others[when] == "DoesNotExist"

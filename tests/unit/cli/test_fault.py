@@ -84,6 +84,23 @@ def test_a_command_line_is_a_fault_of_offerings() -> None:
     }
 
 
+def test_a_command_line_is_a_quota_or_an_interruption() -> None:
+    args = parsed("--kind", "quota", "--limit", "cpu=64", "--limit", "nodes=10", "--instance-type", "e2-*")
+    assert fault.described(args) == {
+        "name": "x",
+        "kind": "quota",
+        "limits": {"cpu": "64", "nodes": "10"},
+        "offers": {"instanceTypes": ["e2-*"]},
+    }
+    args = parsed("--kind", "spot-interruption", "--percent", "20", "--notice", "30s", "--label", "team=ml")
+    assert fault.described(args) == {
+        "name": "x",
+        "kind": "spot-interruption",
+        "notice": "30s",
+        "target": {"percent": "20", "labels": {"team": "ml"}},
+    }
+
+
 def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import described, ended, loss
+from kumulus.model.interruptions import Interruption
 from kumulus.model.node_delta import delta
 from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
 from kumulus.model.node_sets import from_plain, ordinals, ranges, size, to_plain
@@ -157,17 +158,50 @@ def of_offerings(**fault: Any) -> list[ResolvedFault]:
     ("fault", "said"),
     [
         ({"kind": "price-change"}, "faults[0]: says no price; write priceFactor: 2 for twice the price"),
-        ({"kind": "stock-out", "priceFactor": 2}, "faults[0].priceFactor: has no effect on what cannot be had"),
+        ({"kind": "stock-out", "priceFactor": 2}, "faults[0].priceFactor: has no effect on a fault of kind stock-out"),
         ({"kind": "stock-out", "target": {"count": 1}}, "faults[0].target: is for nodes or pods, and stock-out is"),
         ({"kind": "stock-out", "offers": {"zones": ["us-east4-a"]}}, 'faults[0].offers.zones[0]: "us-east4-a" is not'),
         ({"kind": "stock-out", "offers": {"instanceTypes": ["e2-standard"]}}, "faults[0].offers.instanceTypes[0]: "),
         ({"kind": "stock-out", "offers": {"capacityTypes": ["sport"]}}, "faults[0].offers.capacityTypes[0]: "),
+        (
+            {"kind": "stock-out", "offers": {"instanceTypes": ["q9-*"]}},
+            'faults[0].offers.instanceTypes[0]: "q9-*" fits',
+        ),
+        ({"kind": "stock-out", "limits": {"cpu": "4"}}, "faults[0].limits: has no effect on a fault of kind stock-out"),
+        ({"kind": "stock-out", "notice": "1m"}, "faults[0].notice: has no effect on a fault of kind stock-out"),
+        ({"kind": "price-change"}, "faults[0]: says no price"),
+        ({"kind": "quota"}, "faults[0]: says no limit"),
+        ({"kind": "quota", "limits": {}}, "faults[0].limits: is empty"),
+        ({"kind": "quota", "limits": {"cpus": "4"}}, "faults[0].limits.cpus: is not a resource of Kubernetes"),
+        ({"kind": "quota", "limits": {"nodes": "1500m"}}, "faults[0].limits.nodes: "),
+        ({"kind": "quota", "limits": {"nodes": "1"}, "target": {"count": 1}}, "faults[0].target: is for nodes or pods"),
+        (
+            {"kind": "spot-interruption", "offers": {"capacityTypes": ["on-demand"]}},
+            "faults[0].offers.capacityTypes: has machines on demand",
+        ),
+        (
+            {"kind": "spot-interruption", "target": {"zone": "us-central1-a"}},
+            "faults[0].target.zone: selects nodes of node groups",
+        ),
+        ({"kind": "not-ready", "notice": "1m"}, "faults[0].notice: is for what an autoscaler is offered"),
     ],
 )
 def test_a_mistake_in_a_fault_of_offerings_is_told(fault: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError) as caught:
         of_offerings(**fault)
     assert said in str(caught.value)
+
+
+def test_a_quota_and_an_interruption_are_about_offerings_too() -> None:
+    [quota] = of_offerings(kind="quota", limits={"nodes": 10, "cpu": 64}, offers={"instanceTypes": ["e2-*"]})
+    assert quota.offers == OfferEffects(instance_types=("e2-*",), limits={"cpu": "64", "nodes": "10"})
+    [taken] = of_offerings(kind="spot-interruption", target={"percent": 20, "labels": {"team": "ml"}}, notice="30s")
+    how = Interruption(30.0, {"team": "ml"}, 0, 20.0, "x")
+    assert taken.offers == OfferEffects(capacity_types=("spot",), interruption=how)
+    assert taken.nodes == {}
+    [taken] = of_offerings(kind="spot-interruption", target={"seed": "other"})
+    assert taken.offers is not None
+    assert taken.offers.interruption == Interruption(120.0, seed="other")
 
 
 def test_a_stock_out_and_a_price_are_about_offerings_and_no_nodes() -> None:
@@ -374,7 +408,8 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
         if kind.offers is None:
             assert faults({"name": "x", "kind": kind.name, "target": {"names": ["a100-use1-0"]}})
         else:
-            assert of_offerings(kind=kind.name, **({} if kind.offers.sold_out else {"priceFactor": 2}))
+            needed = {"price-change": {"priceFactor": 2}, "quota": {"limits": {"cpu": "64"}}}
+            assert of_offerings(kind=kind.name, **needed.get(kind.name, {}))
 
 
 def test_the_page_has_the_catalog_as_it_is() -> None:

@@ -36,11 +36,13 @@ async def put(client: Client, record: Record) -> None:
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    if record.offers is None:
+    if record.offers is None or record.offers.interruption is not None:
         return
     now = records.now()
     known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
-    holding = [each.offers.to_plain() for each in known if each.offers and not each.ending and not each.over(now)]
+    offers = [each.offers for each in known if each.offers and not each.ending and not each.over(now)]
+    # What is taken back is not what is offered.
+    holding = [each.to_plain() for each in offers if each.interruption is None]
     text = json.dumps(holding, sort_keys=True) if holding else None
     for name in await _classes(client):
         body = {"metadata": {"annotations": {ANNOTATION: text}}}

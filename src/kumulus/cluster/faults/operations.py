@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kumulus.cluster import ownership
-from kumulus.cluster.faults import offerings, records, stages
+from kumulus.cluster.faults import interruptions, offerings, records, stages
 from kumulus.cluster.faults.nodes import Turned, turn
 from kumulus.cluster.faults.records import Record, Records
 from kumulus.cluster.ownership import NotOurs
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Progress = Callable[[int, int], None]
+_NOTHING_TO_TAKE = (
+    "no spot machine that it selects is there to be taken back; let it begin when the autoscaler has made some: by "
+    "`kumulus fault inject`, or in an experiment's timeline"
+)
 _turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -74,12 +78,16 @@ async def begin(
         if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
             raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
         # A reboot that is under way is not begun again because one more node joins it.
-        same = before is not None and before.node == record.node and not before.ending
+        same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
         record = replace(record, since=before.since if before is not None and same else now, ending=False)
+        record = await interruptions.drawn(client, record, before)
+        if record.offers is not None and record.offers.interruption is not None and not record.machines:
+            raise Refused(_NOTHING_TO_TAKE)
         await records.write_fault(client, record)
         turned = await _turn(client, known, pools, before, record, now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
+        await interruptions.take(client, record)
     return record, turned
 
 
@@ -184,6 +192,7 @@ async def _end(
     await records.write_fault(client, replace(record, ending=True))
     await stages.remove(client, record)
     await offerings.put(client, record)
+    await interruptions.call_off(client, record)
     turned = await _turn(client, known, None, record, None, records.now(), stop, progress)
     if not turned.problems and not turned.undone:
         await records.forget_fault(client, name)

@@ -48,6 +48,7 @@ class Record:
         ending: whether it is being taken away: its nodes are to be as if it were not there.
         run: the experiment's run that let it begin; empty for none.
         owner: whose it is; its identity is empty where nobody's is known.
+        machines: the nodes of an autoscaler that it takes back.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Record:
     run: str = ""
     owner: Owner = NOBODY
     offers: OfferEffects | None = None
+    machines: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -89,6 +91,7 @@ class Record:
             "node": self.node.to_plain(),
             "pods": self.pods.to_plain() if self.pods else None,
             **({"offers": self.offers.to_plain()} if self.offers else {}),
+            **({"machines": list(self.machines)} if self.machines else {}),
             "since": self.since,
             "until": self.until,
             "declared": self.declared,
@@ -112,6 +115,7 @@ def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
         run=str(raw.get("run") or ""),
         owner=owner,
         offers=offer_effects_from(raw["offers"]) if raw.get("offers") else None,
+        machines=tuple(map(str, raw.get("machines") or ())),
     )
 
 

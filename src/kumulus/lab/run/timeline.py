@@ -17,14 +17,15 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.timeline import Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.workloads import Workloads
-from kumulus.model.fault_consequences import described
+from kumulus.model.fault_consequences import described, taken
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.posted import posted_node, record_of
 from kumulus.model.tenancy import RUN_LABEL
-from kumulus.stackfile.fault_targets import offer_effects, resolve
+from kumulus.stackfile.fault_offers import offer_effects
+from kumulus.stackfile.fault_targets import resolve
 from kumulus.stackfile.faults import Fault
 
 if TYPE_CHECKING:
@@ -146,20 +147,22 @@ class Timeline:
         if problems:
             raise LabError(f"the timeline's fault {fault.name}: " + "; ".join(map(str, problems)))
         one = found[0]
-        await self._begin(Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers), known)
+        record = Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers)
+        began = await self._begin(record, known)
         if one.offers is not None:
             self._offers[one.name] = one.offers
             self.priced(tuple(self._offers.values()))
-        return described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
+        what = described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
+        return what + taken(began.machines)
 
-    async def _begin(self, record: Record, known: records.Records) -> None:
+    async def _begin(self, record: Record, known: records.Records) -> Record:
         run = self._journal.changes.run
         there = known.faults.get(record.name)
         if there is not None and there.run != run:
             raise LabError(f"a fault {record.name} holds on the cluster already; give the timeline's another name")
         self._journal.add(faults=[record.name])
         try:
-            await operations.begin(self._client, replace(record, run=run, owner=self._owner))
+            began, _ = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages:
@@ -167,6 +170,7 @@ class Timeline:
             raise LabError(
                 f"the timeline's fault {record.name}: this cluster takes no faults of pods; {remedy}"
             ) from None
+        return began
 
     async def _end(self, name: str) -> None:
         await undo.end_faults(self._client, self._journal.changes.run, [name])

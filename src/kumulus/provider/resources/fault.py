@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.faults import leases, operations, pods, records, stages
+from kumulus.cluster.faults import interruptions, leases, operations, pods, records, stages
 from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import objects
-from kumulus.model.fault_consequences import described
+from kumulus.model.fault_consequences import described, taken
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.provider.connections import UNASKED
@@ -123,6 +123,7 @@ class Fault(InCluster):
         record = _record(inputs)
         before = from_plain((old or {}).get("nodes") or {})
         running: int | None = None
+        drawn: tuple[str, ...] = ()
         if not contains_unknown({key: inputs.get(key) for key in PLACE_KEYS}):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
@@ -130,12 +131,14 @@ class Fault(InCluster):
                 mine = replace(record, owner=self.owner(op, inputs))
                 await operations.refuse_anothers(client, mine, there, recorded_owner(old))
                 running = await pods.met(client, record.nodes, record.pods, there.pools)
+                drawn = (await interruptions.drawn(client, record, there.faults.get(record.name))).machines
             except operations.Refused as error:
                 raise ProviderError(f"fault {record.name}: {error}") from None
             except UNASKED:
                 running = None
         op.report.info(
             described(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
+            + taken(drawn)
         )
         return inputs
 

@@ -1,9 +1,10 @@
-// What Kumulus adds to Karpenter's provider for KWOK: offerings that are sold out or have another price, and drawn
-// delays, while the program runs. All of it is in annotations of the node class, which whoever changes it writes.
+// What Kumulus adds to Karpenter's provider for KWOK: offerings that are sold out, have a quota or another price, and
+// drawn delays, while the program runs. All of it is in annotations of the node class, which whoever changes it writes.
 //
 // A sold-out offering is met as a cloud's is: Karpenter does not know before it asks. Create tries the offerings of a
-// claim from the cheapest to the dearest; those that are sold out are remembered and not offered for three minutes, as
-// karpenter-provider-aws does (UnavailableOfferingsTTL in pkg/cache/cache.go); if none is left, the claim fails for
+// claim from the cheapest to the dearest; those that are sold out, or beyond a quota, are remembered and not offered for
+// three minutes, as karpenter-provider-aws does (UnavailableOfferingsTTL in pkg/cache/cache.go, and its error codes
+// InsufficientInstanceCapacity and VcpuLimitExceeded in pkg/errors/errors.go); if none is left, the claim fails for
 // insufficient capacity.
 package kwok
 
@@ -12,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,13 +36,14 @@ const (
 	rememberedFor     = 3 * time.Minute
 )
 
-// change is what holds for the offerings that it selects; an empty list selects all.
+// change is what holds for the offerings that it selects; an empty list selects all, and `*` in a name any characters.
 type change struct {
-	Zones         []string `json:"zones"`
-	InstanceTypes []string `json:"instanceTypes"`
-	CapacityTypes []string `json:"capacityTypes"`
-	SoldOut       bool     `json:"soldOut"`
-	PriceFactor   float64  `json:"priceFactor"`
+	Zones         []string            `json:"zones"`
+	InstanceTypes []string            `json:"instanceTypes"`
+	CapacityTypes []string            `json:"capacityTypes"`
+	SoldOut       bool                `json:"soldOut"`
+	PriceFactor   float64             `json:"priceFactor"`
+	Limits        corev1.ResourceList `json:"limits"`
 }
 
 // place is what one offering is told from another by.
@@ -50,10 +53,18 @@ var (
 	lock       sync.Mutex
 	remembered = map[place]time.Time{}
 	launched   int
+	launching  sync.Mutex
+	// The machines that have been launched and whose nodes have not been seen yet, by the node's name.
+	registering = map[string]registration{}
 )
 
 func (c change) holds(at place) bool {
-	selects := func(among []string, value string) bool { return len(among) == 0 || slices.Contains(among, value) }
+	selects := func(among []string, value string) bool {
+		return len(among) == 0 || slices.ContainsFunc(among, func(pattern string) bool {
+			fits, err := path.Match(pattern, value)
+			return err == nil && fits
+		})
+	}
 	return selects(c.InstanceTypes, at.instanceType) && selects(c.Zones, at.zone) && selects(c.CapacityTypes, at.capacityType)
 }
 
@@ -126,12 +137,21 @@ func (c CloudProvider) changed(changes []change, without func(place) bool) []*cl
 
 // launch is toNode with what can be had now.
 func (c CloudProvider) launch(ctx context.Context, nodeClaim *v1.NodeClaim) (*corev1.Node, error) {
+	// One after the other: two that are launched at once would each find a quota's last machine free.
+	launching.Lock()
+	defer launching.Unlock()
 	changes, err := c.changes(ctx, nodeClaim.Spec.NodeClassRef.Name)
 	if err != nil {
 		return nil, err
 	}
+	there, err := c.machines(ctx, changes)
+	if err != nil {
+		return nil, err
+	}
 	soldOut := func(at place) bool {
-		return slices.ContainsFunc(changes, func(each change) bool { return each.SoldOut && each.holds(at) })
+		return slices.ContainsFunc(changes, func(each change) bool {
+			return each.holds(at) && (each.SoldOut || each.exceeded(there, machine{at, c.capacityOf(at)}))
+		})
 	}
 	claim := nodeClaim.DeepCopy()
 	index := slices.IndexFunc(claim.Spec.Requirements, func(req v1.NodeSelectorRequirementWithMinValues) bool {
@@ -170,7 +190,11 @@ func (c CloudProvider) launch(ctx context.Context, nodeClaim *v1.NodeClaim) (*co
 		if !soldOut(each.at) {
 			claim.Spec.Requirements[index].Values = []string{each.at.instanceType}
 			c.instanceTypes = c.changed(changes, soldOut)
-			return c.toNode(claim)
+			node, err := c.toNode(claim)
+			if err == nil {
+				registering[node.Name] = registration{nodeClaim.Name, machineOf(node)}
+			}
+			return node, err
 		}
 		lock.Lock()
 		remembered[each.at] = time.Now().Add(rememberedFor)

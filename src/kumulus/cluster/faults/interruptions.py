@@ -1,0 +1,135 @@
+"""An autoscaler's spot machines that a cloud takes back: its claims are deleted at the notice, KWOK ends the machines.
+
+Source of what happens at the notice: karpenter-provider-aws, pkg/controllers/interruption/controller.go: of a spot
+interruption it deletes the NodeClaim, so that Karpenter drains the node and makes another. The machine goes when the
+notice ends, drained or not, and whether Karpenter runs or not: KWOK does it
+(:func:`kumulus.autoscalers.karpenter.stages.stages`), as nothing of ours need run then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kumulus.catalog.prices import is_spot
+from kumulus.cluster.faults.records import Record
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import for_each
+from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
+from kumulus.model.interruptions import RECLAIM_ANNOTATION
+from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NODES = "/api/v1/nodes"
+_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+_MADE = "karpenter.sh/nodepool"
+
+
+async def met(client: Client, effects: OfferEffects) -> list[str]:
+    """The machines that a fault can take back now, by their nodes' names; the oldest first.
+
+    Args:
+        client: of the cluster.
+        effects: the fault's, with an interruption.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    how = effects.interruption
+    assert how is not None
+    query = {"labelSelector": ",".join([_MADE, *(f"{key}={value}" for key, value in sorted(how.labels.items()))])}
+    found = [
+        node["metadata"]
+        async for page in client.pages(_NODES, query, accept=METADATA_ONLY)
+        for node in page
+        if _is_selected(node["metadata"], effects)
+    ]
+    return [metadata["name"] for metadata in sorted(found, key=_order)]
+
+
+def _order(metadata: dict[str, Any]) -> tuple[str, str, str, str]:
+    """An order that runs have in common as far as can be: the autoscaler draws the names."""
+    labels = metadata["labels"]
+    place = labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(ZONE_LABEL, "")
+    return metadata["creationTimestamp"], *place, metadata["name"]
+
+
+def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    # One that goes already, of itself or by another fault, is not taken a second time.
+    if not is_spot(labels) or metadata.get("deletionTimestamp") or RECLAIM_ANNOTATION in annotations:
+        return False
+    return effects.selects(labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(ZONE_LABEL, ""), "spot")
+
+
+async def drawn(client: Client, record: Record, before: Record | None) -> Record:
+    """A fault with the machines that it takes back: those that it has taken already, where it is the same fault.
+
+    Args:
+        client: of the cluster.
+        record: the fault.
+        before: what held under its name until now.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    how = record.offers.interruption if record.offers else None
+    if how is None or record.offers is None:
+        return record
+    if before is not None and before.offers == record.offers and not before.ending:
+        return replace(record, machines=before.machines)
+    return replace(record, machines=how.drawn(await met(client, record.offers)))
+
+
+async def take(client: Client, record: Record) -> None:
+    """Give notice to the machines of a fault: when they go stands on their nodes, and their claims are deleted.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    how = record.offers.interruption if record.offers else None
+    if how is None:
+        return
+    ends = datetime.fromisoformat(record.since) + timedelta(seconds=how.notice)
+    until = ends.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    claims = {
+        name: claim["metadata"]["name"]
+        async for page in client.pages(_CLAIMS)
+        for claim in page
+        if (name := (claim.get("status") or {}).get("nodeName"))
+    }
+
+    async def give_notice(node: str) -> None:
+        # The time first: a node whose claim is deleted goes with it as soon as it is drained.
+        await _note(client, node, until)
+        if node in claims:
+            await objects.remove(client, f"{_CLAIMS}/{claims[node]}")
+
+    outcome = await for_each(record.machines, give_notice, workers=client.connections)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+
+
+async def call_off(client: Client, record: Record) -> None:
+    """What a fault that ends has not taken yet stays, as far as Karpenter has not drained it.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    outcome = await for_each(record.machines, lambda node: _note(client, node, None), workers=client.connections)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+
+
+async def _note(client: Client, node: str, until: str | None) -> None:
+    body = {"metadata": {"annotations": {RECLAIM_ANNOTATION: until}}}
+    try:
+        await client.write("PATCH", f"{_NODES}/{node}", body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        # Gone already.
+        if error.status != 404:
+            raise
