@@ -253,3 +253,28 @@ def test_expectations_are_judged_on_measures_and_on_nodes() -> None:
     ]
     found.put(pod("b", "j0", "n1"), 1.0)
     assert verdicts(experiment.expect[2:], {}, found)[0].holds
+
+
+def test_nodes_are_counted_by_type_as_they_come_and_go() -> None:
+    allocation = Allocation()
+    node = NodeView("a", "p", "z", Amounts(cpu=1000), 1.0, "e2-standard-4")
+    allocation.put_node(node)
+    allocation.begin()
+    allocation.put_node(node)
+    assert (allocation.nodes_came, allocation.nodes_gone) == (0, 0)
+    allocation.put_node(node._replace(name="b", kind="e2-standard-4 spot"))
+    allocation.remove_node("a")
+    allocation.remove_node("a")
+    assert (allocation.nodes_came, allocation.nodes_gone) == (1, 1)
+    assert allocation.kinds == {"e2-standard-4": 0, "e2-standard-4 spot": 1}
+    allocation.end()
+    allocation.remove_node("b")
+    assert allocation.nodes_gone == 1
+
+
+def test_a_nodes_kind_is_its_type_and_whether_it_is_a_spot_machine() -> None:
+    label, labels = "nvidia.com/gpu.product", {"node.kubernetes.io/instance-type": "e2-standard-4"}
+    assert node_view(node_message(labels=labels), label).kind == "e2-standard-4"
+    spot = {**labels, "karpenter.sh/capacity-type": "spot"}
+    assert node_view(node_message(labels=spot), label).kind == "e2-standard-4 spot"
+    assert node_view(node_message(), label).kind == ""

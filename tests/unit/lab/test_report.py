@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.report import compare, history, plots
+from kumulus.lab.report import compare, history, plots, plots_nodes
 from kumulus.lab.report.files import RunDirectory, manifest
 from kumulus.lab.report.junit import junit
-from kumulus.lab.report.model import Cluster, Report
+from kumulus.lab.report.model import Cluster, Moment, Report
 from kumulus.lab.report.read import find, report_at
 from kumulus.lab.report.text import lines
 from tests.support import disk
@@ -170,3 +170,28 @@ def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
     assert [path.name for path in found] == [f"repetition-{n}.{kind}" for n in (1, 2) for kind in ("svg", "png")]
     assert "a100 z1" in found[0].read_text()
     assert found[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happened(tmp_path: Path) -> None:
+    made = report()
+    [test] = made.results.tests
+    there = len(test.details.series["t"])
+    test.details.series |= {
+        "nodes e2-standard-4 spot": [float(number) for number in range(there)],
+        "cost per hour": [1.5] * there,
+    }
+    test.details.measures |= {"cost.total": 12.5}
+    test.details.timeline = [Moment(at=0.0, what="a zone is empty")]
+    drawn = plots.write(made, tmp_path)[0].read_text()
+    for said in ("nodes by instance type", "e2-standard-4 spot", "an hour, $12.50 in all", "0 s: a zone is empty"):
+        assert said in drawn
+    # The nodes of a fleet that stays as it is are said in the title.
+    test.details.series["nodes e2-standard-4 spot"] = [3.0] * there
+    assert "nodes by instance type" not in plots.write(made, tmp_path)[0].read_text()
+
+
+def test_of_many_types_the_rarest_are_drawn_together() -> None:
+    series = {f"nodes t{number}": [float(number), 1.0] for number in range(5)} | {"nodes none": [0.0, 0.0]}
+    assert list(plots_nodes.by_type(series, 9)) == ["t4", "t3", "t2", "t1", "t0"]
+    assert plots_nodes.by_type(series, 3) == {"t4": [4.0, 1.0], "t3": [3.0, 1.0], "others": [3.0, 3.0]}
+    assert not plots_nodes.vary({"nodes a": [3.0, 3.0], "pods": [1.0, 2.0]})

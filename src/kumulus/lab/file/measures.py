@@ -42,6 +42,8 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "duration": ("s", "lower", "from the first object's creation to the end of the measurement"),
     "nodes.end": ("count", "", "nodes that are there at the end"),
     "nodes.peak": ("count", "", "the most nodes at one time"),
+    "nodes.came": ("count", "", "nodes that came during the measurement"),
+    "nodes.gone": ("count", "lower", "nodes that went during the measurement: removed, replaced, taken back"),
     "gpus.capacity": ("count", "", "GPUs of the cluster at the start"),
     "gpus.allocated": ("count", "higher", "GPUs allocated at the end"),
     "gpus.freeWhilePending": ("count", "lower", "GPUs free at the end while pods that want some are pending"),

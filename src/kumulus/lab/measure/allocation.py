@@ -34,6 +34,10 @@ class Allocation:
     Args:
         meter: takes every change, and adds up what the nodes cost.
         hours: likewise, for GPU-hours.
+
+    Attributes:
+        nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
+        kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
     """
 
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
@@ -47,6 +51,9 @@ class Allocation:
         self._shares: Counter[str] = Counter()
         self._scattered = 0
         self.nodes_peak = 0
+        self.kinds: Counter[str] = Counter()
+        self.nodes_came = self.nodes_gone = 0
+        self._counting = True
 
     @property
     def nodes(self) -> int:
@@ -73,6 +80,10 @@ class Allocation:
         """A node is there, or has changed."""
         if node.name in self._nodes:
             self._account(node.name, -1)
+            self.kinds[self._nodes[node.name].kind] -= 1
+        else:
+            self.nodes_came += self._counting
+        self.kinds[node.kind] += 1
         self._nodes[node.name] = node
         self.nodes_peak = max(self.nodes_peak, len(self._nodes))
         self._account(node.name, +1)
@@ -81,18 +92,21 @@ class Allocation:
         """A node is gone; its pods are reported by themselves."""
         if name in self._nodes:
             self._account(name, -1)
-            del self._nodes[name]
+            self.kinds[self._nodes.pop(name).kind] -= 1
+            self.nodes_gone += self._counting
             self.meter.take(name)
             self.hours.take(name)
 
     def begin(self) -> None:
         """What adds up over time, and the most at one time, does so from now on."""
         self.nodes_peak = len(self._nodes)
+        self.nodes_came = self.nodes_gone = 0
         self.meter.begin()
         self.hours.begin()
 
     def end(self) -> None:
         """What adds up over time does so until now."""
+        self._counting = False
         self.meter.end()
         self.hours.end()
 

@@ -100,6 +100,7 @@ class Sampler:
         }
         if hourly := allocation.meter.hourly:
             found["cost per hour"] = hourly
+        found |= {f"nodes {kind or 'of no type'}": count for kind, count in allocation.kinds.items()}
         for (product, zone), share in allocation.by_cell().items():
             found[f"gpus {product} {zone}"] = share.allocated
         found |= self._usage()

@@ -91,6 +91,7 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
+    found |= {"nodes.came": allocation.nodes_came, "nodes.gone": allocation.nodes_gone}
     found |= allocation.meter.measures() | allocation.hours.measures()
     if not capacity:
         return found

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kumulus.catalog.prices import Prices
+from kumulus.catalog.prices import Prices, is_spot
 from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.model.gfd import SHARE_RESOURCE
+from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
 FINAL = ("Succeeded", "Failed")
 
@@ -52,6 +53,7 @@ class NodeView(NamedTuple):
         zone: where it stands.
         has: what pods can have of it.
         hourly: what it costs, in US dollars for an hour; None where no price is known.
+        kind: its instance type, ` spot` after it where the machine is one; empty where it has none.
     """
 
     name: str
@@ -59,6 +61,7 @@ class NodeView(NamedTuple):
     zone: str
     has: Amounts
     hourly: float | None = None
+    kind: str = ""
 
 
 def pod_view(message: Any) -> PodView:
@@ -106,4 +109,6 @@ def node_view(message: Any, product_label: str, prices: Prices | None = None) ->
     node = node_from(message, NOWHERE)  # its sums do not ask for racks and blocks
     product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
     price = prices.of_node(message.metadata.labels) if prices else None
-    return NodeView(node.name, product, node.zone or "-", node.allocatable, price.hourly if price else None)
+    kind = message.metadata.labels.get(INSTANCE_TYPE_LABEL, "")
+    kind += " spot" if kind and is_spot(message.metadata.labels) else ""
+    return NodeView(node.name, product, node.zone or "-", node.allocatable, price.hourly if price else None, kind)

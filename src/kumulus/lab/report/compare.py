@@ -17,6 +17,7 @@ _FEW = (
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
     "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
     "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
+    "pods.disrupted", "nodes.came", "nodes.gone",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The plots of a repetition, as SVG and PNG: pods, GPUs by product and zone, time to schedule, what it cost."""
+"""The plots of a repetition, as SVG and PNG: pods, GPUs by product and zone, time to schedule, CPU time, cost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kumulus.lab.file.measures import PERCENTILES
+from kumulus.lab.report import plots_nodes as nodes
 from kumulus.lab.report import plots_users as users
 from kumulus.lab.report.files import telling
 from kumulus.lab.report.model import Report, Test
 
 _COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
+_MOST_MOMENTS = 8
+Panel = Callable[[Axes, Test], None]
 FORMATS = ("svg", "png")
 
 
@@ -48,22 +51,52 @@ def _users(report: Report, directory: Path) -> list[Path]:
 
 
 def draw(report: Report, test: Test) -> Figure:
-    """One repetition in four panels."""
+    """One repetition in four panels; in six, with its nodes and what they cost, where nodes come and go."""
     with pyplot.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "axes.grid": True}):
-        figure, axes = pyplot.subplots(2, 2, figsize=(11, 6.4), layout="constrained")
-        panels: tuple[Callable[[Axes, Test], None], ...] = (_pods, _gpus, _time_to_schedule, _cost)
+        panels: list[Panel] = [_pods, _gpus, _time_to_schedule, _cpu]
+        if nodes.vary(test.details.series):
+            panels[1:1] = [_nodes]
+            panels[-1:-1] = [_hourly]
+        wide = len(panels) // 2
+        figure, axes = pyplot.subplots(2, wide, figsize=(5.5 * wide, 6.4), layout="constrained")
         for panel, place in zip(panels, axes.flat, strict=True):
             panel(place, test)
+            if place.get_xlabel():
+                _happened(place, test)
             place.grid(color="#dddddd", linewidth=0.5)
             place.spines[["top", "right"]].set_visible(False)
         metadata, title = report.metadata, test.test_name
         figure.suptitle(
-            f"{title} · {metadata.cluster.nodes:,} nodes · {metadata.scheduler.name} scheduler · {test.status}",
+            f"{title} · {_size(test, metadata.cluster.nodes)} · {metadata.scheduler.name} scheduler · {test.status}",
             fontsize=11,
             x=0.01,
             ha="left",
         )
+        figure.supxlabel("\n".join(_moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
     return figure
+
+
+def _size(test: Test, begun_with: int) -> str:
+    measures = test.details.measures
+    if nodes.vary(test.details.series):
+        return f"{measures.get('nodes.peak', begun_with):,.0f} nodes at most"
+    return f"{begun_with:,} nodes"
+
+
+def _happened(axes: Axes, test: Test) -> None:
+    """A line for each thing that the timeline let happen; its number is in the list below the panels."""
+    for number, moment in enumerate(test.details.timeline, start=1):
+        axes.axvline(moment.at, color="#333333", linewidth=0.7, linestyle=":")
+        axes.annotate(
+            str(number), (moment.at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, ha="center", va="bottom"
+        )
+
+
+def _moments(test: Test) -> list[str]:
+    timeline = test.details.timeline
+    found = [f"{number}  {each.at:,.0f} s: {each.what}" for number, each in enumerate(timeline, start=1)]
+    more = len(found) - _MOST_MOMENTS
+    return [*found[:_MOST_MOMENTS], f"and {more} more"] if more > 0 else found
 
 
 def _pods(axes: Axes, test: Test) -> None:
@@ -101,7 +134,20 @@ def _time_to_schedule(axes: Axes, test: Test) -> None:
     _panel(axes, "seconds from creation", over_time=False)
 
 
-def _cost(axes: Axes, test: Test) -> None:
+def _nodes(axes: Axes, test: Test) -> None:
+    """Nodes by instance type, one on top of the other."""
+    nodes.draw(axes, test.details.series, _COLOURS)
+    _panel(axes, "nodes by instance type")
+
+
+def _hourly(axes: Axes, test: Test) -> None:
+    series, measures = test.details.series, test.details.measures
+    axes.plot(series["t"], series.get("cost per hour", [0.0] * len(series["t"])), color=_COLOURS[0])
+    total = f", ${measures['cost.total']:,.2f} in all" if "cost.total" in measures else ""
+    _panel(axes, f"dollars an hour{total}", legend=False)
+
+
+def _cpu(axes: Axes, test: Test) -> None:
     series = test.details.series
     names = [name for name in series if name.startswith("cpu ")]
     for index, name in enumerate(sorted(names, key=lambda name: -series[name][-1])):

@@ -1,0 +1,42 @@
+"""The panel of nodes by instance type over time, of runs in which nodes come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+
+_NODES = "nodes "
+_OTHERS = "others"
+
+
+def vary(series: Mapping[str, Sequence[float]]) -> bool:
+    """Whether nodes of any type come or go."""
+    return any(len(set(values)) > 1 for name, values in series.items() if name.startswith(_NODES))
+
+
+def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[float]]:
+    """How many nodes there are of each type, those first of which there are most; the rest of them together.
+
+    Args:
+        series: samples by column.
+        most: of how many types at most, the rest among them.
+    """
+    found = {name.removeprefix(_NODES): list(values) for name, values in series.items() if name.startswith(_NODES)}
+    there = sorted((name for name, values in found.items() if any(values)), key=lambda name: (-sum(found[name]), name))
+    if len(there) <= most:
+        return {name: found[name] for name in there}
+    rest = [sum(counts) for counts in zip(*(found[name] for name in there[most - 1 :]), strict=True)]
+    return {**{name: found[name] for name in there[: most - 1]}, _OTHERS: rest}
+
+
+def draw(axes: Axes, series: Mapping[str, Sequence[float]], colours: Sequence[str]) -> None:
+    """Nodes by type, one on top of the other; changes are steps, as a node is there or is not.
+
+    Args:
+        axes: where.
+        series: samples by column.
+        colours: one for each type.
+    """
+    stacked = by_type(series, len(colours))
+    axes.stackplot(series["t"], list(stacked.values()), labels=list(stacked), colors=colours, alpha=0.85, step="post")
