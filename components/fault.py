@@ -63,10 +63,14 @@ class FaultArgs(TypedDict, total=False):
     """False hits the pods that are there when the fault begins, each once."""
     share: float
     """How many of the pods are hit, in per cent."""
-    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Offers")]
+    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.offers:Offers")]
     """Of an autoscaler's offerings, which; all of them when left out."""
     price_factor: float
     """What their price is multiplied by, of the kind ``price-change``."""
+    limits: Mapping[str, Any]
+    """How much there may be of them together, of the kind ``quota``, such as ``{"cpu": "64", "nodes": "10"}``."""
+    notice: str
+    """From the notice to the machines' end, of the kind ``spot-interruption``, a duration."""
 
 
 _FIELDS = fields(FaultArgs, but=("cluster", "node_groups"))

@@ -47,7 +47,7 @@ def _limits(raw: Mapping[str, str | int | float]) -> dict[str, str]:
     return {name: canonical(written) for name, written in sorted(raw.items())}
 
 
-_TYPES = {"anyOf": [{FORM: "instanceType"}, {"type": "string", "pattern": r"\*"}]}
+_TYPES = {"anyOf": [{FORM: "instanceType"}, {"type": "string", "pattern": r"[*]"}]}
 TypeNames = Annotated[str, checked(_types_problems, form=_TYPES)]
 Limits = Annotated[dict[str, str], checked(_limits_problems, _limits, form="resources")]
 

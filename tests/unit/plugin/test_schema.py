@@ -39,6 +39,7 @@ OPEN = {
     "HelmAddon.values",
     "Tenant.quota",
     "FleetFault.capacity",
+    "FleetFault.limits",
 }
 
 

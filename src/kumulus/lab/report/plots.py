@@ -84,11 +84,21 @@ def _size(test: Test, begun_with: int) -> str:
 
 
 def _happened(axes: Axes, test: Test) -> None:
-    """A line for each thing that the timeline let happen; its number is in the list below the panels."""
+    """A line for each thing that the timeline let happen, with its number in the list below the panels."""
+    together: dict[int, list[str]] = {}
     for number, moment in enumerate(test.details.timeline, start=1):
-        axes.axvline(moment.at, color="#333333", linewidth=0.7, linestyle=":")
+        together.setdefault(round(moment.at), []).append(str(number))
+    for at, numbers in together.items():
+        axes.axvline(at, color="#333333", linewidth=0.7, linestyle=":")
         axes.annotate(
-            str(number), (moment.at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, ha="center", va="bottom"
+            ", ".join(numbers),
+            (at, 1.0),
+            (2, -2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            fontsize=7,
+            ha="left",
+            va="top",
         )
 
 
@@ -137,7 +147,9 @@ def _time_to_schedule(axes: Axes, test: Test) -> None:
 def _nodes(axes: Axes, test: Test) -> None:
     """Nodes by instance type, one on top of the other."""
     nodes.draw(axes, test.details.series, _COLOURS)
-    _panel(axes, "nodes by instance type")
+    _panel(axes, "nodes by instance type", legend=False)
+    # Beside the panel, as with GPUs.
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
 
 
 def _hourly(axes: Axes, test: Test) -> None:
