@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kumulus.advise.demand import Demand, largest_first
+from kumulus.advise.demand import ORDERS, Demand, largest_first
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.offers import Offer, Offers, useful, without, zonal
 from kumulus.advise.placing import place
 from kumulus.advise.programme import Programme
 
 _ROUNDS = 40
+# An order of the pods that takes so much more than the best so far will not catch up when nodes are taken away again.
+_HOPELESS = 1.25
 # A packing that only one draw among equal nodes finds would be luck.
 _SEEDS = (0, 1, 2)
 
@@ -28,6 +30,7 @@ class Advice:
         unmodelled: rules between pods that the scheduler alone keeps.
         unpriced: types that have no price and were not looked at.
         any_zone: whether no pod minds in which zone it is.
+        order: by what the pods are ordered, one of :data:`kumulus.advise.demand.ORDERS`.
         in_file_order: how many pods find no node when they come as the files have them, and not the largest first.
     """
 
@@ -38,6 +41,7 @@ class Advice:
     unmodelled: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
     any_zone: bool = True
+    order: str = "share"
     in_file_order: int = 0
 
     @property
@@ -75,7 +79,7 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
     for column, number in solution.columns:
         nodes[column.offer] += number
     packed = _cost(found, nodes)
-    nodes = _placed(found, nodes, demand, most_types, seconds)
+    nodes, order = _best_ordered(found, nodes, demand, most_types, seconds)
     full = {(offer.kind, offer.zone): offer for offer in offers.found}
     return Advice(
         tuple((full[offer.kind, offer.zone], number) for offer, number in zip(found, nodes, strict=True) if number),
@@ -85,18 +89,50 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
         demand.unmodelled,
         offers.unpriced,
         not zonal(demand),
+        order,
         sum(place(found, nodes, as_written.shapes).pending),
     )
 
 
-def _placed(offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float) -> list[int]:
-    """Nodes added until every pod finds one, placed one by one; then taken away again where they are not needed."""
+def _best_ordered(
+    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float
+) -> tuple[list[int], str]:
+    """The cheapest of the fleets that hold the pods in some order, and by what they are ordered then.
+
+    The order that leaves the fewest pods over on the packed fleet is tried first, and the others while they may win.
+    """
+    orders: dict[str, Demand] = {}
+    for by in ORDERS:
+        ordered = largest_first(demand.shapes, by)
+        if all(ordered != each.shapes for each in orders.values()):
+            orders[by] = replace(demand, shapes=ordered)
+    left = {by: sum(place(offers, nodes, each.shapes).pending) for by, each in orders.items()}
+    best: tuple[float, list[int], str] | None = None
+    for by in sorted(left, key=lambda by: (left[by], ORDERS.index(by))):
+        limit = best[0] * _HOPELESS if best else float("inf")
+        found = _placed(offers, list(nodes), orders[by], most_types, seconds, limit)
+        if found is not None and (best is None or _cost(offers, found) < best[0]):
+            best = (_cost(offers, found), found, by)
+    if best is None:
+        raise Unadvisable("the pods could not be placed one by one, however many nodes were added")
+    return best[1], best[2]
+
+
+def _placed(
+    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float, limit: float
+) -> list[int] | None:
+    """Nodes added until every pod finds one, placed one by one; then taken away again where they are not needed.
+
+    None where that would cost more than a limit, or nodes were added too often.
+    """
     shapes = demand.shapes
     for _ in range(_ROUNDS):
         # Of each shape, the most that any draw leaves over.
         pending = tuple(map(max, zip(*(place(offers, nodes, shapes, seed).pending for seed in _SEEDS), strict=True)))
         if not any(pending):
             return _trimmed(offers, nodes, demand)
+        if _cost(offers, nodes) > limit:
+            return None
         over = [replace(shape, count=number) for shape, number in zip(shapes, pending, strict=True) if number]
         # More of the types that are there already; a further one only where the fleet may have it.
         kinds = {offer.kind for offer, number in zip(offers, nodes, strict=True) if number}
@@ -106,7 +142,7 @@ def _placed(offers: list[Offer], nodes: list[int], demand: Demand, most_types: i
             mine, room = list(range(len(offers))), most_types
         for column, number in Programme([offers[at] for at in mine], over, room, min(seconds, 5.0)).solve().columns:
             nodes[mine[column.offer]] += number
-    raise Unadvisable("the pods could not be placed one by one, however many nodes were added")
+    return None
 
 
 def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:

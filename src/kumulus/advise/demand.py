@@ -66,12 +66,21 @@ class Demand:
         return sum(shape.count for shape in self.shapes)
 
 
-def largest_first(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-    """Shapes in the order in which a scheduler packs them best: those that ask for the most of anything come first.
+ORDERS = ("share", "cpu", "memory")
+"""By what pods may be ordered, see :func:`largest_first`."""
 
-    What is much is measured by the most that any of them asks for, so that no unit decides. Before all others come
-    those that ask for what only some machines have, such as GPUs: the scheduler spreads the others over these machines,
-    too, and leaves no CPUs to go with the GPUs.
+
+def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ...]:
+    """Shapes in an order in which a scheduler packs them well: those that ask for the most come first.
+
+    Before all others come those that ask for what only some machines have, such as GPUs: the scheduler spreads the
+    others over these machines, too, and leaves no CPUs to go with the GPUs.
+
+    Args:
+        shapes: the pods.
+        by: `share` for the most of anything, measured by the most that any of them asks for, so that no unit decides;
+            or, after what only some machines have, the one resource that is to decide: where that runs short first,
+            pods that ask for little of it and much of something else would come before those for which it is kept.
     """
     known = list(shapes)
     most: dict[str, int] = {}
@@ -82,7 +91,12 @@ def largest_first(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     def size(shape: Shape) -> float:
         return max((much / most[name] for name, much in shape.wants.items() if name != "pods"), default=0.0)
 
-    return tuple(sorted(known, key=lambda shape: (set(shape.wants) <= _EVERYWHERE, -size(shape))))
+    def rare(shape: Shape) -> float:
+        return sum(much / most[name] for name, much in shape.wants.items() if name not in _EVERYWHERE)
+
+    if by == "share":
+        return tuple(sorted(known, key=lambda shape: (set(shape.wants) <= _EVERYWHERE, -size(shape))))
+    return tuple(sorted(known, key=lambda shape: (-rare(shape), -shape.wants.get(by, 0), -size(shape))))
 
 
 def amount(resource: str, quantity: Quantity, *, up: bool) -> int:

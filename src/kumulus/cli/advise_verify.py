@@ -35,16 +35,16 @@ def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
     try:
         clone.bring_up(name)
         with tempfile.TemporaryDirectory() as folder:
-            return _run(name, demand, Path(folder))
+            return _run(name, demand, advice.order, Path(folder))
     finally:
         if stack.run(["destroy", "-s", name, "--yes", "--skip-preview"]) == 0:
             stack.run(["stack", "rm", name, "--yes"])
             file.unlink(missing_ok=True)
 
 
-def _run(name: str, demand: Demand, folder: Path) -> int:
+def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
     workloads = []
-    for number, shape in enumerate(largest_first(demand.whole)):
+    for number, shape in enumerate(largest_first(demand.whole, order)):
         (folder / f"pods-{number}.yaml").write_text(yaml.safe_dump(_deployment(f"pods-{number}", shape)), "utf-8")
         workloads.append(
             {

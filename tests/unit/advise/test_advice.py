@@ -37,7 +37,7 @@ def demand(*shapes: Shape) -> Demand:
 
 def holds(advice: Advice, wanted: Demand) -> bool:
     offers, numbers = [each for each, _ in advice.nodes], [number for _, number in advice.nodes]
-    return not any(place(offers, numbers, largest_first(wanted.shapes)).pending)
+    return not any(place(offers, numbers, largest_first(wanted.shapes, advice.order)).pending)
 
 
 def packs(nodes: Sequence[Offer], pods: Sequence[Shape]) -> bool:
@@ -113,11 +113,13 @@ def web_like() -> Demand:
     )
 
 
-def test_a_web_like_mix_of_1000_pods_is_within_a_tenth_of_the_bound() -> None:
+def test_a_web_like_mix_of_1000_pods_is_near_the_bound_by_the_order_that_packs_it_best() -> None:
     offers = of_catalog((), ("us-central1-a",), catalog())
     advice = advise(web_like(), offers, seconds=SECONDS)
     assert advice.pods == 1000
-    assert advice.gap <= 0.10
+    # In the order of the largest share alone it would be 7 %.
+    assert advice.gap <= 0.06
+    assert advice.order != "share"
     assert holds(advice, web_like())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.advise.demand import HOST, Demand, largest_first, made
+from kumulus.advise.demand import HOST, ORDERS, Demand, Shape, largest_first, made
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.workloads import Workloads, of_files, of_objects
 
@@ -161,3 +161,18 @@ def test_pods_that_need_what_few_machines_have_come_first_then_the_largest() -> 
         )
     )
     assert [each.name for each in largest_first(found.shapes)] == ["gpu", "large", "small"]
+
+
+def test_pods_are_ordered_by_one_resource_after_what_only_some_machines_have() -> None:
+    gpu = "nvidia.com/gpu"
+    shapes = [
+        Shape("memory", {"cpu": 1000, "memory": 9000}, 1),
+        Shape("cpu", {"cpu": 9000, "memory": 1000}, 1),
+        Shape("one", {"cpu": 2000, "memory": 9000, gpu: 1}, 1),
+        Shape("one-busy", {"cpu": 8000, "memory": 1000, gpu: 1}, 1),
+        Shape("two", {"cpu": 1000, "memory": 1000, gpu: 2}, 1),
+    ]
+    named = {by: [each.name for each in largest_first(shapes, by)] for by in ORDERS}
+    assert named["cpu"] == ["two", "one-busy", "one", "cpu", "memory"]
+    assert named["memory"] == ["two", "one", "one-busy", "memory", "cpu"]
+    assert named["share"] == ["one", "two", "one-busy", "memory", "cpu"]
