@@ -20,6 +20,7 @@ from kumulus.model.slices import DEVICE_CLASSES
 from kumulus.runtimes import registry
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.machine_prices import machine_prices
 from kumulus.stackfile.resource_slices import device_classes
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
@@ -78,7 +79,7 @@ def _beside(loaded: Loaded) -> dict[str, Any]:
     """What KWOK beside the cluster is to do: a fault of pods is a stage, which it has to take from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability
-    measured = {"observability": asked.options()} if asked else {}
+    measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
     queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
     scaled = {"autoscaler": loaded.autoscaler} if loaded.autoscaler else {}
     return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled}

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.catalog.prices import catalog
 from kumulus.dashboards.every import DASHBOARDS
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import disk, processes, stranger
@@ -36,7 +37,10 @@ CLUSTER: dict[str, Any] = {
         {
             "name": "a100",
             "instanceType": "a2-ultragpu-8g",
-            "placement": [{"availabilityZone": "z1", "replicas": 3}, {"availabilityZone": "z2", "replicas": 2}],
+            "placement": [
+                {"availabilityZone": "z1", "replicas": 3, "region": "us-central1"},
+                {"availabilityZone": "z2", "replicas": 2, "region": "us-central1"},
+            ],
             "nodeTemplate": {"metadata": {"labels": {"datastrophic.io/gpu-type": "nvidia-a100-80gb"}}},
         },
         {
@@ -161,6 +165,10 @@ def test_what_the_dashboards_show_is_what_there_is(seen: Seen) -> None:
     assert prometheus.values('sum(kumulus:capacity:sum{resource="nvidia_com_gpu"})') == [39]
     assert prometheus.values("sum(kumulus:nodes_faulted:count)") == [2]
     assert prometheus.values("kumulus:gpus_pending:sum")[0] >= 16
+    hourly = catalog().of("a2-ultragpu-8g", "us-central1")
+    assert hourly is not None
+    assert prometheus.values("sum(kumulus:cost:hourly)") == [pytest.approx(5 * hourly.hourly)]
+    assert prometheus.values("kumulus:nodes_unpriced:count") == [2]
     assert prometheus.values('count(kube_node_annotations{annotation_kumulus_io_faults="xid79"})') == [1]
     busy = prometheus.values('DCGM_FI_DEV_GPU_UTIL{gpu="0",node="a100-z1-0"}')
     assert set(map(round, busy)) <= {0, 90}

@@ -12,7 +12,7 @@ from kumulus.advise.advice import Advice
 from kumulus.model.names import dns_safe
 
 _NAMED = 4
-_FIRST = {"share": "the largest", "cpu": "those of the most CPU", "memory": "those of the most memory"}
+_FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": "pods of the most memory"}
 
 
 def lines(advice: Advice, zones: Sequence[str]) -> Iterator[str]:
@@ -30,7 +30,7 @@ def lines(advice: Advice, zones: Sequence[str]) -> Iterator[str]:
     yield f"# packed as tightly as the solver knows: ${advice.packed:,.2f}/h"
     if advice.in_file_order:
         first = _FIRST[advice.order]
-        yield f"# pods are placed {first} first; in the files' order {advice.in_file_order:,} would find no node"
+        yield f"# {first} are placed first; in the files' order {advice.in_file_order:,} would find no node"
     if advice.unmodelled:
         yield f"# left to the scheduler: {', '.join(advice.unmodelled)}"
     if advice.unpriced:

@@ -1,13 +1,15 @@
 """What is shown of a fleet: Grafana dashboards, and the recording and alert rules that they stand on.
 
-The dashboards are described once, in Python (`overview`, `scheduler`, `control_plane`, `faults`); `python -m
+The dashboards are described once, in Python (`overview`, `scheduler`, `control_plane`, `faults`, `cost`); `python -m
 kumulus.dashboards` writes the JSON files beside them. This package imports nothing else of the project.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 NODE_LABELS = (
     "kumulus.io/group",
@@ -16,6 +18,11 @@ NODE_LABELS = (
     "topology.kubernetes.io/region",
     "node.kubernetes.io/instance-type",
     "nvidia.com/gpu.product",
+    # What marks a spot machine, as kumulus.catalog.prices has them.
+    "karpenter.sh/capacity-type",
+    "eks.amazonaws.com/capacityType",
+    "cloud.google.com/gke-spot",
+    "kubernetes.azure.com/scalesetpriority",
     # KEMU's, whose own dashboard then works as well.
     "datastrophic.io/gpu-type",
 )
@@ -33,9 +40,27 @@ def allowed(keys: Sequence[str]) -> str:
     return f"nodes=[{','.join(dict.fromkeys(keys))}]"
 
 
-def rules() -> str:
-    """Recording and alert rules, as Prometheus reads them."""
-    return (HERE / "rules" / "fleet.yaml").read_text(encoding="utf-8")
+def rules(prices: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Recording and alert rules, as Prometheus reads them.
+
+    Args:
+        prices: what machines cost, `instanceType`, `region`, `capacityType` and `hourly`, in US dollars; each becomes a
+            series of `kumulus:price:hourly`, on which those of costs stand.
+    """
+    found = (HERE / "rules" / "fleet.yaml").read_text(encoding="utf-8")
+    if not prices:
+        return found
+    each = "".join(_PRICE.format(**{key: json.dumps(value) for key, value in price.items()}) for price in prices)
+    return f"{found.rstrip()}\n{_PRICES}{each}"
+
+
+_PRICES = """  - name: kumulus-prices
+    rules:
+"""
+_PRICE = """      - record: kumulus:price:hourly
+        expr: vector({hourly})
+        labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
+"""
 
 
 def provisioned() -> dict[str, str]:

@@ -80,7 +80,17 @@ def test_the_binding_rate_is_the_one_that_scheduler_benchmarks_use() -> None:
 
 
 def test_the_rules_are_well_formed() -> None:
-    assert "SUCCESS: 21 rules found" in promtool("check", "rules", str(RULES))
+    assert "SUCCESS: 26 rules found" in promtool("check", "rules", str(RULES))
+
+
+def test_prices_are_series_that_the_rules_of_costs_stand_on(tmp_path: Path) -> None:
+    price = {"instanceType": "m5.large", "region": "us-east-1", "capacityType": "spot", "hourly": 0.07}
+    (tmp_path / "rules.yaml").write_text(dashboards.rules([price, {**price, "region": "", "hourly": 2}]))
+    assert "SUCCESS: 28 rules found" in promtool("check", "rules", str(tmp_path / "rules.yaml"))
+    [*others, group] = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"]
+    labels = {"instance_type": "m5.large", "region": "us-east-1", "capacity_type": "spot"}
+    assert group["rules"][0] == {"record": "kumulus:price:hourly", "expr": "vector(0.07)", "labels": labels}
+    assert yaml.safe_load(dashboards.rules())["groups"] == others
 
 
 def test_the_rules_do_what_they_are_for() -> None:

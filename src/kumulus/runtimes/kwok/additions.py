@@ -42,7 +42,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     gone = {kueue.NAME, *autoscaling.names()} - configuration.parts(wanted.options).keys()
     processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
     layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
-    monitoring.write(layout, asked)
+    monitoring.write(layout, asked, monitoring.prices_of(wanted.options))
     autoscaling.write(layout, wanted.options)
 
 

@@ -102,7 +102,7 @@ def fingerprint(options: Mapping[str, Any]) -> str:
     if kinds := custom_resources(options):
         wanted = [wanted, kinds, base_stages(options)]
     if asked := monitoring.asked_of(options):
-        wanted = [wanted, monitoring.fingerprints(asked)]
+        wanted = [wanted, monitoring.fingerprints(asked, monitoring.prices_of(options))]
     if (queued := kueue.asked_of(options)) is not None:
         wanted = [wanted, kueue.fingerprint(queued)]
     if options.get("autoscaler"):
@@ -116,7 +116,7 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
     if kind := usage_kind(options):
         found["metrics-server"] = components.fingerprint(kind)
     if asked := monitoring.asked_of(options):
-        found |= monitoring.fingerprints(asked)
+        found |= monitoring.fingerprints(asked, monitoring.prices_of(options))
     if (queued := kueue.asked_of(options)) is not None:
         found[kueue.NAME] = kueue.fingerprint(queued)
     return found | autoscaling.fingerprints(options)

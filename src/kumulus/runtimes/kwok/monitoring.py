@@ -65,6 +65,11 @@ def asked_of(options: Mapping[str, Any]) -> Observability | None:
     return None if raw is None else observability_from(raw)
 
 
+def prices_of(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a cluster's machines cost, as its options have it, for the rules of what nodes cost."""
+    return list(options.get("prices") or ())
+
+
 def endpoints(layout: Layout) -> dict[str, str]:
     """Where Prometheus answers, if the cluster has one."""
     port = layout.ports().get(PROMETHEUS)
@@ -88,6 +93,13 @@ def described(old: Observability | None, new: Observability | None) -> list[str]
         return [f"observability: Prometheus ({kept}), kube-state-metrics and metrics-server are started"]
     changed = [name for name, value in fingerprints(new).items() if fingerprints(old)[name] != value]
     return [f"observability: {' and '.join(changed)} will be restarted; samples stay ({kept})"]
+
+
+def repriced(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What other prices of machines mean for a cluster that measures before and after, for people."""
+    if asked_of(old) is None or asked_of(new) is None or prices_of(old) == prices_of(new):
+        return []
+    return ["observability: prometheus will be restarted, with other prices of machines; samples stay"]
 
 
 def with_components(
@@ -114,12 +126,13 @@ def without_components(settings: Mapping[str, Any]) -> dict[str, Any]:
     return components.replaced(settings, NAMES)
 
 
-def write(layout: Layout, asked: Observability | None) -> None:
+def write(layout: Layout, asked: Observability | None, prices: Sequence[Mapping[str, Any]]) -> None:
     """Write Prometheus' configuration and rules, and whom both answer; without it, remove them and its data.
 
     Args:
         layout: the cluster, its ``kwok.yaml`` written already.
         asked: what is measured.
+        prices: what machines cost.
 
     Raises:
         OSError: the disk is full, or the like.
@@ -129,7 +142,7 @@ def write(layout: Layout, asked: Observability | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     folder.mkdir(mode=0o700, exist_ok=True)
-    files.write(folder / "rules.yaml", dashboards.rules())
+    files.write(folder / "rules.yaml", dashboards.rules(prices))
     wanted = configuration(asked, layout.ports(), str(layout.directory / "pki"), "rules.yaml", layout.name)
     pki = str(layout.directory / "pki")
     files.write(folder / "prometheus.yaml", dump([wanted]))
@@ -181,7 +194,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
     report.warn(f"Prometheus of cluster {layout.name} still reads its samples; it will answer when it has")
 
 
-def fingerprints(asked: Observability) -> dict[str, str]:
+def fingerprints(asked: Observability, prices: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
     """For each component a hash of everything that decides how it runs, but where."""
     nowhere = Layout(components.NOWHERE)
     ports = dict.fromkeys(PORTS, 0)
@@ -189,7 +202,7 @@ def fingerprints(asked: Observability) -> dict[str, str]:
     prometheus, state = _definitions(nowhere, asked, ports)
     scraped = configuration(asked, every, "", "", "")
     return {
-        PROMETHEUS: components.fingerprint([prometheus, scraped, dashboards.rules(), asked.prometheusPort]),
+        PROMETHEUS: components.fingerprint([prometheus, scraped, dashboards.rules(prices), asked.prometheusPort]),
         KUBE_STATE_METRICS: components.fingerprint(state),
     }
 

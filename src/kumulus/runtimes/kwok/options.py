@@ -38,6 +38,7 @@ class Options(Kwok):
     ) = None
     # Made by the stack's file, all of which has been checked.
     autoscaler: dict[str, Any] | None = None
+    prices: list[dict[str, Any]] | None = None
 
     @field_validator("featureGates", "runtimeConfig")
     @classmethod

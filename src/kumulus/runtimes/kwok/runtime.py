@@ -84,7 +84,7 @@ class KwokRuntime(Runtime):
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """See :meth:`Runtime.consequences`."""
         measured = monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
-        return [*measured, *autoscaling.described(old, new)]
+        return [*measured, *monitoring.repriced(old, new), *autoscaling.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
