@@ -61,7 +61,8 @@ EVERYTHING: dict[str, Any] = {
 # What later versions declare besides.
 SINCE = {
     "pulumi:pulumi:Stack::kumulus-dev > kumulus:index:StackIdentity::stack-identity",
-    "kumulus:index:PrometheusStack::dev-observability > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
+    "kumulus:index:PrometheusStack::dev-observability"
+    " > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
 }
 # What they call otherwise.
 RENAMED = {
