@@ -215,7 +215,7 @@ def test_every_target_answers_and_nobody_is_alarmed(seen: Seen) -> None:
         }
         groups = prometheus.api("rules")["groups"]
         ours = [rule for group in groups if group["name"].startswith("kumulus-") for rule in group["rules"]]
-        assert len(ours) == 21
+        assert len(ours) == 26
         assert "err" not in {rule["health"] for group in groups for rule in group["rules"]}
         assert prometheus.values('sum(kumulus:nodes:count{node_group=~".+"})') == [7]
         assert prometheus.values('sum(kumulus:capacity:sum{resource="nvidia_com_gpu"})') == [40]
