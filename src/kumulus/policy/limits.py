@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any
@@ -37,11 +38,15 @@ def limit_for(stack: str, config: Mapping[str, Any]) -> int:
 def pool_of(props: Props) -> Pool | None:
     """The pool that a NodePool's inputs describe; None for the one that Kumulus adds for emulated add-ons.
 
+    One that an autoscaler resizes counts as what it may become: no policy is asked when it does.
+
     Raises:
         SpecError: they describe none, which the plugin will say too.
     """
     pool = pool_from_properties({key: plain(props[key]) for key in POOL_KEYS if props.get(key) is not None})
-    return None if pool.group == SYSTEM_GROUP else pool
+    if pool.group == SYSTEM_GROUP:
+        return None
+    return replace(pool, replicas=pool.bounds.most) if pool.bounds else pool
 
 
 def nodes_of(pool: Pool) -> int:

@@ -87,6 +87,8 @@ def test_a_change_of_its_options_restarts_it_alone_and_their_order_nothing(tmp_p
     assert configuration.parts(before) == configuration.parts(turned)
     then, now = autoscaling.fingerprints(before), autoscaling.fingerprints(after)
     assert {name for name in now if now[name] != then[name]} == {"cluster-autoscaler"}
+    elsewhere = autoscaling.fingerprints({"autoscaler": {**before["autoscaler"], "binary": "/other/ca"}})
+    assert {name for name in elsewhere if elsewhere[name] != then[name]} == {"cluster-autoscaler"}
     assert autoscaling.described({}, before) == [
         "autoscaler: cluster-autoscaler is started; it resizes groups with maxReplicas"
     ]

@@ -54,6 +54,12 @@ def test_nodes_and_gpus_of_a_pool_are_counted_as_everywhere_else() -> None:
     assert limits.gpus_of(claimed) == 24
 
 
+def test_a_pool_that_an_autoscaler_resizes_counts_as_what_it_may_become() -> None:
+    found = limits.pool_of({**pool(), "minReplicas": 1.0, "maxReplicas": 9.0})
+    assert found is not None
+    assert (limits.nodes_of(found), limits.gpus_of(found)) == (9, 72)
+
+
 def test_the_pool_for_emulated_add_ons_is_nobodys() -> None:
     assert limits.pool_of(pool_to_properties(system_pool("dev"))) is None
 

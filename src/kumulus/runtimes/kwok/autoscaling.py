@@ -56,6 +56,7 @@ def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
                 files,
                 each.environment(asked, place),
                 *([each.arguments(asked, place)] if each.arguments(asked, place) else []),
+                *([asked["binary"]] if asked.get("binary") and each is autoscaler.programs[0] else []),
             ]
         )
         for each in autoscaler.programs
