@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from kumulus.model.quantity import equal
 from tests.support import processes
 from tests.support.external_grpc import CloudProvider, stand_in
 from tests.support.pods import PODS, is_ready, is_running
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -185,6 +187,39 @@ def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_fo
     assert names(project) == numbered(0, 1)
     project.destroy()
     assert project.processes() == {}
+
+
+def fault(project: Project, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "kumulus"), "fault", *arguments, "-s", "scaled"],
+        cwd=project.directory,
+        env={**project.environment, "PWD": str(project.directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def ready(project: Project) -> dict[str, bool]:
+    return {node["metadata"]["name"]: is_ready(node) for node in project.api().list(NODES)}
+
+
+def test_a_fault_holds_on_the_nodes_that_there_are_and_on_those_that_come(cluster: Project) -> None:
+    with provider(cluster) as cloud:
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-0"}])
+        fault(cluster, "inject", "down", "--kind", "not-ready", "--group", "web")
+        assert ready(cluster) == {f"{POOL}-1": False}
+        assert cluster.foresee("--refresh").steps == ()
+        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
+        cluster.api().until(NODES, lambda them: set(them) == numbered(0, 1))
+        assert ready(cluster) == {f"{POOL}-0": False, f"{POOL}-1": False}
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-1"}])
+    fault(cluster, "clear", "down")
+    assert ready(cluster) == {f"{POOL}-0": True}
+    assert cluster.foresee("--refresh").steps == ()
+    cluster.destroy()
 
 
 def test_a_real_cluster_autoscaler_makes_room_for_pods(tmp_path: Path, project: Project) -> None:
