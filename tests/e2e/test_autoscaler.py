@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,13 +17,16 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.model.distributions import distribution_of
 from kumulus.model.quantity import equal
+from kumulus.stackfile.machines import delays
 from tests.support import processes
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+NODEPOOLS = "/apis/karpenter.sh/v1/nodepools"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVENTS = "/api/v1/namespaces/default/events"
@@ -28,6 +34,8 @@ RECORDS = "/api/v1/namespaces/kube-system/configmaps"
 MADE = "karpenter.sh/nodepool"
 KIND, ZONE = "e2-standard-4", "us-central1-a"
 AUTOSCALER = {"name": "karpenter", "zones": [ZONE], "instanceTypes": [KIND]}
+SILENT = 20.0
+DELAY = {"uniform": {"from": "4s", "to": "9s"}}
 GROUP = {"name": "mine", "instanceType": KIND, "placement": [{"availabilityZone": ZONE, "replicas": 1}]}
 Object = dict[str, Any]
 
@@ -69,6 +77,19 @@ def running(project: Project, pods: int) -> Mapping[str, Object]:
     return api.until(
         NODES, lambda them: used <= them.keys() and all(map(is_ready, them.values())), 60, labelSelector=MADE
     )
+
+
+def placed(project: Project, pods: int) -> Mapping[str, Object]:
+    """The autoscaler's nodes, once so many pods have one of them that is there; whether KWOK runs them is not asked."""
+    api = project.api()
+
+    def all_placed() -> bool:
+        there = {node["metadata"]["name"] for node in api.list(NODES, labelSelector=MADE)}
+        found = [pod["spec"].get("nodeName") for pod in api.list(PODS) if not pod["metadata"].get("deletionTimestamp")]
+        return len(found) == pods and set(found) <= there
+
+    api.until(PODS, lambda _: all_placed(), timeout=180)
+    return api.until(NODES, lambda them: all(map(is_ready, them.values())), 60, labelSelector=MADE)
 
 
 def test_its_nodes_are_as_a_node_groups_of_the_type_and_no_drift(cluster: Project) -> None:
@@ -207,7 +228,7 @@ def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> N
         cluster, "inject", "early", "--kind", "spot-interruption"
     )
     scale(cluster, 2)
-    running(cluster, 2)
+    placed(cluster, 2)
 
     # No pod may be evicted, so that no machine is drained before it is gone.
     budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -223,7 +244,7 @@ def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> N
     assert datetime.now(UTC) >= datetime.fromisoformat(record["since"]) + timedelta(seconds=10)
     # Its pod is failed by Kubernetes, and another has a machine.
     cluster.api().until(PODS, lambda them: all(pod["spec"].get("nodeName") != node for pod in them.values()), 180)
-    running(cluster, 2)
+    placed(cluster, 2)
     assert "taken is over" in command(cluster, "clear", "taken")
 
     # Declared, it takes one at once, and whether it is declared still makes no difference to that.
@@ -242,7 +263,7 @@ def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> N
     # Karpenter goes on with what it was told: drained, the machine goes before any notice ends.
     cluster.api().delete(f"{budgets}/all")
     cluster.api().until(NODES, lambda them: node not in them, 120)
-    running(cluster, 2)
+    placed(cluster, 2)
 
     # One more machine than there are, that of the node group among them. This comes last: Karpenter does not ask within
     # three minutes again for what met a quota.
@@ -252,7 +273,7 @@ def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> N
     scale(cluster, 8)
     cluster.api().until(EVENTS, lambda them: any(map(out_of_stock, them.values())), 120)
     cluster.api().until(NODES, lambda them: len(them) == most and all(map(is_ready, them.values())), 120)
-    assert not all(map(is_running, cluster.api().list(PODS)))
+    assert not all(pod["spec"].get("nodeName") for pod in cluster.api().list(PODS))
     assert "limit is over" in command(cluster, "clear", "limit")
     assert offerings_of(cluster) == ""
     cluster.destroy()
@@ -277,6 +298,84 @@ def out_of_stock(event: Object) -> bool:
 def offerings_of(project: Project) -> str:
     [made] = project.api().list("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses")
     return str(made["metadata"].get("annotations", {}).get("kumulus.io/offerings", ""))
+
+
+def test_it_sits_out_a_silent_api_server_and_a_pod_that_no_type_fits(cluster: Project) -> None:
+    [pid] = cluster.processes()["scaled/karpenter"]
+    pods = "/api/v1/namespaces/default/pods"
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "64"}}}
+    spec = {"containers": [container]}
+    cluster.api().create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec})
+    cluster.api().until(EVENTS, lambda them: any(map(fits_nowhere, them.values())), 120)
+    assert cluster.api().list(CLAIMS) == []
+
+    scale(cluster, 6)
+    cluster.api().until(CLAIMS, lambda them: len(them) >= 1, 120)
+    server = cluster.processes()["scaled/kube-apiserver"]
+    for each in server:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        time.sleep(SILENT)
+    finally:
+        for each in server:
+            os.kill(each, signal.SIGCONT)
+    cluster.api().until(PODS, lambda them: sum("nodeName" in pod["spec"] for pod in them.values()) == 6, timeout=180)
+    assert cluster.processes()["scaled/karpenter"] == [pid]
+    assert "nodeName" not in cluster.api().get(f"{pods}/huge")["spec"]
+    cluster.destroy()
+    assert cluster.processes() == {}
+
+
+def fits_nowhere(event: Object) -> bool:
+    said = event["reason"] == "FailedScheduling" and "no instance type" in event["message"]
+    return bool(said and event["involvedObject"]["name"] == "huge")
+
+
+def experiment(project: Project, name: str, **described: Any) -> list[str]:
+    """A command line that runs an experiment with another pool, whose machines take some seconds each."""
+    file = project.directory / f"{name}.yaml"
+    pool = {"name": "other", "spec": {"disruption": {"consolidateAfter": "Never"}}}
+    autoscaler = {"nodePools": [pool], "registrationDelay": DELAY}
+    # Its pods would tolerate the taint of the group's node.
+    web = {"name": "web", "kind": "Deployment", "workers": 3, "requests": {"cpu": "3"}, "nodeSelector": {MADE: "other"}}
+    made = {"name": name, "autoscaler": autoscaler, "workloads": [{**web, **described}]}
+    # Pods without a node are waited for, however long Karpenter takes on a busy machine.
+    file.write_text(json.dumps({**made, "settle": "3m", "timeout": "5m"}))
+    where = ["--kubeconfig", str(project.kubeconfig()), "--results", str(project.directory / "results")]
+    return [sys.executable, str(ROOT / "kumulus"), "experiment", "run", str(file), *where]
+
+
+def given(project: Project) -> tuple[dict[str, Object], Object]:
+    """The autoscaler's pools and delays."""
+    [made] = project.api().list("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses")
+    drawn = made["metadata"].get("annotations", {}).get("kumulus.io/registration-delays")
+    pools = {each["metadata"]["name"]: each["spec"] for each in project.api().list(NODEPOOLS)}
+    return pools, {"drawn": drawn, **made.get("spec", {})}
+
+
+def test_an_experiment_has_pools_of_its_own_and_the_stacks_are_put_back(cluster: Project) -> None:
+    before = given(cluster)
+    assert list(before[0]) == ["default"]
+    # Killed while it waits for a workload that comes late.
+    with subprocess.Popen(experiment(cluster, "late", arrival={"after": "5m"}), env=cluster.environment) as run:
+        cluster.api().until(NODEPOOLS, lambda them: set(them) == {"other"}, 120)
+        run.kill()
+    assert "the autoscaler has the stack's pools again" in command(cluster, "list")
+    assert given(cluster) == before
+
+    line = experiment(cluster, "whole")
+    done = subprocess.run(line, env=cluster.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert given(cluster) == before
+    assert cluster.foresee("--refresh").steps == ()
+    [report] = (cluster.directory / "results").glob("whole/*/report.json")
+    measures = json.loads(report.read_text())["results"]["tests"][0]["details"]["measures"]
+    # Three machines take as long as was drawn for the first three.
+    drawn = delays(distribution_of(DELAY), "whole/0")["registrationDelays"][:3]
+    assert max(drawn) > min(drawn) + 0.5
+    assert measures["timeToSchedule.max"] >= max(drawn)
+    assert measures["timeToSchedule.min"] >= min(drawn)
+    cluster.destroy()
 
 
 def test_without_the_section_all_that_it_made_goes(cluster: Project) -> None:

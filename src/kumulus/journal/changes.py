@@ -40,6 +40,21 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Exchanged:
+    """What an autoscaler had before a run gave it something else.
+
+    Attributes:
+        pools: its NodePools, each as JSON; empty where the run leaves them.
+        made: paths of NodePools that the run has made besides.
+        delay: the merge patch, as JSON, that gives its node class the delay again; empty where the run leaves it.
+    """
+
+    pools: tuple[str, ...]
+    made: tuple[str, ...]
+    delay: str = ""
+
+
+@dataclass(frozen=True)
 class Changes:
     """What a run has changed in a cluster.
 
@@ -54,6 +69,7 @@ class Changes:
         nodes: paths of the nodes it has added.
         stopped: the cluster's own scheduler, when it was stopped.
         scheduler: the one that was started beside the cluster's own.
+        autoscaler: what it had, where the run has given it something else.
     """
 
     run: str
@@ -66,11 +82,13 @@ class Changes:
     nodes: tuple[str, ...] = ()
     stopped: Stopped | None = None
     scheduler: Beside | None = None
+    autoscaler: Exchanged | None = None
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to put back."""
-        return not (self.namespaces or self.outside or self.faults or self.nodes or self.stopped or self.scheduler)
+        listed = self.namespaces or self.outside or self.faults or self.nodes
+        return not (listed or self.stopped or self.scheduler or self.autoscaler)
 
     def to_plain(self) -> dict[str, Any]:
         """The plain form, JSON-able."""
@@ -83,7 +101,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is none.
     """
-    stopped, beside = raw.get("stopped"), raw.get("scheduler")
+    stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
     return Changes(
         run=str(raw["run"]),
         experiment=str(raw["experiment"]),
@@ -95,6 +113,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         nodes=_texts(raw, "nodes"),
         stopped=_stopped_from(stopped) if stopped else None,
         scheduler=Beside(str(beside["name"]), str(beside["directory"])) if beside else None,
+        autoscaler=Exchanged(_texts(had, "pools"), _texts(had, "made"), str(had.get("delay") or "")) if had else None,
     )
 
 

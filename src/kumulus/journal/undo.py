@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records
-from kumulus.journal import namespace, programs
+from kumulus.journal import autoscaling, namespace, programs
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes, Stopped
 from kumulus.journal.errors import NotPutBack
@@ -51,6 +51,10 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
     if removed := await remove_marked(client, changes.run, await _unwanted(client, changes.nodes)):
         said.append(_counted(removed, "node", "removed"))
     journal.drop(nodes=changes.nodes)
+    if changes.autoscaler is not None:
+        if await autoscaling.put_back(client, changes.autoscaler):
+            said.append("the autoscaler has the stack's pools again")
+        journal.drop(autoscaler=None)
     gone = [name for name in changes.namespaces if await remove_namespace(client, changes.run, name)]
     if gone:
         said.append(f"namespace {', '.join(gone)} removed")

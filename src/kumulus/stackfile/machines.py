@@ -35,7 +35,7 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     for key in ("zones", "instanceTypes", "capacityTypes", "registrationDelay"):
         plain.pop(key, None)
     if asked.registrationDelay is not None:
-        plain |= _delays(asked.registrationDelay, cluster)
+        plain |= delays(asked.registrationDelay, cluster)
     regions = {zone: region_of(zone) for zone in asked.zones}
     problems = [
         Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
@@ -93,17 +93,22 @@ def of_groups(
             hourly[pool.name] = price.hourly
     found: dict[str, Any] = {"name": asked.name, "binary": str(binary), "options": dict(asked.options)}
     if asked.registrationDelay is not None:
-        drawn_ones = _delays(asked.registrationDelay, cluster)
+        drawn_ones = delays(asked.registrationDelay, cluster)
         fixed = [asked.registrationDelay.first] if "registrationDelay" in drawn_ones else []
         found["registrationDelays"] = drawn_ones.get("registrationDelays", fixed)
     return {**found, "hourly": hourly}, []
 
 
-def _delays(delay: Distribution, cluster: str) -> dict[str, Any]:
-    """How long machines take: one duration for all, or one drawn for each, of which the first comes after the last."""
+def delays(delay: Distribution, seed: str) -> dict[str, Any]:
+    """How long machines take: one duration for all, or one drawn for each, of which the first comes after the last.
+
+    Args:
+        delay: as a file has it.
+        seed: what they are drawn with.
+    """
     if delay.kind == "fixed":
         return {"registrationDelay": f"{delay.first:g}s"}
-    source = random.Random(f"{cluster}/registrationDelay")
+    source = random.Random(f"{seed}/registrationDelay")
     return {"registrationDelays": [round(drawn(delay, source), 3) for _ in range(_DRAWN)]}
 
 

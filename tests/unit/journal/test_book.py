@@ -15,7 +15,7 @@ import pytest
 from kumulus.host import lifetime
 from kumulus.journal import book
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Beside, Changes, Stopped, changes_from
+from kumulus.journal.changes import Beside, Changes, Exchanged, Stopped, changes_from
 from kumulus.journal.errors import NotWritten
 
 CLUSTER = "5d4f"
@@ -47,7 +47,8 @@ def test_what_is_added_is_on_the_disk_and_what_is_dropped_is_not() -> None:
 
 def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> None:
     stopped = Stopped("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
-    changes = Changes("r", "e", CLUSTER, "p", ("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"))
+    had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
+    changes = Changes("r", "e", CLUSTER, "p", ("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had)
     assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
     assert not changes.empty
 

@@ -98,6 +98,15 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ({"scheduler": {"name": "volcanoo"}}, "scheduler.name", 'is "volcanoo"'),
         ({"productLabel": "a b"}, "productLabel", "is not a qualified name"),
         ({"until": "running "}, "until", "write running"),
+        ({"autoscaler": {"name": "karpenter"}}, "autoscaler", "changes nothing; write nodePools or registrationDelay"),
+        ({"autoscaler": {"nodePools": []}}, "autoscaler.nodePools", "is empty"),
+        ({"autoscaler": {"zones": ["a"]}}, "autoscaler.zones", "is not a known key"),
+        (
+            {"autoscaler": {"nodePools": [{"name": "a"}, {"name": "a"}]}},
+            "autoscaler.nodePools[1].name",
+            "a is there twice; write another name",
+        ),
+        ({"autoscaler": {"registrationDelay": 5}}, "autoscaler.registrationDelay", "is 5, which has no unit"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_remedy(fields: dict[str, Any], path: str, words: str) -> None:

@@ -80,6 +80,28 @@ def test_what_cannot_be_run_is_said_before_anything_is(
         cells_of(read(tmp_path, experiment=experiment, matrix=matrix), tmp_path)
 
 
+def test_a_value_of_many_words_is_called_by_its_name(tmp_path: Path) -> None:
+    soon, late = ({"nodePools": [{"name": "p", "spec": {"weight": weight}}]} for weight in (1, 2))
+    named = [{"name": "soon", "value": soon}, {"name": "late", "value": late}]
+    cells = cells_of(read(tmp_path, live=True, matrix={"autoscaler": named}, baseline={"autoscaler": "late"}), tmp_path)
+    assert [cell.values for cell in cells] == [{"autoscaler": "soon"}, {"autoscaler": "late"}]
+    assert [cell.raw["autoscaler"] for cell in cells] == [soon, late]
+    with pytest.raises(SpecError, match="is not in the matrix"):
+        read(tmp_path, matrix={"autoscaler": named}, baseline={"autoscaler": "never"})
+
+
+def test_the_first_of_named_values_is_what_others_are_compared_with(tmp_path: Path) -> None:
+    named = [{"name": name, "value": {"nodePools": [{"name": "p"}]}} for name in ("a", "b")]
+    sweep = read(tmp_path, matrix={"autoscaler": named, "seed": "1-2"}, measures=["cost.total"])
+    taken = [
+        Result(f"{name}{seed}", {"autoscaler": name, "seed": seed}, seed, "success", [{"cost.total": cost}])
+        for name, cost in (("b", 2.0), ("a", 1.0))
+        for seed in (1, 2)
+    ]
+    rows = page.tables(sweep, taken)["cost.total"]
+    assert [(row.name, row.against is None) for row in rows] == [("autoscaler a", True), ("autoscaler b", False)]
+
+
 def test_a_path_leads_into_the_experiment_and_into_the_stack(tmp_path: Path) -> None:
     matrix = {
         "workloads.tasks.arrival.trace.inflate": [1.2],

@@ -92,7 +92,8 @@ def test_the_page_has_every_field_once_with_its_meaning(file: str, model: type[C
     assert all(len(re.split(r"(?<!\\)\|", row)) == 7 for row in rows)
     assert all(re.split(r"(?<!\\)\|", row)[4].strip() for row in rows)
     assert all((ROOT / name).exists() for name in re.findall(r"docs/[a-z-]+\.md", text))
-    deep = {"stack": "nodeGroups[].nodeTemplate.taints[].effect", "experiment": "workloads[].duration.normal.sigma"}
+    sigma = "autoscaler.registrationDelay.normal.sigma"
+    deep = {"stack": "nodeGroups[].nodeTemplate.taints[].effect", "experiment": sigma}
     assert f"| `{deep[file]}` |" in text
 
 

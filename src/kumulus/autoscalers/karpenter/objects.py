@@ -14,8 +14,8 @@ from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Asked, Manifest
 
 USER = "karpenter"
-_CAPACITY_TYPE = "karpenter.sh/capacity-type"
-_DELAYS = "kumulus.io/registration-delays"
+CAPACITY_TYPE = "karpenter.sh/capacity-type"
+DELAYS = "kumulus.io/registration-delays"
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
 INSTANCES = (
     "/apis/karpenter.sh/v1/nodepools",
@@ -98,8 +98,8 @@ def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
     inner = {"requirements": [], **dict(template.get("spec") or {})}
     inner.setdefault("nodeClassRef", dict(_NODE_CLASS))
     requirements = list(inner["requirements"] or [])
-    if all(each.get("key") != _CAPACITY_TYPE for each in requirements):
-        requirements.append({"key": _CAPACITY_TYPE, "operator": "In", "values": list(offered)})
+    if all(each.get("key") != CAPACITY_TYPE for each in requirements):
+        requirements.append({"key": CAPACITY_TYPE, "operator": "In", "values": list(offered)})
     inner["requirements"] = requirements
     spec["template"] = {**template, "spec": inner}
     return {
@@ -113,7 +113,7 @@ def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
 def node_class(asked: Asked) -> Manifest:
     """The one node class, with how long machines take."""
     delay, drawn = asked.get("registrationDelay"), asked.get("registrationDelays")
-    annotations = {_DELAYS: " ".join(f"{each:g}" for each in drawn)} if drawn else {}
+    annotations = {DELAYS: " ".join(f"{each:g}" for each in drawn)} if drawn else {}
     return {
         "apiVersion": "karpenter.kwok.sh/v1alpha1",
         "kind": "KWOKNodeClass",

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 
 from kumulus.fields import FORM, Section, found, whole
 from kumulus.fields.validation import in_file_order, problems_of, validated
+from kumulus.lab.file.autoscaler import RunAutoscaler
 from kumulus.lab.file.expect import Expectation
 from kumulus.lab.file.fields import LabelKey, Name, Needed, Seconds
 from kumulus.lab.file.rules import rule_problems
@@ -143,6 +144,11 @@ class Experiment(Section):
     )
     scheduler: Scheduler = Field(
         default_factory=Scheduler, description="The scheduler that places the pods.", examples=["{name: volcano}"]
+    )
+    autoscaler: RunAutoscaler | None = Field(
+        default=None,
+        description="What the stack's autoscaler has for this run, in place of what the stack says.",
+        examples=["{nodePools: [{name: default, spec: {limits: {cpu: 100}}}]}"],
     )
     why: bool = Field(
         default=False,

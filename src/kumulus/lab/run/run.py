@@ -34,6 +34,7 @@ from kumulus.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
+from kumulus.lab.run.autoscaling import autoscaled
 from kumulus.lab.run.policy import Policies, PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Bench, Outcome, Repetition
 from kumulus.lab.run.second import SecondSwitch, started
@@ -128,7 +129,10 @@ class Run:
         for number, numbers in enumerate(self._rounds()):
             if number:
                 await self._begin()
-            async with self._scheduler(components, journal, number) as switch:
+            async with (
+                autoscaled(self._client, journal, experiment, options.say),
+                self._scheduler(components, journal, number) as switch,
+            ):
                 if report is None:
                     report = Report(
                         metadata=await self._metadata(plan, components, switch),

@@ -13,7 +13,7 @@ from typing import Any
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import references
 from kumulus.lab.file.model import Experiment
-from kumulus.lab.sweep.file import SEED, Sweep, group_of, words
+from kumulus.lab.sweep.file import SEED, Sweep, content, group_of, label, words
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
 from kumulus.stackfile.location import read_text
@@ -23,6 +23,8 @@ _FORM = 1
 _SHOWN = 5
 _STACK = "stack."
 _SCHEDULER = "scheduler"
+# What has a say only where there is a cluster.
+_OF_CLUSTERS = (_SCHEDULER, "autoscaler")
 _CLUSTER = "kumulus:cluster"
 
 
@@ -82,16 +84,17 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     stack = described.get("config") if isinstance(described, Mapping) else None
     if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
         raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
-    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] == _SCHEDULER]):
+    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] in _OF_CLUSTERS]):
         remedy = "leave it out, or write live: true"
         raise SpecError(
             [Problem(f"matrix.{axis}", "has no effect without a cluster", remedy) for axis in idle], str(file)
         )
     found, digests = [], _Digests(directory)
-    for values in sweep.combinations():
+    for wanted in sweep.combinations():
         own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
-        for axis, value in values.items():
-            _put(own_raw, own_stack, axis, value, str(file))
+        for axis, value in wanted.items():
+            _put(own_raw, own_stack, axis, copy.deepcopy(content(value)), str(file))
+        values = {axis: label(value) for axis, value in wanted.items()}
         source = f"{file} with {words(values)}"
         experiment = Experiment.checked(own_raw, source)
         if not sweep.live and not experiment.policy:

@@ -23,6 +23,7 @@ from kumulus.stackfile.yamltext import read_yaml
 SEED = "seed"
 MOST_CELLS = 100_000
 _RANGE = re.compile(r"(\d+)-(\d+)")
+_LABELLED = {"name", "value"}
 _OFFLINE = ("policy.allocated", "policy.fragmented", "pods.scheduled")
 _LIVE = ("timeToSchedule.p50", "timeToSchedule.p99", "allocation.gpuEnd", "gpuHours.stranded", "makespan")
 
@@ -87,7 +88,7 @@ class Sweep(Section):
             "The fields that vary, each with its values: policy, scheduler, seed (a range, 42-51), trace (a file), a "
             "path in the experiment file (`workloads.tasks.arrival.trace.inflate`) or, after `stack.`, in the "
             "`kumulus:cluster` of its stack file (`stack.nodeGroups.a100.placement.0.replicas`). Items of a list go by "
-            "their name or their number from 0."
+            "their name or their number from 0. A value of many words is `{name: …, value: …}`, and called by its name."
         ),
         examples=["{policy: [FGD, BestFit], seed: 42-51}"],
     )
@@ -112,6 +113,16 @@ class Sweep(Section):
         axes += [SEED] if SEED in self.matrix else []
         for values in itertools.product(*(self.matrix[axis] for axis in axes)):
             yield dict(zip(axes, values, strict=True))
+
+
+def label(value: Any) -> Any:
+    """What a value of the matrix is called: the name of `{name: …, value: …}`, otherwise itself."""
+    return value["name"] if isinstance(value, Mapping) and set(value) == _LABELLED else value
+
+
+def content(value: Any) -> Any:
+    """What is put into the file for a value of the matrix."""
+    return value["value"] if isinstance(value, Mapping) and set(value) == _LABELLED else value
 
 
 def words(values: Mapping[str, Any]) -> str:
@@ -141,7 +152,7 @@ def load(file: Path) -> Sweep:
     for axis, value in sweep.baseline.items():
         if axis not in sweep.matrix or axis == SEED:
             wrong.append(Problem(f"baseline.{axis}", "is no field of the matrix", "write one of it but seed"))
-        elif value not in sweep.matrix[axis]:
+        elif value not in map(label, sweep.matrix[axis]):
             wrong.append(Problem(f"baseline.{axis}", f"{shown(value)} is not in the matrix", "write one of its values"))
     if wrong:
         raise SpecError(wrong, str(file))

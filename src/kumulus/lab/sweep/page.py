@@ -10,7 +10,7 @@ from pathlib import Path
 from kumulus.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.lab.file.units import shown
 from kumulus.lab.report.files import telling
-from kumulus.lab.sweep.file import SEED, Sweep, group_of, words
+from kumulus.lab.sweep.file import SEED, Sweep, group_of, label, words
 from kumulus.lab.sweep.significance import Difference, difference, interval, needed
 from kumulus.lab.sweep.store import Result
 from kumulus.surroundings import files
@@ -50,7 +50,8 @@ def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         groups.setdefault(group_of(result.values), []).append(result)
-    wanted = {axis: str(sweep.baseline.get(axis, values[0])) for axis, values in sweep.matrix.items() if axis != SEED}
+    axes = {axis: label(values[0]) for axis, values in sweep.matrix.items() if axis != SEED}
+    wanted = {axis: str(sweep.baseline.get(axis, first)) for axis, first in axes.items()}
     ordered = sorted(groups, key=lambda key: dict(key) != wanted)
     return {measure: found for measure in sweep.shown() if (found := _rows(measure, groups, ordered, wanted, sweep))}
 
