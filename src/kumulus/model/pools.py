@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from kumulus.model.bounds import Bounds, bounds_from, bounds_problems
 from kumulus.model.checks import (
     annotation_problems,
     label_problems,
@@ -22,7 +23,7 @@ from kumulus.model.checks import (
 )
 from kumulus.model.device_checks import devices_problems
 from kumulus.model.devices import Devices, devices_from
-from kumulus.model.errors import Problem, SpecError, Where, shown
+from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, compacted, expanded, gpu_problems
 from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name, node_name
@@ -103,23 +104,6 @@ class NodeInfo:
             "operatingSystem": self.operating_system,
             "kubeletVersion": self.kubelet_version,
         }
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Between how many nodes a pool's number is an autoscaler's to choose.
-
-    Args:
-        least: nodes it has at least.
-        most: nodes it has at most.
-    """
-
-    least: int
-    most: int
-
-    def nearest(self, count: int) -> int:
-        """The number of nodes within the bounds that is nearest to another."""
-        return max(self.least, min(count, self.most))
 
 
 @dataclass(frozen=True)
@@ -275,34 +259,6 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
     return found + bounds_problems((), raw, raw.get("replicas"))
 
 
-def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -> list[Problem]:
-    """Problems of `minReplicas` and `maxReplicas`: numbers of nodes, the first not above the second, replicas between.
-
-    Args:
-        where: the place of the mapping that has them.
-        raw: that mapping.
-        replicas: how many nodes there are at first; anything, since malformed values are reported elsewhere.
-    """
-    least, most = raw.get("minReplicas"), raw.get("maxReplicas")
-    found = [
-        each
-        for key, value in (("minReplicas", least), ("maxReplicas", most))
-        if value is not None
-        for each in replicas_problems((*where, key), value)
-    ]
-    if found or (least is None and most is None):
-        return found
-    if most is None:
-        return [problem((*where, "minReplicas"), "has no effect without maxReplicas", "write maxReplicas as well")]
-    low, high = int(cast(float, least or 0)), int(cast(float, most))
-    if low > high:
-        return [problem((*where, "minReplicas"), f"is {low}, more than maxReplicas, {high}", f"write {high} or less")]
-    if not isinstance(replicas, int | float) or replicas_problems((), replicas) or low <= replicas <= high:
-        return []
-    message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
-    return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]
-
-
 def pool_from_properties(raw: Mapping[str, object]) -> Pool:
     """A pool from its plain form, quantities made canonical; group, zone and region are read from the labels.
 
@@ -334,12 +290,6 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
         nodes=named_nodes_from(raw.get("nodes")),
         bounds=bounds_from(raw),
     )
-
-
-def bounds_from(raw: Mapping[str, object]) -> Bounds | None:
-    """The bounds from `minReplicas` and `maxReplicas`, which have been checked before; None without the latter."""
-    most = raw.get("maxReplicas")
-    return None if most is None else Bounds(int(cast(float, raw.get("minReplicas") or 0)), int(cast(float, most)))
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:

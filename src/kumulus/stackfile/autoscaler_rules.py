@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
-from kumulus.model.pools import bounds_problems
 from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 
 Found = Iterator[Problem]

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Literal
 
+from kumulus.model.bounds import Bounds
 from kumulus.model.gfd import SIMULATED_POOL_LABEL
 from kumulus.model.names import SYSTEM_GROUP, pool_name
 from kumulus.model.pools import (
@@ -17,7 +18,6 @@ from kumulus.model.pools import (
     POOL_LABEL,
     REGION_LABEL,
     ZONE_LABEL,
-    Bounds,
     Pool,
     allocatable_of,
     node_info_from,

@@ -15,8 +15,9 @@ from kumulus.autoscalers.cluster_autoscaler.groups import Groups
 from kumulus.autoscalers.cluster_autoscaler.service import Service
 from kumulus.autoscalers.descriptor import Place
 from kumulus.kube.messages import message_classes
+from kumulus.model.bounds import Bounds
 from kumulus.model.errors import SpecError
-from kumulus.model.pools import Bounds, Pool
+from kumulus.model.pools import Pool
 from kumulus.runtimes.kwok import autoscaling, configuration
 from kumulus.stackfile.load import load
 

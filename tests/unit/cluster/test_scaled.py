@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kumulus.cluster.pools.scaled import free, ordinal_of, with_ordinals, within
+from kumulus.model.bounds import Bounds
 from kumulus.model.consequences import consequences
-from kumulus.model.pools import Bounds, Pool
+from kumulus.model.pools import Pool
 
 POOL = Pool("web-z", "web", "z", "", 3, {}, capacity={"cpu": "4"}, allocatable={"cpu": "4"}, bounds=Bounds(2, 5))
 

@@ -1,0 +1,61 @@
+"""Between how many nodes the number of a pool's nodes is an autoscaler's to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from kumulus.model.checks import problem, replicas_problems
+from kumulus.model.errors import Problem, Where
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Between how many nodes a pool's number is an autoscaler's to choose.
+
+    Args:
+        least: nodes it has at least.
+        most: nodes it has at most.
+    """
+
+    least: int
+    most: int
+
+    def nearest(self, count: int) -> int:
+        """The number of nodes within the bounds that is nearest to another."""
+        return max(self.least, min(count, self.most))
+
+
+def bounds_from(raw: Mapping[str, object]) -> Bounds | None:
+    """The bounds from `minReplicas` and `maxReplicas`, which have been checked before; None without the latter."""
+    most = raw.get("maxReplicas")
+    return None if most is None else Bounds(int(cast(float, raw.get("minReplicas") or 0)), int(cast(float, most)))
+
+
+def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -> list[Problem]:
+    """Problems of `minReplicas` and `maxReplicas`: numbers of nodes, the first not above the second, replicas between.
+
+    Args:
+        where: the place of the mapping that has them.
+        raw: that mapping.
+        replicas: how many nodes there are at first; anything, since malformed values are reported elsewhere.
+    """
+    least, most = raw.get("minReplicas"), raw.get("maxReplicas")
+    found = [
+        each
+        for key, value in (("minReplicas", least), ("maxReplicas", most))
+        if value is not None
+        for each in replicas_problems((*where, key), value)
+    ]
+    if found or (least is None and most is None):
+        return found
+    if most is None:
+        return [problem((*where, "minReplicas"), "has no effect without maxReplicas", "write maxReplicas as well")]
+    low, high = int(cast(float, least or 0)), int(cast(float, most))
+    if low > high:
+        return [problem((*where, "minReplicas"), f"is {low}, more than maxReplicas, {high}", f"write {high} or less")]
+    if not isinstance(replicas, int | float) or replicas_problems((), replicas) or low <= replicas <= high:
+        return []
+    message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
+    return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]
