@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import records
+from kumulus.cluster.faults.new_pods import wait_until_managed
 from kumulus.cluster.pools.bodies import Bodies
 from kumulus.cluster.pools.live import NODES, LiveNode
 from kumulus.cluster.pools.removal import remove_nodes
@@ -163,6 +164,8 @@ class Groups:
                 manifest = Bodies(current).manifest(ordinal)
                 manifest["spec"]["providerID"] = provider_id(current, ordinal)
                 await create_node(self._client, current, ordinal, encode_node(manifest))
+            # Pods wait for it, and are bound to it at once.
+            await wait_until_managed(self._client, [current.node_name(ordinal)])
         except (ApiError, Unreachable, NameTaken) as error:
             print(f"{pool.node_name(ordinal)} could not be made: {error}", file=sys.stderr)
         finally:

@@ -21,14 +21,22 @@ from kumulus.kwok.stages import STAGES
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_PATIENCE = 20.0
+# Seconds in which KWOK has to have taken one more of the nodes.
+_STANDSTILL = 20.0
+# Seconds that KWOK's view of a lease may be behind.
+_BEHIND = 0.3
+_LOOKS = 3
+# Up to so many leases are asked for one by one, as a cluster may have tens of thousands.
+_ASK_SINGLY = 40
 
 
 async def wait_until_managed(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> str:
     """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
 
-    Where it reads its stages as objects, it begins to take leases seconds after the cluster answers, and pods that are
-    made meanwhile would be lost on it: all leases are waited for. Elsewhere only those of nodes that have pods already.
+    Pods that wait for nodes are bound to new ones before KWOK has taken these: of 1,200 that waited for 300 nodes, 513
+    would never have run. So all leases are waited for where any pod waits; and where KWOK reads its stages as objects,
+    as it begins to take leases seconds after the cluster answers, and pods that are made meanwhile would be lost on it.
+    Elsewhere nothing is waited for, and a pod that is made and bound in the very moment may be passed over.
 
     Args:
         client: of the cluster.
@@ -41,25 +49,61 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    wanted = set(nodes)
-    if wanted and not await _reads_objects(client):
-        wanted = {pod["spec"]["nodeName"] for pod in await _waiting(client, wanted)}
-    if not wanted:
+    wanted, stop = set(nodes), stop or asyncio.Event()
+    if not wanted or not (await _anybody_waits(client) or await _reads_objects(client)):
         return ""
-    give_up, pause = time.monotonic() + _PATIENCE, 0.05
-    while missing := wanted.difference(await objects.names(client, LEASES)):
-        if time.monotonic() > give_up or (stop is not None and stop.is_set()):
-            return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them"
-        await asyncio.sleep(pause)
-        pause = min(0.5, pause * 2)
-    await pods.resume(client, await _waiting(client, wanted))
-    return ""
+    missing = await _untaken(client, wanted, stop)
+    await _show(client, wanted - missing, stop)
+    return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them" if missing else ""
+
+
+async def _anybody_waits(client: Client) -> bool:
+    found = await client.get(PODS, {"fieldSelector": "status.phase=Pending", "limit": "1"})
+    return bool(found.get("items"))
+
+
+async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event) -> set[str]:
+    """Those of the nodes that KWOK has not taken when it has stood still for long, or nothing is to be waited for."""
+    missing, pause, give_up = set(nodes), 0.05, time.monotonic() + _STANDSTILL
+    while missing and not stop.is_set() and time.monotonic() < give_up:
+        if taken := await _leased(client, missing):
+            missing -= taken
+            give_up = time.monotonic() + _STANDSTILL
+        if missing:
+            await asyncio.sleep(pause)
+            pause = min(0.5, pause * 2)
+    return missing
+
+
+async def _leased(client: Client, nodes: Collection[str]) -> set[str]:
+    """Those of the nodes that have a lease: KWOK's, or that of a fault which keeps KWOK from them."""
+    if len(nodes) > _ASK_SINGLY:
+        return set(await objects.names(client, LEASES)).intersection(nodes)
+    found = [node for node in nodes if await objects.find(client, f"{LEASES}/{node}")]
+    return set(found)
+
+
+async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
+    """Have KWOK look at the pods that are bound to nodes and have not begun to run, until they have."""
+    shown: set[str] = set()
+    for look in range(_LOOKS):
+        await asyncio.sleep(_BEHIND)
+        waiting = [pod for pod in await _waiting(client, nodes) if not look or pod["metadata"]["uid"] in shown]
+        if not waiting or stop.is_set():
+            return
+        await pods.resume(client, waiting)
+        shown = {pod["metadata"]["uid"] for pod in waiting}
 
 
 async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
-    """The pods that are bound to nodes and have not begun to run."""
+    """The pods that are bound to nodes and that nothing has been done to."""
     pages = client.pages(PODS, {"fieldSelector": "spec.nodeName!=,status.phase=Pending"})
-    return [pod async for page in pages for pod in page if pod["spec"]["nodeName"] in nodes]
+    return [
+        pod
+        async for page in pages
+        for pod in page
+        if pod["spec"]["nodeName"] in nodes and not pod["status"].get("startTime")
+    ]
 
 
 async def _reads_objects(client: Client) -> bool:

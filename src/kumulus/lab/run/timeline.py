@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records, stages
+from kumulus.cluster.faults.new_pods import wait_until_managed
 from kumulus.cluster.faults.records import Record
 from kumulus.cluster.history.words import Sort
 from kumulus.journal import undo
@@ -219,6 +220,8 @@ class Timeline:
         )
         if outcome.failed:
             raise LabError(f"the pool {grown.name} cannot grow: {outcome.failed[0][1]}")
+        # Pods may wait for them.
+        await wait_until_managed(self._client, [body["metadata"]["name"] for body in bodies])
 
     async def undo(self) -> None:
         """End what holds: faults, sizes of pools, a scheduler that is stopped.
