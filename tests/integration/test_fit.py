@@ -107,3 +107,15 @@ async def test_a_quota_is_what_ends_it(plane: Plane, pools: Pools, workloads: Cr
     assert (answer.verdict.fitted, answer.verdict.refused) == (3, 2)
     assert "exceeded quota: small" in answer.verdict.reason
     assert POOL_LABEL not in answer.verdict.reason
+
+
+async def test_pods_of_no_class_preempt_nobody(plane: Plane, pools: Pools, workloads: Create) -> None:
+    pool = await nodes(pools, 1)
+    workloads(CLASSES, {"metadata": {"name": f"{pool}-low"}, "value": -10})
+    low = real(f"{pool}-low", probe(pool, 1, cpu="3"))
+    workloads(PODS, {**low, "spec": {**low["spec"], "priorityClassName": f"{pool}-low"}})
+    there = plane.api.until(PODS, lambda found: all(each["spec"].get("nodeName") for each in found.values()))
+    answer = await ask(plane, probe(pool, 1, cpu="2"), changes=False)
+    assert answer.verdict.fitted == 0
+    assert plane.api.get(f"{PODS}/{pool}-low")["metadata"]["uid"] == there[f"{pool}-low"]["metadata"]["uid"]
+    assert left(plane) == []

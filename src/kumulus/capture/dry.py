@@ -90,21 +90,25 @@ class Dry:
     ) -> None:
         await asyncio.shield(self._exits.aclose())
 
-    async def priority_class(self, probe: Probe) -> str | None:
-        """A class of the workload's priority whose pods do not preempt; None where it names none.
+    async def priority_class(self, probe: Probe) -> str:
+        """A class of the workload's priority, or of the cluster's default, whose pods do not preempt.
 
         Raises:
             ApiError: there is no such class, or it cannot be made.
         """
-        named = probe.spec.get("priorityClassName")
-        if not named:
-            return None
-        value = (await self._client.get(f"{_CLASSES}/{named}"))["value"]
+        value = await self._priority(probe.spec.get("priorityClassName"))
         body = {"metadata": {"name": self._run}, "value": value, "preemptionPolicy": "Never"}
         self._exits.push_async_callback(objects.remove, self._client, f"{_CLASSES}/{self._run}")
         # Beyond a thousand million, values are the system's own.
-        await self._client.write("POST", _CLASSES, {**body, "value": min(int(value), 1_000_000_000)})
+        await self._client.write("POST", _CLASSES, {**body, "value": min(value, 1_000_000_000)})
         return self._run
+
+    async def _priority(self, named: str | None) -> int:
+        if named:
+            return int((await self._client.get(f"{_CLASSES}/{named}"))["value"])
+        # A pod that names no class would preempt those of lower priority too.
+        classes = (await self._client.get(_CLASSES))["items"]
+        return max((int(each["value"]) for each in classes if each.get("globalDefault")), default=0)
 
     async def namespace(self, name: str) -> None:
         """Make sure that there is a namespace; one that is made is removed again."""
@@ -121,7 +125,7 @@ class Dry:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def pods(
-        self, probe: Probe, count: int, priority_class: str | None, *, keep: bool = False, among: int = 0
+        self, probe: Probe, count: int, priority_class: str, *, keep: bool = False, among: int = 0
     ) -> Verdict:
         """Make pods and wait for what the scheduler says of each.
 

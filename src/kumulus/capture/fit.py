@@ -87,7 +87,7 @@ async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
     return answer
 
 
-async def _constraints(dry: Dry, probe: Probe, priority: str | None, answer: Answer) -> None:
+async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer) -> None:
     for constraint in probe.constraints():
         verdict = await dry.pods(probe.without(constraint), probe.count, priority)
         if verdict.all_fit:
@@ -97,7 +97,7 @@ async def _constraints(dry: Dry, probe: Probe, priority: str | None, answer: Ans
 
 
 async def _nodes(
-    dry: Dry, probe: Probe, priority: str | None, left: int, nodes: list[dict[str, Any]], answer: Answer
+    dry: Dry, probe: Probe, priority: str, left: int, nodes: list[dict[str, Any]], answer: Answer
 ) -> None:
     for name, like in _shapes(nodes).items():
         before, there = answer.verdict.fitted, len(nodes)
