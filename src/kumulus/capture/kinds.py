@@ -39,8 +39,8 @@ class Kind:
         return group in ("", self.group) and _VERSION.fullmatch(version) is not None
 
 
-_KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
-_VOLCANO = "scheduling.volcano.sh"
+KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
+VOLCANO = "scheduling.volcano.sh"
 
 NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
 KINDS = (
@@ -55,14 +55,14 @@ KINDS = (
     Kind("PersistentVolume", "persistentvolumes"),
     Kind("PersistentVolumeClaim", "persistentvolumeclaims"),
     Kind("DeviceClass", "deviceclasses", "resource.k8s.io"),
-    Kind("ResourceFlavor", "resourceflavors", _KUEUE, _KUEUE_VERSIONS),
-    Kind("ClusterQueue", "clusterqueues", _KUEUE, _KUEUE_VERSIONS),
-    Kind("Cohort", "cohorts", _KUEUE, _KUEUE_VERSIONS),
-    Kind("LocalQueue", "localqueues", _KUEUE, _KUEUE_VERSIONS),
-    Kind("WorkloadPriorityClass", "workloadpriorityclasses", _KUEUE, _KUEUE_VERSIONS),
-    Kind("Topology", "topologies", _KUEUE, _KUEUE_VERSIONS),
-    Kind("Queue", "queues", _VOLCANO, ("v1beta1",)),
-    Kind("PodGroup", "podgroups", _VOLCANO, ("v1beta1",)),
+    Kind("ResourceFlavor", "resourceflavors", KUEUE, _KUEUE_VERSIONS),
+    Kind("ClusterQueue", "clusterqueues", KUEUE, _KUEUE_VERSIONS),
+    Kind("Cohort", "cohorts", KUEUE, _KUEUE_VERSIONS),
+    Kind("LocalQueue", "localqueues", KUEUE, _KUEUE_VERSIONS),
+    Kind("WorkloadPriorityClass", "workloadpriorityclasses", KUEUE, _KUEUE_VERSIONS),
+    Kind("Topology", "topologies", KUEUE, _KUEUE_VERSIONS),
+    Kind("Queue", "queues", VOLCANO, ("v1beta1",)),
+    Kind("PodGroup", "podgroups", VOLCANO, ("v1beta1",)),
     Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
     Kind("LimitRange", "limitranges"),
     Kind("ResourceQuota", "resourcequotas"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.capture.definitions import define
 from kumulus.capture.dumps import Refused, documents
 from kumulus.capture.fields import LAST, OBJECTS
 from kumulus.capture.grammar import reduced
@@ -32,11 +33,13 @@ class Put:
         made: how many objects are there now, by kind.
         refused: what the cluster refused, by kind, the first few with what it said.
         unserved: kinds that the cluster does not have, with how many objects of each.
+        undefined: why it could not be given some of these, by kind.
     """
 
     made: dict[str, int] = field(default_factory=dict)
     refused: dict[str, list[str]] = field(default_factory=dict)
     unserved: dict[str, int] = field(default_factory=dict)
+    undefined: dict[str, str] = field(default_factory=dict)
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
@@ -74,14 +77,15 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
     first: list[dict[str, Any]] = []
-    work = _Putting(client, done, progress, stop)
+    work = Putting(client, done, progress, stop)
     bound: list[dict[str, Any]] = []
     for document in read(file):
         if document["kind"] != SHAPE:
             (last if document["kind"] in LAST else first).append(document)
             continue
-        for pod in _checked(document, file):
+        for pod in checked(document, file):
             (bound if pod.get("node") else waiting).append(pod)
+    done.undefined = await define(client, {str(each["kind"]) for each in (*first, *last)})
     for kind in OBJECTS:
         await work.objects([each for each in first if each["kind"] == kind])
         if kind == "Namespace":
@@ -93,7 +97,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
     return done
 
 
-def _checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
+def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
     """The pods of a shape, reduced again: a file by somebody else gets no more into a cluster than a capture would."""
     try:
         for pod in pods(shape):
@@ -107,7 +111,16 @@ def _checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
 
 
 @dataclass
-class _Putting:
+class Putting:
+    """Objects and pods posted into a cluster, and what became of them.
+
+    Attributes:
+        client: of the cluster.
+        done: what has been made, or refused.
+        progress: takes a kind and how many of its objects are there.
+        stop: when set, nothing new is begun.
+    """
+
     client: Client
     done: Put
     progress: Progress
@@ -116,7 +129,7 @@ class _Putting:
     async def objects(self, listed: list[dict[str, Any]]) -> None:
         """Post objects of one kind or of several."""
         for kind in dict.fromkeys(each["kind"] for each in listed):
-            await self._post(kind, [_manifest(each) for each in listed if each["kind"] == kind])
+            await self._post(kind, [posted(each) for each in listed if each["kind"] == kind])
 
     async def pods(self, listed: list[dict[str, Any]]) -> None:
         """Post pods."""
@@ -127,7 +140,7 @@ class _Putting:
 
         async def one(body: dict[str, Any]) -> None:
             try:
-                await client.write("POST", _path(kind, body), body)
+                await client.write("POST", path_of(kind, body), body)
             except ApiError as error:
                 if error.status == 409 and error.reason == "AlreadyExists":
                     made[kind] = made.get(kind, 0) + 1
@@ -153,7 +166,12 @@ class _Putting:
             raise outcome.failed[0][1]
 
 
-def _path(kind: str, body: dict[str, Any]) -> str:
+def path_of(kind: str, body: dict[str, Any]) -> str:
+    """The collection of an object of a capture.
+
+    Raises:
+        Refused: it has a version that no capture has.
+    """
     known = PODS if kind == "Pod" else BY_NAME[kind]
     version = str(body["apiVersion"]).rpartition("/")[2]
     if version not in known.versions:
@@ -164,7 +182,7 @@ def _path(kind: str, body: dict[str, Any]) -> str:
     return f"{head}/namespaces/{namespace}/{plural}" if namespace else root
 
 
-def _manifest(kept: dict[str, Any]) -> dict[str, Any]:
+def posted(kept: dict[str, Any]) -> dict[str, Any]:
     """What is posted of a captured object: with what Kubernetes asks for besides, and no scheduler reads."""
     spec = kept.get("spec") or {}
     if kept["kind"] == "PersistentVolume":

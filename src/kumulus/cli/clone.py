@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     pods = made.made.get("Pod", 0)
     print(f"{args.stack} has the capture's nodes and {pods:,} of its pods")
     for kind, number in made.unserved.items():
-        print(f"  not there: {number:,} {kind}: the cluster does not know of such")
+        print(f"  not there: {number:,} {kind}: {made.undefined.get(kind, 'the cluster does not know of such')}")
     for kind, messages in made.refused.items():
         print(f"  refused: {len(messages):,} {kind}, such as {messages[0]}", file=sys.stderr)
     return 1 if made.refused else 0

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 LABEL = "kumulus.io/scheduler"
+CAPTURED_LABEL = "kumulus.io/captured"
+"""On a clone's definitions, with the scheduler that they are of: its captured objects stay when that one is gone."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
 # In this order: a webhook that nobody answers any more would refuse what comes after, and what is in a namespace, or of
@@ -59,7 +61,7 @@ async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str
         for manifest in chosen:
             await _create(client, scheduler, manifest, run)
         for manifest in chosen if is_definition else ():
-            await _established(client, f"{_DEFINITIONS}/{manifest['metadata']['name']}")
+            await established(client, f"{_DEFINITIONS}/{manifest['metadata']['name']}")
 
 
 async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str = "") -> None:
@@ -78,6 +80,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     deadline = time.monotonic() + timeout
+    await _convert_no_more(client, scheduler)
     for collection in _REMOVED:
         for name in await _ours(client, collection, scheduler, run):
             address = f"{collection}/{name}"
@@ -109,6 +112,9 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], r
     found = await client.get(address)
     if (found["metadata"].get("labels") or {}).get(LABEL) == scheduler:
         await client.merge_patch(address, body)
+    elif (found["metadata"].get("labels") or {}).get(CAPTURED_LABEL) == scheduler:
+        # Without the mark by which it would be removed at the end, with the clone's queues.
+        await client.merge_patch(address, {"spec": manifest["spec"]})
     elif manifest["kind"] not in _KEPT_BY_OTHERS or "conversion" in manifest.get("spec", {}):
         raise SchedulerError(
             f"the cluster has a {scheduler} already: {manifest['kind']} {metadata['name']} is not ours\n"
@@ -116,7 +122,22 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], r
         )
 
 
-async def _established(client: Client, address: str, timeout: float = 30.0) -> None:
+async def _convert_no_more(client: Client, scheduler: str) -> None:
+    """Captured kinds are no longer converted by a webhook that is gone: their objects could not be read."""
+    named = await verbs.names(client, _DEFINITIONS, {"labelSelector": f"{CAPTURED_LABEL}={scheduler}"})
+    for name in named:
+        await client.merge_patch(
+            f"{_DEFINITIONS}/{name}", {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        )
+
+
+async def established(client: Client, address: str, timeout: float = 30.0) -> None:
+    """Wait until the API server serves a definition.
+
+    Raises:
+        SchedulerError: it does not within `timeout` seconds.
+        ApiError, Unreachable: there is no such definition, or no answer.
+    """
     deadline = time.monotonic() + timeout
     while True:
         found = await client.get(address)

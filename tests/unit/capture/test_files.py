@@ -217,7 +217,7 @@ def test_what_is_quoted_stays_a_text() -> None:
 def pods_of(file: Path) -> Iterator[dict[str, Any]]:
     for document in putting.read(file):
         if document["kind"] == "PodShape":
-            yield from putting._checked(document, file)
+            yield from putting.checked(document, file)
 
 
 @pytest.mark.parametrize(
