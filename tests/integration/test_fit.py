@@ -107,6 +107,28 @@ async def test_a_quota_is_what_ends_it(plane: Plane, pools: Pools, workloads: Cr
     assert (answer.verdict.fitted, answer.verdict.refused) == (3, 2)
     assert "exceeded quota: small" in answer.verdict.reason
     assert POOL_LABEL not in answer.verdict.reason
+    assert [change.what for change in answer.changes] == ["raising the quota small (pods from 3 to 5)"]
+    assert plane.api.get(f"{quotas}/small")["spec"]["hard"] == {"pods": "3"}
+    assert left(plane) == []
+
+
+async def test_a_quota_is_moved_and_nodes_are_added(plane: Plane, pools: Pools, workloads: Create) -> None:
+    pool = await nodes(pools, 2)
+    for namespace, most in ((pool, "3"), (f"{pool}-rich", "50")):
+        workloads("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+        plane.api.create(path, {"metadata": {"name": "pods"}, "spec": {"hard": {"pods": most}}})
+        plane.api.until(path, lambda found: all("used" in each.get("status", {}) for each in found.values()))
+    # Two nodes of four CPUs have room for eight, the quota for three.
+    answer = await ask(plane, probe(pool, 12, namespace=pool))
+    assert (answer.verdict.fitted, answer.verdict.refused) == (3, 9)
+    raised = f"raising the quota pods (pods from 3 to 12), which the quota pods of {pool}-rich has to spare"
+    assert f"with {raised} 8 of 12 fit" in answer.tried
+    assert f"{raised} and 1 more node like those of {pool}" in [change.what for change in answer.changes]
+    for namespace, most in ((pool, "3"), (f"{pool}-rich", "50")):
+        found = plane.api.get(f"/api/v1/namespaces/{namespace}/resourcequotas/pods")
+        assert found["spec"]["hard"] == {"pods": most}
+    assert left(plane) == []
 
 
 async def test_pods_of_no_class_preempt_nobody(plane: Plane, pools: Pools, workloads: Create) -> None:

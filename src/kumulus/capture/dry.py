@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kumulus.capture.probe import DRY_LABEL, Probe
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
+from kumulus.model.quantity import equal, parse
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -201,6 +202,49 @@ class Dry:
         )
         if outcome.failed:
             raise outcome.failed[0][1]
+
+    async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
+        """Raise a ResourceQuota; it gets its own amounts again at the end.
+
+        Args:
+            namespace: the quota's.
+            name: the quota's.
+            hard: the new amounts.
+
+        Raises:
+            Undecided: the quota's controller does not take notice.
+            ApiError, Unreachable: the cluster refused.
+        """
+        path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
+        before = (await self._client.get(path))["spec"]["hard"]
+        again = {"spec": {"hard": {key: before[key] for key in hard}}}
+        self._exits.push_async_callback(self._client.merge_patch, path, again)
+        await self._client.merge_patch(path, {"spec": {"hard": dict(hard)}})
+        # Pods are admitted by the status, which the controller writes.
+        ends = time.monotonic() + self._within
+        while True:
+            status = (await self._client.get(path)).get("status") or {}
+            if all(equal((status.get("hard") or {}).get(key, "0"), each) for key, each in hard.items()):
+                return
+            if time.monotonic() > ends:
+                raise Undecided(f"the quota {name} of {namespace} is not looked at by its controller")
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def until_used(self, namespace: str, name: str, most: Mapping[str, str]) -> None:
+        """Wait until pods that are gone no longer count in a quota, or until a quota counts other pods too.
+
+        Args:
+            namespace: the quota's.
+            name: the quota's.
+            most: what is used once they do not.
+        """
+        path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
+        ends = time.monotonic() + self._within / 2
+        while time.monotonic() < ends:
+            used = ((await self._client.get(path)).get("status") or {}).get("used") or {}
+            if all(parse(used.get(key, "0")).nanos <= parse(each).nanos for key, each in most.items()):
+                return
+            await asyncio.sleep(_LOOK_EVERY)
 
     async def drop_waiting(self) -> None:
         """Remove the kept pods that have no node."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.capture.dry import Dry, Verdict
 from kumulus.capture.probe import Probe
+from kumulus.capture.raising import raised_quotas
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Change:
 
     Attributes:
         what: as a sentence's end.
-        cost: by which the smallest comes first: nodes added, or 0 for a constraint dropped.
+        cost: by which the smallest comes first: nodes added, 1 for a quota, or 0 for a constraint dropped.
     """
 
     what: str
@@ -77,30 +78,45 @@ async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
         await dry.drop_waiting()
         for node, number in answer.verdict.on.items():
             answer.groups[groups.get(node, node)] += number
-        left = probe.count - answer.verdict.fitted
-        if changes and left and not answer.verdict.refused:
-            await _nodes(dry, probe, priority, left, nodes, answer)
-            # Of two pods apart, each keeps the other away: a constraint is dropped of all of them or of none.
-            await dry.drop_kept()
-            await _constraints(dry, probe, priority, answer)
+        if changes and not answer.verdict.all_fit:
+            await _changes(client, dry, probe, priority, nodes, answer)
             answer.changes.sort(key=lambda change: change.cost)
     return answer
 
 
-async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer) -> None:
+async def _changes(
+    client: Client, dry: Dry, probe: Probe, priority: str, nodes: list[dict[str, Any]], answer: Answer
+) -> None:
+    fitted, first = answer.verdict.fitted, ""
+    if answer.verdict.refused:
+        raised = await raised_quotas(client, dry, probe, priority, answer.verdict)
+        if raised is None:
+            return
+        if raised.fitted == probe.count:
+            answer.changes.append(Change(raised.what, 1))
+            return
+        answer.tried.append(f"with {raised.what} {raised.fitted:,} of {probe.count:,} fit")
+        fitted, first = raised.fitted, f"{raised.what} and "
+    await _nodes(dry, probe, priority, fitted, nodes, answer, first)
+    # Of two pods apart, each keeps the other away: a constraint is dropped of all of them or of none.
+    await dry.drop_kept()
+    await _constraints(dry, probe, priority, answer, first)
+
+
+async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer, first: str) -> None:
     for constraint in probe.constraints():
         verdict = await dry.pods(probe.without(constraint), probe.count, priority)
         if verdict.all_fit:
-            answer.changes.append(Change(f"dropping {constraint}", 0))
+            answer.changes.append(Change(f"{first}dropping {constraint}", 0))
         else:
-            answer.tried.append(f"without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
+            answer.tried.append(f"{first}without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
 
 
 async def _nodes(
-    dry: Dry, probe: Probe, priority: str, left: int, nodes: list[dict[str, Any]], answer: Answer
+    dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: Answer, first: str
 ) -> None:
+    left, there = probe.count - before, len(nodes)
     for name, like in _shapes(nodes).items():
-        before, there = answer.verdict.fitted, len(nodes)
         one = await dry.nodes(like, 1)
         verdict = await dry.pods(probe, left, priority, among=there + 1)
         await dry.drop(one)
@@ -115,7 +131,7 @@ async def _nodes(
         added = await dry.nodes(like, needed)
         verdict = await dry.pods(probe, left, priority, among=there + needed)
         await dry.drop(added)
-        what = f"{needed:,} more node{'' if needed == 1 else 's'} like those of {name}"
+        what = f"{first}{needed:,} more node{'' if needed == 1 else 's'} like those of {name}"
         if verdict.all_fit:
             answer.changes.append(Change(what, needed))
         else:
