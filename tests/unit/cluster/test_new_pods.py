@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,9 @@ class Cluster:
                 self.leases.append(NODES[len(self.leases)])
             if len(self.leases) == len(NODES) and self.bound_late:
                 self.pods[self.bound_late]["node"] = NODES[-1]
+            if path == LEASES:
+                items = [{"metadata": {"name": node}} for node in self.leases]
+                return web.json_response({"metadata": {}, "items": items})
             if path.removeprefix(f"{LEASES}/") in self.leases:
                 return web.json_response({"metadata": {"name": path.removeprefix(f"{LEASES}/")}})
         elif request.method == "PATCH":
@@ -67,6 +71,8 @@ class Cluster:
             pod["left"] -= 1
             pod["runs"] = pod["left"] < 0
             return web.json_response({"metadata": {}})
+        elif path == "/api/v1/nodes":
+            return web.json_response({"metadata": {}, "items": [{"metadata": {"name": node}} for node in NODES]})
         elif path == "/api/v1/pods":
             bound = "spec.nodeName!=" in request.query["fieldSelector"]
             return web.json_response({"metadata": {}, "items": self.items(bound=bound)})
@@ -114,3 +120,11 @@ async def test_nodes_that_kwok_does_not_take_are_said(
     said = await new_pods.wait_until_managed(client, [*NODES, "n-9"])
     assert said == "KWOK does not manage 1 of the nodes yet, n-9 among them"
     assert cluster.shown == []
+
+
+async def test_all_nodes_are_waited_for_before_an_experiment(cluster: Cluster, client: Client) -> None:
+    assert await new_pods.wait_until_all_are_managed(client, asyncio.Event()) == len(NODES) - 1
+    assert cluster.leases == NODES
+    looks = cluster.looks
+    assert await new_pods.wait_until_all_are_managed(client, asyncio.Event()) == 0
+    assert cluster.looks == looks + 1

@@ -21,11 +21,14 @@ from kumulus.kwok.stages import STAGES
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Seconds in which KWOK has to have taken one more of the nodes.
+# Seconds in which KWOK has to have taken one more of the nodes that were made.
 _STANDSTILL = 20.0
+# Likewise, of any nodes: some may be nobody's.
+_OF_ANY = 5.0
 # Seconds that KWOK's view of a lease may be behind.
 _BEHIND = 0.3
 _LOOKS = 3
+_NODES = "/api/v1/nodes"
 # Up to so many leases are asked for one by one, as a cluster may have tens of thousands.
 _ASK_SINGLY = 40
 
@@ -52,9 +55,22 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     wanted, stop = set(nodes), stop or asyncio.Event()
     if not wanted or not (await _anybody_waits(client) or await _reads_objects(client)):
         return ""
-    missing = await _untaken(client, wanted, stop)
+    missing = await _untaken(client, wanted, stop, _STANDSTILL)
     await _show(client, wanted - missing, stop)
     return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them" if missing else ""
+
+
+async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
+    """Wait until KWOK has the leases of all nodes, before pods are made; how many it did not have at first.
+
+    After an update with thousands of new nodes that takes some seconds, and pods that are bound meanwhile may be passed
+    over. Where nobody takes them, as on nodes that only stand in the API, it is given up soon.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
+    return len(free) - len(await _untaken(client, free, stop, _OF_ANY))
 
 
 async def _anybody_waits(client: Client) -> bool:
@@ -62,13 +78,13 @@ async def _anybody_waits(client: Client) -> bool:
     return bool(found.get("items"))
 
 
-async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event) -> set[str]:
-    """Those of the nodes that KWOK has not taken when it has stood still for long, or nothing is to be waited for."""
-    missing, pause, give_up = set(nodes), 0.05, time.monotonic() + _STANDSTILL
+async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event, standstill: float) -> set[str]:
+    """Those of the nodes that KWOK has not taken when none was taken for some seconds, or it was told to stop."""
+    missing, pause, give_up = set(nodes), 0.05, time.monotonic() + standstill
     while missing and not stop.is_set() and time.monotonic() < give_up:
         if taken := await _leased(client, missing):
             missing -= taken
-            give_up = time.monotonic() + _STANDSTILL
+            give_up = time.monotonic() + standstill
         if missing:
             await asyncio.sleep(pause)
             pause = min(0.5, pause * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.catalog.prices import Prices, catalog
 from kumulus.cluster.faults import records
+from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import book, recover
 from kumulus.journal.book import Journal
@@ -46,6 +48,10 @@ from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+
+# Seconds of waiting that are said.
+_WORTH_A_LINE = 2.0
 
 
 @dataclass
@@ -162,15 +168,22 @@ class Run:
     async def _begin(self) -> None:
         """Put the snapshot back that the experiment names; before a scheduler is started, whose objects it has not.
 
+        And wait for KWOK to have all nodes: it may pass over pods that are bound to one before.
+
         Raises:
             LabError, ApiError, Unreachable: it cannot be.
         """
         wanted, snapshots = self._loaded.experiment.from_, self._options.snapshots
-        if wanted is None:
-            return
-        if snapshots is None:
-            raise LabError("from: a snapshot is a stack's; run it on a stack, by -s STACK")
-        self._options.say(await begin_from(self._client, wanted.snapshot, snapshots, self._options.kubeconfig))
+        if wanted is not None:
+            if snapshots is None:
+                raise LabError("from: a snapshot is a stack's; run it on a stack, by -s STACK")
+            self._options.say(await begin_from(self._client, wanted.snapshot, snapshots, self._options.kubeconfig))
+        begun, taken = time.monotonic(), 0
+        # Whoever may not see leases goes without.
+        with suppress(ApiError):
+            taken = await wait_until_all_are_managed(self._client, self._options.stop)
+        if (waited := time.monotonic() - begun) > _WORTH_A_LINE:
+            self._options.say(f"waited {waited:.0f} s for KWOK to take {taken:,} new nodes")
 
     @asynccontextmanager
     async def _scheduler(self, components: Components, journal: Journal, number: int) -> AsyncIterator[SchedulerSwitch]:
