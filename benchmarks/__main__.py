@@ -21,6 +21,7 @@ from benchmarks import (
     multikueue,
     others,
     page,
+    replay,
     sizes,
 )
 from benchmarks.report import Row, write
@@ -43,6 +44,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "fault-previews": faults.previewed,
     "console": console.views,
     "page": page.of_an_hour,
+    "replay": replay.recorded_day,
     "certificates": certificates.of_etcd,
     "kind": kind_fleet.large_kind,
 }

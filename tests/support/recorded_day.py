@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -183,10 +183,10 @@ def _runs(pod: Mapping[str, Any]) -> bool:
 _SECRET = {"name": "PASSWORD", "value": "correct horse battery staple"}
 
 
-def created(log: Path, namespaces: Callable[[str], bool]) -> dict[tuple[str, str], float]:
+def created(lines: Iterable[str], namespaces: Callable[[str], bool]) -> dict[tuple[str, str], float]:
     """When workloads were created, by an audit log: by their kind and name; those that controllers made left out."""
     found = {}
-    for line in log.read_text().splitlines():
+    for line in lines:
         event = json.loads(line)
         about = event.get("objectRef", {})
         if event["verb"] != "create" or about.get("subresource") or event["responseStatus"]["code"] >= 300:
@@ -198,3 +198,26 @@ def created(log: Path, namespaces: Callable[[str], bool]) -> dict[tuple[str, str
             at = datetime.fromisoformat(event["requestReceivedTimestamp"].replace("Z", "+00:00")).timestamp()
             found[about["resource"], body["metadata"]["name"]] = at
     return found
+
+
+def sent(lines: Iterable[str], run: str, deleted: Collection[str] = ()) -> list[tuple[str, str, str]]:
+    """What a replay asked of the API server in its namespaces, evictions apart, sorted: verb, where, body.
+
+    Args:
+        lines: of an audit log.
+        run: what the names of its namespaces have in them.
+        deleted: names of what users deleted then; all else is deleted in the end, with the namespaces.
+    """
+    found = []
+    for line in lines:
+        event = json.loads(line)
+        about = event.get("objectRef", {})
+        ours = event["userAgent"] == "kumulus" and run in about.get("namespace", "")
+        if ours and about.get("subresource") != "eviction" and event["verb"] in ("create", "patch", "delete"):
+            if event["verb"] == "patch" and about["resource"] == "pods":
+                continue  # so are its pods' finalizers
+            if event["verb"] == "delete" and about.get("name") not in deleted:
+                continue
+            body = json.dumps(event.get("requestObject"), sort_keys=True).replace(run, "RUN")
+            found.append((event["verb"], f"{about['resource']}/{about.get('name')}", body))
+    return sorted(found)
