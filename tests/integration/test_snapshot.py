@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, job, pod
 from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
+_LASTS_S = 15
 Create = Callable[[str, Object], Object]
 
 
@@ -68,6 +70,50 @@ async def test_nodes_and_pods_come_back_with_their_uids_and_stay(
     again = await asyncio.to_thread(snapshot.restore, layout, identity(plane), file)
     assert again.removed >= 1
     assert running(plane, selector, 5) == pods
+
+
+async def test_a_pod_runs_for_the_rest_of_its_duration(
+    plane: Plane, pools: Pools, workloads: Create, tmp_path: Path
+) -> None:
+    inputs = pools.inputs(1)
+    pool = inputs["name"]
+    await pools.create(inputs)
+    workloads(JOBS, job(f"{pool}-job", pool, f"{_LASTS_S}s"))
+    running(plane, f"test={pool}", 1)
+    layout, file = Layout(plane.directory), tmp_path / "full.snapshot"
+    snapshot.save(layout, "dev", identity(plane), file)
+    (name,) = running(plane, f"test={pool}", 1)
+
+    # By now it would have ended, and it has.
+    began, ended = _times(in_phase(plane, pool, "Succeeded"))
+    await asyncio.to_thread(snapshot.restore, layout, identity(plane), file)
+    found = in_phase(plane, pool, "Succeeded", later_than=ended)
+    assert found["metadata"]["name"] == name
+    again, over = _times(found)
+    assert again - began >= _LASTS_S - 1, "it has begun later, by what has passed since"
+    assert over - again >= _LASTS_S - 1, "and runs for as long as it was to"
+
+
+def in_phase(plane: Plane, pool: str, phase: str, later_than: float = 0.0) -> Object:
+    """The one pod of a pool once it is in a phase, and, where it ended, once it did so later than that."""
+    found = plane.api.until(
+        PODS,
+        lambda pods: any(
+            each["status"].get("phase") == phase and (not later_than or _times(each)[1] > later_than)
+            for each in pods.values()
+        ),
+        labelSelector=f"test={pool}",
+    )
+    (pod,) = found.values()
+    return pod
+
+
+def _times(pod: Object) -> tuple[float, float]:
+    """When a pod began, and when it ended; 0 where it has not."""
+    (container,) = pod["status"]["containerStatuses"]
+    ended = container["state"].get("terminated", {}).get("finishedAt")
+    began = datetime.fromisoformat(pod["status"]["startTime"]).timestamp()
+    return began, datetime.fromisoformat(ended).timestamp() if ended else 0.0
 
 
 async def test_a_snapshot_of_another_cluster_is_refused_and_changes_nothing(

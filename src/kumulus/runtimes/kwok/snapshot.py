@@ -1,8 +1,8 @@
 """A cluster's objects as of one moment, and all of them as they were then, under a control plane that goes on running.
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
-that what refers to them still does, and every watch sees it. The controllers stand still meanwhile: between an owner
-and what it owns they would tidy up.
+that what refers to them still does, and every watch sees it. What runs by the clock goes on where it was. The
+controllers stand still meanwhile: between an owner and what it owns they would tidy up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
-from kumulus.runtimes.kwok import snapshot_file
+from kumulus.runtimes.kwok import snapshot_clocks, snapshot_file
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.snapshot_file import About
@@ -112,7 +112,8 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
     about, entries = snapshot_file.read(file)
     if about.cluster != cluster:
         raise OfAnother(f"{file.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
-    wanted = dict(entries)
+    passed = int((datetime.now(UTC) - datetime.fromisoformat(about.taken)).total_seconds())
+    wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in entries}
     with EtcdKeys(layout) as etcd, _standing_still(layout):
         _, now = etcd.all(_ROOT)
         same, changed, gone = 0, set(wanted), []

@@ -1,0 +1,106 @@
+"""What runs by the clock in an object of a snapshot, put forward by the time that has passed: it goes on where it was.
+
+A pod is to run for the rest of its duration, not to end at once because that would have been over by now. So pods that
+run, Jobs and taints by which pods are evicted get their times moved. Sources of the numbers: ``generated.proto`` of
+k8s.io/api/core/v1, k8s.io/api/batch/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1 and pkg/runtime. Fields that the
+tables do not name stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kumulus.kube.messages import MAGIC, Tables, classes_of
+
+_TABLES: Tables = {
+    "Unknown": {"raw": (2, "bytes")},
+    "Time": {"seconds": (1, "int64")},
+    "Condition": {"lastProbeTime": (3, "Time"), "lastTransitionTime": (4, "Time")},
+    "Running": {"startedAt": (1, "Time")},
+    "Terminated": {"startedAt": (5, "Time"), "finishedAt": (6, "Time")},
+    "ContainerState": {"running": (2, "Running"), "terminated": (3, "Terminated")},
+    "ContainerStatus": {"state": (2, "ContainerState"), "lastState": (3, "ContainerState")},
+    "PodStatus": {
+        "phase": (1, "string"),
+        "startTime": (7, "Time"),
+        "containerStatuses": (8, "*ContainerStatus"),
+        "initContainerStatuses": (10, "*ContainerStatus"),
+    },
+    "Pod": {"status": (3, "PodStatus")},
+    "JobStatus": {"conditions": (1, "*Condition"), "startTime": (2, "Time"), "completionTime": (3, "Time")},
+    "Job": {"status": (3, "JobStatus")},
+    "Taint": {"timeAdded": (4, "Time")},
+    "NodeSpec": {"taints": (5, "*Taint")},
+    "Node": {"spec": (2, "NodeSpec")},
+}
+_ENDED = ("Succeeded", "Failed")
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(_TABLES)
+
+
+def moved(key: bytes, value: bytes, seconds: int) -> bytes:
+    """A stored object whose clocks are put forward.
+
+    Args:
+        key: its key in etcd.
+        value: the object as the API server stores it.
+        seconds: by how much.
+
+    Returns:
+        The object to store; the same one where nothing of it runs by the clock, or where it is not in protobuf.
+    """
+    kind = next((each for each in _KINDS if key.startswith(each)), None)
+    if kind is None or seconds <= 0 or not value.startswith(MAGIC):
+        return value
+    name, times = _KINDS[kind]
+    try:
+        envelope = _classes()["Unknown"].FromString(value[len(MAGIC) :])
+        item = _classes()[name].FromString(envelope.raw)
+    except DecodeError:
+        return value
+    found = [time for time in times(item) if time.seconds]
+    if not found:
+        return value
+    for time in found:
+        time.seconds += seconds
+    envelope.raw = item.SerializeToString()
+    return MAGIC + bytes(envelope.SerializeToString())
+
+
+def _of_pod(pod: Any) -> Iterator[Any]:
+    """Of one that has begun and not ended."""
+    status = pod.status
+    if status.phase in _ENDED:
+        return
+    yield status.startTime
+    for each in (*status.initContainerStatuses, *status.containerStatuses):
+        for state in (each.state, each.lastState):
+            yield from (state.running.startedAt, state.terminated.startedAt, state.terminated.finishedAt)
+
+
+def _of_job(job: Any) -> Iterator[Any]:
+    """Its deadline counts from its start, and it is removed so long after its end (``ttlSecondsAfterFinished``)."""
+    status = job.status
+    yield from (status.startTime, status.completionTime)
+    for each in status.conditions:
+        yield from (each.lastProbeTime, each.lastTransitionTime)
+
+
+def _of_node(node: Any) -> Iterator[Any]:
+    """Pods that tolerate a taint for a while are evicted so long after it was added."""
+    for taint in node.spec.taints:
+        yield taint.timeAdded
+
+
+_KINDS: Mapping[bytes, tuple[str, Callable[[Any], Iterator[Any]]]] = {
+    b"/registry/pods/": ("Pod", _of_pod),
+    b"/registry/jobs/": ("Job", _of_job),
+    b"/registry/minions/": ("Node", _of_node),
+}
