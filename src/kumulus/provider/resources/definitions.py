@@ -1,7 +1,9 @@
 """``kumulus:index:Definitions``: what remains of a chart's kinds when its release is gone.
 
 Helm makes the CustomResourceDefinitions of a chart and never removes them. This stands before the release: it notes
-which of an API group were there first, and removes the others when the release is gone.
+which of an API group were there first. When the release is gone it removes those that Helm has made since, and only
+those that nobody else needs: not one that somebody else has written, not one of which there are objects, and none
+while another's kwok-controller runs.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, objects
+from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.properties import STRING, Property, listing
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, with_remedy
+from kumulus.runtimes.existing.kwok import others_controller
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+KWOK = API_VERSION.partition("/")[0]
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BEFORE = "before"
+# As what Helm writes in the plugin that installs the release.
+_HELM = "pulumi-resource-kubernetes"
 
 
 class Definitions(InCluster):
@@ -66,16 +73,27 @@ class Definitions(InCluster):
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`; a kind of which there are objects stays, with a warning."""
+        """See :meth:`InCluster.remove`; a kind that others need stays, with a warning."""
         group, before = str(known(outputs, "group")), set(outputs.get(_BEFORE) or ())
         client = await self.client(outputs, WORK_PATIENCE)
-        for each in await _of(client, group):
-            if each["metadata"]["name"] in before:
-                continue
-            if left := await _objects(client, each["spec"]):
-                op.report.warn(f"{each['metadata']['name']} stays: there are objects of it, {left[0]} among them")
+        ours = [each for each in await _of(client, group) if each["metadata"]["name"] not in before]
+        if ours and group == KWOK and (theirs := await others_controller(client)):
+            op.report.warn(f"the kinds of {group} stay: {theirs}, which is not this stack's, works with them")
+            return
+        for each in ours:
+            name = each["metadata"]["name"]
+            if writers := _writers(each) - {_HELM}:
+                op.report.warn(f"{name} stays: {', '.join(sorted(writers))} has written it")
+            elif left := await _objects(client, each["spec"]):
+                op.report.warn(f"{name} stays: there are objects of it, {left[0]} among them")
             else:
-                await objects.remove(client, f"{_DEFINITIONS}/{each['metadata']['name']}")
+                await objects.remove(client, f"{_DEFINITIONS}/{name}")
+
+
+def _writers(definition: dict[str, Any]) -> set[str]:
+    """The programs that have written it; the API server itself writes its status."""
+    fields = definition["metadata"].get("managedFields") or ()
+    return {str(each.get("manager")) for each in fields if not each.get("subresource")}
 
 
 async def _of(client: Client, group: str) -> list[dict[str, Any]]:

@@ -42,21 +42,32 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
         connection = Source.of(arguments).connection()
         async with Client(connection, patience=_PATIENCE, request_timeout=_PATIENCE) as client:
             return {
-                "controller": await _another(client, str(arguments.get("release"))),
+                "controller": await others_controller(client, str(arguments.get("release"))),
                 "stages": await objects.find(client, _DEFINITION) is not None,
             }
     except (ApiError, KubeconfigError, Unreachable):
         return nothing
 
 
-async def _another(client: Client, release: str) -> str:
-    """Where another's is, for a stack that has none of its own; what a stack has installed stays its choice."""
+async def others_controller(client: Client, release: str = "") -> str:
+    """Where another's kwok-controller is, for a stack that has none of its own; what it has installed stays its choice.
+
+    Args:
+        client: of the cluster.
+        release: by which the stack's own is known; empty for a stack whose own is gone.
+
+    Returns:
+        ``<namespace>/<name>``, or "".
+
+    Raises:
+        ApiError, Unreachable: it could not be asked for.
+    """
     theirs = ""
     for selector in _SELECTORS:
         found = await client.get(_DEPLOYMENTS, {"labelSelector": selector})
         for item in found.get("items") or []:
             metadata = item["metadata"]
-            if (metadata.get("labels") or {}).get("app.kubernetes.io/instance") == release:
+            if release and (metadata.get("labels") or {}).get("app.kubernetes.io/instance") == release:
                 # Otherwise a stranger's that comes later would make the next update remove the stack's own.
                 return ""
             theirs = theirs or f"{metadata['namespace']}/{metadata['name']}"
