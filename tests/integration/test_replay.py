@@ -27,6 +27,7 @@ from tests.support.recorded_day import RecordedDay, audited, created, sent
 
 pytestmark = pytest.mark.integration
 CPUS, NODES = 8, 6
+PRICED = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
 
 
 @dataclass
@@ -68,7 +69,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         audited(plane.directory, log, plane.api)
         pools = Pools(plane, NodePool(Connections(), Way().cleared, Storages().of))
         capacity = {"cpu": str(CPUS), "memory": "64Gi", "pods": "110"}
-        inputs = pools.inputs(NODES, name="rack-z", labels={"lab": "day"}, capacity=capacity)
+        inputs = pools.inputs(NODES, name="rack-z", labels={"lab": "day", **PRICED}, capacity=capacity)
         asyncio.run(pools.create(inputs))
         day = RecordedDay(plane.api, [f"rack-z-{number}" for number in range(NODES)], {"lab": "day"}, cpus=CPUS)
         day.play()
@@ -131,6 +132,10 @@ def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Recorded,
         assert beside.refused == 0, beside.refusals
         assert beside.all.then.pods == len(twice.found.day.pods.every)
         assert beside.all.now.scheduled > 0
+        assert not [each for each in beside.cannot if "cost" in each]
+        for of in (lambda each: each.then.cost, lambda each: each.now.cost):
+            assert of(beside.all) == pytest.approx(sum(of(each) for each in beside.queues.values()), abs=1e-4)
+            assert of(beside.queues["shop"]) > 0
         assert {"research", "shop", "train"} <= beside.queues.keys()
         replaced = beside.queues["research"].now.preempted
         assert beside.queues["research"].now.pods <= 2 * recorded.day.jobs + replaced, "two pods of each Job, not four"

@@ -198,7 +198,7 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in recording.read_text().splitlines()]
     assert (lines[1]["queue"], lines[1]["ran"]) == ("research", 30)
     assert "suspend" not in lines[1]["object"]["spec"], "whether it may begin its queue says"
-    assert lines[2]["was"] == {"at": 1.0, "bound": 2.0, "cpu": 2000, "ended": 33.0, "queue": "research"}
+    assert lines[2]["was"] == {"at": 1.0, "bound": 2.0, "cpu": 2000, "ended": 33.0, "node": "n1", "queue": "research"}
     assert recording.stat().st_mode & 0o777 == 0o600
 
 

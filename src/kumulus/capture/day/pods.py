@@ -50,7 +50,8 @@ class PodThen:
         found: dict[str, Any] = {"queue": self.queue} | {
             key: round(at - since, 3) for key, at in times.items() if at is not None
         }
-        amounts = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus, "preempted": self.preempted}
+        amounts: dict[str, Any] = {"cpu": self.cpu, "memory": self.memory, "gpus": self.gpus}
+        amounts |= {"preempted": self.preempted, "node": self.node}
         return found | {key: value for key, value in amounts.items() if value}
 
 

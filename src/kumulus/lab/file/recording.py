@@ -52,7 +52,7 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class PodThen:
-    """What became of a pod then: seconds from the recording's beginning, milli-CPU, MiB, GPUs."""
+    """What became of a pod then: seconds from the recording's beginning, milli-CPU, MiB, GPUs, and its node."""
 
     queue: str
     at: float
@@ -62,6 +62,7 @@ class PodThen:
     cpu: float
     memory: float
     gpus: float
+    node: str = ""
 
 
 @dataclass
@@ -137,12 +138,13 @@ def _take(found: Recording, value: Mapping[str, Any], first: bool, made: set[str
         found.priorities = dict(_whole_numbers(value.get("priorities")))
         found.left_out = dict(_whole_numbers(value.get("leftOut")))
     elif isinstance(was := value.get("was"), Mapping):
-        amounts = [_number(was, key, 0.0, 1e15) or 0.0 for key in ("cpu", "memory", "gpus")]
+        cpu, memory, gpus = (_number(was, key, 0.0, 1e15) or 0.0 for key in ("cpu", "memory", "gpus"))
         bound, ended = (_number(was, key, 0.0, _LONGEST) for key in ("bound", "ended"))
         at = _number(was, "at", 0.0, _LONGEST)
         if at is None:
             raise _Wrong("has no time")
-        found.pods.append(PodThen(_text(was, "queue"), at, bound, ended, was.get("preempted") is True, *amounts))
+        queue, preempted, node = _text(was, "queue"), was.get("preempted") is True, str(was.get("node") or "")
+        found.pods.append(PodThen(queue, at, bound, ended, preempted, cpu, memory, gpus, node))
     else:
         if len(found.steps) >= MOST_STEPS:
             raise _Wrong(f"is step {MOST_STEPS + 1:,}; more are not read")

@@ -38,6 +38,7 @@ class Allocation:
     Attributes:
         nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
         kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
+        every: each node as it was last, by its name; also those that are gone.
     """
 
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
@@ -47,6 +48,7 @@ class Allocation:
         self.allocated = NOTHING
         self.cells: dict[Cell, Share] = {}
         self._nodes: dict[str, NodeView] = {}
+        self.every: dict[str, NodeView] = {}
         self._used: dict[str, Amounts] = {}
         self._shares: Counter[str] = Counter()
         self._scattered = 0
@@ -84,7 +86,7 @@ class Allocation:
         else:
             self.nodes_came += self._counting
         self.kinds[node.kind] += 1
-        self._nodes[node.name] = node
+        self._nodes[node.name] = self.every[node.name] = node
         self.nodes_peak = max(self.nodes_peak, len(self._nodes))
         self._account(node.name, +1)
 

@@ -114,6 +114,9 @@ class Of(Part):
     cpu_peak: float = Field(description="the most CPUs that were asked for by pods on nodes at one time")
     memory_peak_gib: float = Field(description="the most memory, GiB")
     gpus_peak: float = Field(description="the most GPUs")
+    cost: float | None = Field(
+        default=None, description="US dollars for what the pods asked of their nodes; none where it is not known"
+    )
 
 
 class QueueBeside(Part):

@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kumulus.cluster.live.amounts import Amounts
 from kumulus.lab.file.recording import PodThen
 from kumulus.lab.measure.records import PREEMPTED, PodRecord
 from kumulus.lab.measure.statistics import spread
 from kumulus.lab.plan.replayed import Replayed
 from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
+from kumulus.lab.report.replay_cost import Costs, priced
 from kumulus.lab.run.repetition import Outcome
 
 _GIB = 1024**3
@@ -32,8 +34,12 @@ class _Sums:
             if end is not None:
                 self.changes.append((end, *(-each for each in amounts)))
 
-    def of(self) -> Of:
-        """As the report has it."""
+    def of(self, cost: float | None) -> Of:
+        """As the report has it.
+
+        Args:
+            cost: in US dollars; None where it is not known.
+        """
         waits = spread(self.waits)
         cpu, memory, gpus = self._peaks()
         return Of(
@@ -44,6 +50,7 @@ class _Sums:
             cpu_peak=round(cpu, 3),
             memory_peak_gib=round(memory, 3),
             gpus_peak=round(gpus, 3),
+            cost=cost,
         )
 
     def _peaks(self) -> tuple[float, float, float]:
@@ -63,31 +70,62 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
         workload: its name.
         outcome: what came of it.
     """
-    played = outcome.played[workload]
+    played, nodes = outcome.played[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
     now: dict[str, _Sums] = defaultdict(_Sums)
+    costs = Costs(nodes), Costs(nodes)
     for pod in replay.recording.pods:
         if replay.since <= pod.at <= replay.until:
+            _cost_then(costs[0], pod, replay.until)
             for queue in (pod.queue, ""):
                 _then(then[queue], pod, replay.until)
     for record in outcome.records.pods.values():
         if record.workload == workload:
+            _cost_now(costs[1], replay.queues.get(record.job, ""), record, replay, outcome.lasted)
             for queue in {replay.queues.get(record.job, ""), ""}:
                 _now(now[queue], record, replay.speed)
-    queues = sorted((then.keys() | now.keys()) - {""})
+    known = priced(nodes)
+
+    def both(queue: str) -> QueueBeside:
+        one, two = (each.of(queue) if known else None for each in costs)
+        return QueueBeside(then=then[queue].of(one), now=now[queue].of(two))
+
     return ReplayBeside(
         speed=replay.speed,
         since=replay.since,
         until=replay.until,
-        all=QueueBeside(then=then[""].of(), now=now[""].of()),
-        queues={queue: QueueBeside(then=then[queue].of(), now=now[queue].of()) for queue in queues},
+        all=both(""),
+        queues={queue: both(queue) for queue in sorted((then.keys() | now.keys()) - {""})},
         sent=played.sent,
         late={part: round(value, 4) for part, value in spread(played.late).items()},
         requests=played.digest,
         refused=played.refusals,
         refusals=played.refused,
-        cannot=list(_cannot(replay, outcome, workload)),
+        cannot=[*_cannot(replay, outcome, workload), *_cannot_cost(known, *costs)],
     )
+
+
+def _cost_then(costs: Costs, pod: PodThen, until: float) -> None:
+    if pod.bound is not None and pod.bound <= until:
+        wants = Amounts(cpu=round(pod.cpu), memory=round(pod.memory) << 20, gpus=round(pod.gpus))
+        costs.add(pod.queue, pod.node, wants, min(until, until if pod.ended is None else pod.ended) - pod.bound)
+
+
+def _cost_now(costs: Costs, queue: str, record: PodRecord, replay: Replayed, lasted: float) -> None:
+    """Within the part that was played, as then: what runs on after it costs nothing here."""
+    if record.bound is not None:
+        ends = min(lasted, (replay.until - replay.since) / replay.speed)
+        held = (min(ends, ends if record.ended is None else record.ended) - record.bound) * replay.speed
+        costs.add(queue, record.node, record.wants, held)
+
+
+def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
+    if not known:
+        yield "cost: no node has a price"
+        return
+    for when, costs in (("then", then), ("now", now)):
+        if number := costs.unknown.get("", 0):
+            yield f"cost {when}: pods on nodes that are not known here, or have no price ({number:,})"
 
 
 def _then(sums: _Sums, pod: PodThen, until: float) -> None:
@@ -134,14 +172,21 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
 
 def lines(found: ReplayBeside) -> Iterator[str]:
     """The two beside each other, for the terminal."""
-    yield f"  {'':<24} {'pods':>13} {'scheduled':>13} {'waited p50 s':>15} {'p99 s':>15} {'preempted':>11}  then → now"
-    for name, each in [("all", found.all), *found.queues.items()]:
+    everybody = [("all", found.all), *found.queues.items()]
+    costs = any(each.then.cost is not None or each.now.cost is not None for _, each in everybody)
+    cost = f" {'cost $':>17}" if costs else ""
+    yield (
+        f"  {'':<24} {'pods':>13} {'scheduled':>13} {'waited p50 s':>15} {'p99 s':>15} {'preempted':>11}{cost}"
+        "  then → now"
+    )
+    for name, each in everybody:
         cells = [
             _pair(each.then.pods, each.now.pods, 13),
             _pair(each.then.scheduled, each.now.scheduled, 13),
             _pair(each.then.waited.get("p50"), each.now.waited.get("p50"), 15),
             _pair(each.then.waited.get("p99"), each.now.waited.get("p99"), 15),
             _pair(each.then.preempted, each.now.preempted, 11),
+            *([_pair(each.then.cost, each.now.cost, 17)] if costs else []),
         ]
         yield f"  {name[:24]:<24} {' '.join(cells)}"
     both = found.all
