@@ -170,6 +170,27 @@ async def test_shrinking_takes_nodes_along_that_lost_the_pools_label(plane: Plan
     assert {name for name in left if name.startswith(f"{pool}-")} == names(inputs, 0, 1, 2)
 
 
+async def test_nodes_that_have_changed_their_pool_stay_when_the_old_one_is_gone(pools: Pools) -> None:
+    called = [{"name": f"{pools.name()}-own-{index}"} for index in range(2)]
+    before = pools.inputs(2, pools.name(), nodes=called)
+    outputs = await pools.create(before)
+    now = pools.inputs(2, pools.name(), nodes=called)
+    await pools.create(now)
+    uids = pools.uids(now)
+    assert uids.keys() == {each["name"] for each in called}
+    await pools.resource.delete(operation(old_inputs=before), "id", outputs)
+    assert pools.uids(now) == uids
+
+
+async def test_a_node_that_is_called_as_a_number_beyond_the_last_one_stays(pools: Pools) -> None:
+    own = pools.name()
+    inputs = pools.inputs(3, own, nodes=[{"name": f"{own}-{index}"} for index in range(3)])
+    outputs = await pools.create(inputs)
+    fewer = pools.inputs(2, own, nodes=[{"name": f"{own}-0"}, {"name": f"{own}-2"}])
+    await pools.resource.update(operation(old_inputs=inputs), "id", outputs, fewer)
+    assert pools.uids(fewer).keys() == {f"{own}-0", f"{own}-2"}
+
+
 async def test_a_pool_may_be_empty(pools: Pools) -> None:
     inputs = pools.inputs(2)
     outputs = await pools.create(inputs)

@@ -14,7 +14,7 @@ from kumulus.cluster.pools.slices import SliceObservation, observe_slices
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.model.applied import APPLIED
-from kumulus.model.pools import Pool
+from kumulus.model.pools import POOL_LABEL, Pool
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -122,17 +122,21 @@ async def observe(
         if node_or_none is not None:
             look(node_or_none)
     found.missing = sorted(unseen.values())
-    found.extra += await _orphaned(client, pool, formerly, set(found.extra))
+    found.extra += await _orphaned(client, pool, formerly, {*found.extra, *wanted})
     if pool.devices is not None:
         found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
     return found
 
 
 async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
-    """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them."""
+    """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them.
+
+    One with another pool's label is that pool's: nodes by name may change their group.
+    """
     names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
-    ours = [node for node in nodes if node is not None and APPLIED in node.annotations and not node.real]
+    lost = [node for node in nodes if node is not None and POOL_LABEL not in node.labels]
+    ours = [node for node in lost if APPLIED in node.annotations and not node.real]
     return [node.name for node in ours if not is_anothers(pool, node)]
 
 
