@@ -53,6 +53,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a runtime that is none": (("config", "kumulus:runtime"), "kwock"),
     "a switch that is none": (("config", "kumulus:skipAddons"), "yes"),
     "prices that are no path": (("config", "kumulus:prices"), 5),
+    "nodes that are no path": (("config", "kumulus:nodes"), 5),
     "two descriptions of the cluster": (("config", "kumulus:clusterConfig"), "gcp.yaml"),
     "an unknown key of the cluster": ((*_C, "nodeGroup"), []),
     "an unknown key without a value": ((*_C, "nodeGroup"), None),

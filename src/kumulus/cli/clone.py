@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import beforehand, needs, project, stack, stack_file, which
+from kumulus.cli import beforehand, clone_file, needs, project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def _declare(source: Path, name: str) -> None:
     """Give the stack its file; one that is there already has to say the same."""
     file = project.current().stack_file(name)
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(source.read_bytes())
+        clone_file.write(file, source.read_text(encoding="utf-8"))
         return
     described = stack_file.described_by(source), stack_file.described(name)
     wanted, there = (each.only if each else None for each in described)

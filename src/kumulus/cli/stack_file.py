@@ -169,6 +169,14 @@ def check(stack: str) -> None:
         UserError: its file has mistakes; with what its program would say of them.
     """
     described(stack)
+    from kumulus.stackfile.nodes_file import is_refused
+
+    file = read(stack)
+    if is_refused(file.config):
+        raise UserError(
+            f"{file.shown} is longer than Linux lets Pulumi hand to its program\n"
+            "  Put its nodes' names into a file of their own: kumulus:nodes (docs/fleets.md)"
+        )
 
 
 def _read(file: Path, stack: str, base: Path, shown: str) -> StackFile:

@@ -251,6 +251,8 @@ def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("cluster", "clusterConfig"):
         if key in values:
             yield problem((key,), "describes the cluster, and clusters do so too", "leave one of the two out")
+    if "nodes" in values:
+        yield problem(("nodes",), "has no effect with clusters", "write the nodes in their groups")
     if not isinstance(values["clusters"], list) or not values["clusters"]:
         yield problem(("clusters",), f"is {shown(values['clusters'])}", "write a list of clusters, each with a name")
     defaults = values.get("defaults", {})

@@ -30,7 +30,7 @@ WORDS = ("moveHere", "allowReplace")
 """Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
 SEVERAL = ("clusters", "defaults", "hub", "federation")
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
-CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", *WORDS)
+CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *WORDS)
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,10 @@ def load(
     spec = ClusterSpec()
     if "cluster" in settings.values:
         try:
-            spec = ClusterSpec.checked(_overridden(settings, notices))
+            spec = ClusterSpec.checked(_with_nodes(_overridden(settings, notices), settings, base, source))
         except SpecError as error:
+            if error.source not in ("", source):
+                raise
             found = hidden(error.problems, kept)
             problems += [replace(each, path=each.path or "cluster") for each in found]
     problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
@@ -188,10 +190,28 @@ class _Settings:
             problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
         if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):
             problems.append(Problem("prices", f"is {shown(own)}", "write the path of a file (docs/prices.md)"))
+        if (file := values.get("nodes")) is not None and (not isinstance(file, str) or not file.strip()):
+            problems.append(Problem("nodes", f"is {shown(file)}", "write the path of a file (docs/fleets.md)"))
+        elif file is not None and "clusterConfig" in values:
+            problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
         for key in WORDS:
             if not _is_switch(values.get(key)):
                 problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
         return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+
+
+def _with_nodes(cluster: object, settings: _Settings, base: Path, source: str) -> object:
+    """The cluster's mapping with the nodes of the file that the stack names, if it does.
+
+    Raises:
+        SpecError: it is not there, or has mistakes.
+    """
+    named = settings.values.get("nodes")
+    if not isinstance(named, str) or settings.problems:
+        return cluster
+    from kumulus.stackfile.nodes_file import with_nodes
+
+    return with_nodes(cluster, named, base, source)
 
 
 def _own_prices(settings: _Settings, base: Path) -> Path | None:

@@ -122,6 +122,13 @@ def _config() -> Schema:
             "pattern": r"\S",
             "examples": ["prices.yaml"],
         },
+        "nodes": {
+            "description": "A JSON file with the nodes' names by group and zone, where there are too many for the "
+            "stack's file (docs/fleets.md).",
+            "type": ["string", "null"],
+            "pattern": r"\S",
+            "examples": ["stacks/mine.nodes.json"],
+        },
         "moveHere": {
             "description": "Make a cluster here again that is on another machine, or was where the project was before; "
             "what others have put into it is lost.",
@@ -147,7 +154,8 @@ def _config() -> Schema:
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
         "oneOf": sources,
         "allOf": [
-            {"if": required(f"{NAMESPACE}{key}"), "then": sources[2]} for key in ("defaults", "hub", "federation")
+            {"if": required(f"{NAMESPACE}{key}"), "then": sources[of]}
+            for key, of in (("defaults", 2), ("hub", 2), ("federation", 2), ("nodes", 0))
         ],
     }
 

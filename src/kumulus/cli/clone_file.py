@@ -1,0 +1,82 @@
+"""A clone's stack file: as a capture has it, with the nodes beside it where Pulumi could not take them within it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from kumulus.cli import project
+from kumulus.surroundings import files
+
+_CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
+_SALT = "encryptionsalt:"
+
+
+def write(file: Path, text: str) -> None:
+    """Write a stack's file; what Pulumi has put into it stays.
+
+    Args:
+        file: the stack's file.
+        text: a capture's.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    import yaml
+
+    from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
+
+    salt = ""
+    if file.exists():
+        lines = file.read_text(encoding="utf-8").splitlines()
+        salt = "".join(f"{line}\n" for line in lines if line.startswith(_SALT))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    config = config_of(text)
+    if is_too_long(config):
+        beside = _beside(file)
+        cluster, nodes = without_nodes(config[_CLUSTER])
+        files.write(beside, written(nodes))
+        named = {_NODES: os.path.relpath(beside, project.current().root), _CLUSTER: cluster}
+        text = str(yaml.safe_dump({"config": named}, sort_keys=False, width=120))
+    files.write(file, text + salt)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The configuration of a stack's file that `write` has written, as the capture has it; empty where it is none now.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    import yaml
+
+    from kumulus.model.errors import SpecError
+    from kumulus.stackfile.nodes_file import with_nodes
+
+    try:
+        config = config_of(file.read_text(encoding="utf-8"))
+        if (named := config.pop(_NODES, None)) is not None:
+            config[_CLUSTER] = with_nodes(config.get(_CLUSTER), str(named), project.current().root, str(file))
+    except (SpecError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return config
+
+
+def config_of(text: str) -> dict[str, Any]:
+    """The configuration that a stack file's text has; empty where it has none."""
+    import yaml
+
+    from kumulus.kube.yaml_limits import FAST_LOADER
+
+    config = (yaml.load(text, Loader=FAST_LOADER) or {}).get("config")  # noqa: S506 - a safe loader
+    return config if isinstance(config, dict) else {}
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two configurations say the same, in whatever order."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f"{file.name.removeprefix('Pulumi.').removesuffix('.yaml')}.nodes.json")

@@ -1,0 +1,116 @@
+"""The names of a stack's nodes in a file of their own: in the stack's there is not room for all of a large cluster.
+
+Pulumi hands a program its configuration in one environment variable, of which Linux takes 128 KiB: the names and labels
+of several hundred nodes. The file is JSON: a mapping of groups to zones to lists, as `placement[].nodes` has them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.stackfile.location import read_text
+
+MOST = 64 << 20
+"""Bytes that such a file may have: a million nodes."""
+_MOST_OF_A_VARIABLE = 131_072
+"""Bytes of an environment variable that Linux takes (MAX_ARG_STRLEN), its name and an end among them."""
+# The rest is for what Pulumi and the user add.
+_ROOM = 100_000
+_REMEDY = "write a mapping of groups to zones to lists of nodes, such as {web: {us-east1-b: [{name: node-a}]}}"
+
+
+def with_nodes(cluster: object, location: str, base: Path, source: str) -> object:
+    """A cluster's mapping with the nodes of its file in their places.
+
+    Args:
+        cluster: the mapping; anything, as its model checks it.
+        location: the file's path, or its URL.
+        base: the directory that relative paths start from.
+        source: the stack's file, for errors.
+
+    Raises:
+        SpecError: the file cannot be read, is something else, or has nodes of places that the cluster does not have.
+    """
+    name, text = read_text(location, base, "nodes", source, most=MOST)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SpecError([Problem("", f"is no JSON: {error}", _REMEDY)], name) from None
+    lists = _lists(found, name)
+    if not isinstance(cluster, Mapping):
+        return cluster
+    whole = copy.deepcopy(dict(cluster))
+    problems = []
+    for group, placement in _placements(whole):
+        place = group, placement.get("availabilityZone")
+        if place in lists and placement.get("nodes"):
+            message = f"has nodes of {shown(group)} in {shown(place[1])}, and so has the stack's file"
+            problems.append(Problem(group, message, "leave one of the two out"))
+        elif place in lists:
+            placement["nodes"] = lists.pop(place)
+    problems += [
+        Problem(group, f"has nodes of {shown(group)} in {shown(zone)}, where the cluster has none", "take them out")
+        for group, zone in lists
+    ]
+    if problems:
+        raise SpecError(problems, name)
+    return whole
+
+
+def without_nodes(cluster: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, list[Any]]]]:
+    """A cluster's mapping without its nodes' names, and these as they are in a file."""
+    left: dict[str, Any] = copy.deepcopy(dict(cluster))
+    found: dict[str, dict[str, list[Any]]] = {}
+    for group, placement in _placements(left):
+        if nodes := placement.pop("nodes", None):
+            found.setdefault(group, {})[placement["availabilityZone"]] = nodes
+    return left, found
+
+
+def is_too_long(config: Mapping[str, object]) -> bool:
+    """Whether a configuration is to have its nodes in a file of their own."""
+    return _length(config) > _ROOM
+
+
+def is_refused(config: Mapping[str, object]) -> bool:
+    """Whether Pulumi cannot hand a configuration to its program."""
+    return _length(config) > _MOST_OF_A_VARIABLE
+
+
+def _length(config: Mapping[str, object]) -> int:
+    """How long Pulumi's JSON of it is: a mapping of keys to texts, which are JSON again where they are no texts."""
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+    return len(json.dumps(texts).encode())
+
+
+def written(lists: Mapping[str, Mapping[str, list[Any]]]) -> str:
+    """A file's text, a node on each line."""
+    groups = []
+    for group, zones in lists.items():
+        placed = []
+        for zone, nodes in zones.items():
+            lines = ",\n".join(f"      {json.dumps(node, ensure_ascii=False)}" for node in nodes)
+            placed.append(f"    {json.dumps(zone)}: [\n{lines}\n    ]")
+        groups.append(f"  {json.dumps(group)}: {{\n{','.join(placed)}\n  }}")
+    return "{\n" + ",\n".join(groups) + "\n}\n"
+
+
+def _lists(found: object, name: str) -> dict[tuple[str, str], Any]:
+    if not isinstance(found, Mapping) or not all(isinstance(each, Mapping) for each in found.values()):
+        raise SpecError([Problem("", f"is {shown(found)}", _REMEDY)], name)
+    return {(group, zone): nodes for group, zones in found.items() for zone, nodes in zones.items()}
+
+
+def _placements(cluster: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each placement that is one, with its group's name; what else there is, the model reports."""
+    groups = cluster.get("nodeGroups")
+    for group in groups if isinstance(groups, list) else ():
+        places = group.get("placement") if isinstance(group, dict) else None
+        for placement in places if isinstance(places, list) else ():
+            if isinstance(placement, dict) and isinstance(group.get("name"), str):
+                yield group["name"], placement
