@@ -148,7 +148,7 @@ class Dry:
 
         async def one(index: int) -> None:
             try:
-                await self._client.write("POST", path, probe.manifest(run, index, priority_class))
+                await self._post(path, probe.manifest(run, index, priority_class), priority_class)
             except ApiError as error:
                 if error.status not in (403, 422):
                     raise
@@ -164,6 +164,19 @@ class Dry:
         else:
             await self._remove(path, run)
         return verdict
+
+    async def _post(self, path: str, body: Mapping[str, Any], priority_class: str) -> None:
+        """Post a pod; its class has just been made, and the API server's admission may learn of it a moment later."""
+        ends = time.monotonic() + self._within
+        while True:
+            try:
+                await self._client.write("POST", path, body)
+                return
+            except ApiError as error:
+                unknown = error.status == 403 and f"no PriorityClass with name {priority_class} " in error.message
+                if not unknown or time.monotonic() > ends:
+                    raise
+            await asyncio.sleep(_LOOK_EVERY)
 
     async def nodes(self, like: Mapping[str, Any], count: int) -> list[str]:
         """Make empty nodes like another one; they are removed at the end, or by `drop`."""
@@ -294,8 +307,13 @@ def _unschedulable(pod: Mapping[str, Any]) -> str | None:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             message = str(condition.get("message") or condition.get("reason") or "")
-            return _PREEMPTION.sub("", message)
+            return without_preemption(message)
     return None
+
+
+def without_preemption(message: str) -> str:
+    """What the scheduler says of a pod, but for what it says of preempting others."""
+    return _PREEMPTION.sub("", message)
 
 
 def _looked_at(message: str) -> int:
