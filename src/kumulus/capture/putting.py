@@ -89,7 +89,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
     for kind in OBJECTS:
         await work.objects([each for each in first if each["kind"] == kind])
         if kind == "Namespace":
-            await _accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
+            await accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
     # What waits is put when every place that is taken is taken.
     await work.pods(bound)
     await work.pods(waiting)
@@ -194,8 +194,12 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-async def _accounts(client: Client, namespaces: set[str]) -> None:
-    """Wait until each namespace has the account that its pods run as: the admission refuses pods before."""
+async def accounts(client: Client, namespaces: set[str]) -> None:
+    """Wait until each namespace has the account that its pods run as: the admission refuses pods before.
+
+    Raises:
+        ApiError, Unreachable: the cluster could not be asked.
+    """
     ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
     for namespace in sorted(namespaces):
         while asyncio.get_running_loop().time() < ends:

@@ -188,11 +188,11 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
 
     again = "\n  What has been read is kept: the same command goes on from there"
     try:
-        connection = _connection(args)
-        spool = _spool(args, folder, connection.server)
+        found = _connection(args)
+        spool = _spool(args, folder, found.server)
         if spool.resumed:
             print("going on with a capture that was cut off", file=sys.stderr)
-        asyncio.run(_read(connection, spool, args.rate))
+        asyncio.run(_read(found, spool, args.rate))
     except KubeconfigError as error:
         raise UserError(str(error)) from None
     except Expired as error:
@@ -221,5 +221,16 @@ def _connection(args: argparse.Namespace) -> Connection:
 
     if args.stack:
         return load_kubeconfig(which.chosen(args.stack, args.cluster).require_up())
+    return connection(args.kubeconfig, args.context)
+
+
+def connection(kubeconfig: str | None, context: str | None) -> Connection:
+    """The cluster that is meant, as kubectl takes it.
+
+    Raises:
+        KubeconfigError: there is no such file or context.
+    """
+    from kumulus.kube import load_kubeconfig
+
     first = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    return load_kubeconfig(args.kubeconfig or first or Path.home() / ".kube" / "config", args.context)
+    return load_kubeconfig(kubeconfig or first or Path.home() / ".kube" / "config", context)

@@ -3,6 +3,7 @@
     kumulus fit training.yaml -s mine                 # as many pods as the file says
     kumulus fit training.yaml -s mine --count 500
     kumulus fit training.yaml --on capture/           # on a clone of a capture, which stays up for the next question
+    kumulus fit training.yaml --on capture/ --watch --context prod   # the clone follows prod; a line when it changes
 
 The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
 and removed again, and none of them preempts. The exit code is 0 if all fit, else 1. More: docs/your-cluster.md.
@@ -15,7 +16,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import clone, project, stack, which
+from kumulus.cli import clone, fit_watch, project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: use its clone, created if necessary")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
     parser.add_argument("--no-changes", action="store_true", help="do not look for what would make all fit")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep the clone as its source is, with a line when the answer changes"
+    )
+    parser.add_argument("--context", help="with --watch: the source, a context of the kubeconfig")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="with --watch: default: KUBECONFIG, or ~/.kube/config")
+    parser.add_argument(
+        "--every", type=float, default=60.0, metavar="SECONDS", help="with --watch: how often to look (default: 60)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,9 +58,15 @@ def run(args: argparse.Namespace) -> int:
 
     if args.count is not None and args.count < 1:
         raise UserError(f"--count {args.count} is no number of pods")
+    if args.watch and args.on is None:
+        raise UserError("--watch needs the capture that the clone is of\n  Write --on DIRECTORY")
+    if not args.watch and (args.context or args.kubeconfig):
+        raise UserError("--context and --kubeconfig name the source that --watch follows\n  Write --watch, or -s STACK")
     try:
         wanted = probe.read(args.workload, args.count)
         found = _cluster(args)
+        if args.watch:
+            return fit_watch.watch(args, found, wanted)
         answer = asyncio.run(_ask(found.kubeconfig, wanted, args))
     except OSError as error:
         raise UserError(f"{args.workload}: {error.strerror or error}") from None

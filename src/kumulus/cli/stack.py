@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -130,6 +131,30 @@ def forget(stack: str) -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run pulumi in the project and wait for it; returns its exit code."""
     return _pulumi(arguments).returncode
+
+
+def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
+    """Run pulumi in the project and wait for it, also at Ctrl-C, which reaches it too: it ends its update in order.
+
+    Returns:
+        Its exit code, and what it said, which is not on the screen.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(
+            [toolchain.find("pulumi"), *arguments],
+            cwd=project.root(),
+            env=environment.complete(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
+        said.seek(0)
+        return code, said.read()
 
 
 def become(arguments: Sequence[str]) -> NoReturn:

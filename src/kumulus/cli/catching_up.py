@@ -1,0 +1,143 @@
+"""A clone made to be as its source is now. What an interruption has cut off is finished first, so none is lost.
+
+A capture's directory says what its clone is. A newer capture lies in a directory within it until the clone is that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cli import clone_file, project, stack, which
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from kumulus.capture.putting import Put
+    from kumulus.kube import Connection
+
+_FRESH, _BEGUN = ".following", ".begun"
+_RATE, _PATIENCE = 20.0, 10.0
+
+
+def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
+    """Capture the source, and do to the clone what has happened since the last capture.
+
+    Args:
+        directory: of the capture that the clone is of.
+        source: the cluster that was captured.
+        clone: its clone.
+
+    Returns:
+        What the clone does not take, a line for each kind.
+
+    Raises:
+        UserError: the clone's stack file has been changed by hand, or the update of its nodes failed.
+        Expired: the source does not take the credentials.
+        ApiError, Unreachable: the source or the clone could not be asked.
+        Refused: a file of the capture is none.
+        OSError: a file cannot be read or written.
+    """
+    from kumulus.capture import writing
+    from kumulus.capture.spool import Spool
+
+    fresh, begun = directory / _FRESH, directory / _BEGUN
+    if begun.is_dir():
+        _finish(directory, begun, clone)
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        fresh.mkdir(mode=0o700)
+        spool = Spool(fresh, source.server)
+        asyncio.run(_captured(source, spool))
+        writing.write(spool, fresh, None)
+        spool.remove()
+        _prepare(directory, fresh)
+        fresh.rename(begun)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return _finish(directory, begun, clone)
+
+
+async def _captured(source: Connection, spool: object) -> None:
+    from kumulus.capture.live import Reader
+    from kumulus.capture.spool import Spool
+    from kumulus.kube import Client
+
+    assert isinstance(spool, Spool)
+    async with Client(source, patience=_PATIENCE, connections=1) as client:
+        await Reader(client, spool, _RATE, lambda kind, count: None).read()
+
+
+def _prepare(directory: Path, fresh: Path) -> None:
+    """Call the groups as they are called in the clone; whoever names another cluster by mistake keeps the clone."""
+    from kumulus.capture.regrouping import named_as_before, nodes
+    from kumulus.capture.writing import STACK
+
+    before, now = ((each / STACK).read_text(encoding="utf-8") for each in (directory, fresh))
+    known = nodes(before).keys()
+    if known and not known & nodes(now).keys():
+        raise UserError(
+            f"the source has no node of those in {directory}: it is another cluster, or they have words for names\n"
+            "  Capture the source again, without --anonymise"
+        )
+    (fresh / STACK).write_text(named_as_before(now, before), encoding="utf-8")
+
+
+def _finish(directory: Path, begun: Path, clone: which.Which) -> list[str]:
+    """Do what a newer capture says; each of its files takes its place when the clone is as it says."""
+    from kumulus.capture.writing import LEFT_OUT, STACK, WORKLOAD
+
+    said: list[str] = []
+    if (begun / STACK).exists():
+        _follow_nodes(directory, begun, clone.stack)
+        (begun / STACK).replace(directory / STACK)
+    if (begun / WORKLOAD).exists():
+        put = asyncio.run(_follow_objects(directory, begun, clone))
+        said = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
+        (begun / WORKLOAD).replace(directory / WORKLOAD)
+    if (begun / LEFT_OUT).exists():
+        (begun / LEFT_OUT).replace(directory / LEFT_OUT)
+    shutil.rmtree(begun)
+    return said
+
+
+def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
+    """Give the stack the source's nodes, by an update like any other.
+
+    Where nodes have changed their group, another one takes them away first: groups are updated side by side, and the
+    old one might remove what the new one has made.
+    """
+    import yaml
+
+    from kumulus.capture.regrouping import moved, without
+    from kumulus.capture.writing import STACK
+
+    now, before = ((each / STACK).read_text(encoding="utf-8") for each in (begun, directory))
+    if now == before:
+        return
+    file, moving = project.current().stack_file(name), moved(now, before)
+    between = without(clone_file.config_of(before), moving)
+    # Not by what other commands have read of the file: it changes while this one runs.
+    there, known = clone_file.read(file), (clone_file.config_of(before), between, clone_file.config_of(now))
+    if not any(clone_file.same(there, each) for each in known):
+        raise UserError(
+            f"{project.current().shown(file)} has been changed since it was cloned from {directory}\n"
+            "  Undo that, or delete it and clone again"
+        )
+    for text in [yaml.safe_dump({"config": between}, sort_keys=False)] * bool(moving) + [now]:
+        clone_file.write(file, text)
+        code, said = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
+        if code != 0:
+            raise UserError(f"{name} did not get the source's nodes:\n{said[-2000:]}")
+
+
+async def _follow_objects(directory: Path, begun: Path, clone: which.Which) -> Put:
+    from kumulus.capture.following import contents, difference, follow
+    from kumulus.capture.writing import WORKLOAD
+    from kumulus.kube import Client, load_kubeconfig
+
+    now = contents(begun / WORKLOAD)
+    changes = difference(contents(directory / WORKLOAD), now)
+    async with Client(load_kubeconfig(clone.kubeconfig), patience=_PATIENCE) as client:
+        return await follow(client, changes, now)

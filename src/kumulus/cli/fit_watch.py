@@ -1,0 +1,95 @@
+"""`kumulus fit --watch`: a clone that follows its source, and a line whenever the answer is another one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from kumulus.cli import capture, catching_up, which
+from kumulus.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kumulus.capture.fit import Answer
+    from kumulus.capture.probe import Probe
+    from kumulus.kube import Connection
+
+_PATIENCE = 10.0
+
+
+def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
+    """Follow the source until Ctrl-C; what was tried in the clone is removed, and the clone stays.
+
+    Args:
+        args: the command's.
+        clone: of the capture.
+        wanted: what is to fit.
+
+    Raises:
+        UserError: there is no such source, or the clone is another stack's.
+    """
+    if args.every <= 0:
+        raise UserError(f"--every {args.every:g} is no number of seconds")
+    source = capture.connection(args.kubeconfig, args.context)
+    said = Said(wanted)
+    while True:
+        began = time.monotonic()
+        said.of(*_look(args.on, source, clone, wanted))
+        time.sleep(max(0.0, began + args.every - time.monotonic()))
+
+
+class Said:
+    """What has been said last, which is not said again."""
+
+    def __init__(self, wanted: Probe) -> None:
+        self._wanted = wanted
+        self._troubles: list[str] = []
+        self._last: int | None = None
+
+    def of(self, answer: Answer | None, troubles: list[str]) -> None:
+        """Say an answer where it is another than the last, and what is wrong where that is.
+
+        Args:
+            answer: None where there is none for now.
+            troubles: why there is none, or what the clone lacks.
+        """
+        now = time.strftime("%H:%M:%S")
+        for each in troubles:
+            if each not in self._troubles:
+                print(f"{now}  {each}; going on", flush=True)
+        self._troubles = troubles
+        if answer is None or answer.verdict.fitted == self._last:
+            return
+        verdict = answer.verdict
+        before = "" if self._last is None else f", before {self._last:,}"
+        why = "" if verdict.all_fit else f": {verdict.reason or 'the scheduler does not say'}"
+        print(f"{now}  {self._wanted.name}: {verdict.fitted:,} of {verdict.wanted:,} pods fit{before}{why}", flush=True)
+        self._last = verdict.fitted
+
+
+def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[Answer | None, list[str]]:
+    """The answer on a clone that is as its source, and what is wrong, for a while or for ever."""
+    from kumulus.capture.dry import Undecided
+    from kumulus.capture.live import Expired
+    from kumulus.kube import ApiError, Unreachable
+
+    try:
+        lacks = catching_up.catch_up(directory, source, clone)
+        return asyncio.run(_answer(clone, wanted)), lacks
+    except Expired as error:
+        return None, [f"the source does not take these credentials: {error}"]
+    except (Undecided, ApiError, Unreachable) as error:
+        return None, [str(error)]
+    except OSError as error:
+        return None, [f"{error.filename or directory}: {error.strerror or error}"]
+
+
+async def _answer(clone: which.Which, wanted: Probe) -> Answer:
+    from kumulus.capture.fit import fit
+    from kumulus.kube import Client, load_kubeconfig
+
+    async with Client(load_kubeconfig(clone.kubeconfig), patience=_PATIENCE) as client:
+        return await fit(client, wanted, changes=False)
