@@ -68,7 +68,7 @@ async def source(plane: Plane, pools: Pools) -> AsyncIterator[dict[str, Any]]:
     capacity = {"cpu": "64", "memory": "256Gi", "pods": "110"}
     inputs = pools.inputs(4, pools.name(), nodes=nodes, labels=labels, taints=[], capacity=capacity)
     await pools.create(inputs)
-    made = [*captured.objects(), *captured.with_volumes(COUNT, ZONE)]
+    made = [*captured.objects(), *captured.devices(4), *captured.with_volumes(COUNT, ZONE)]
     async with Client(connection(plane)) as client:
         for path, body in made:
             await client.write("POST", path, body)
@@ -97,7 +97,8 @@ async def clear(plane: Plane) -> None:
         plane.api.delete(f"{_pods(pod)}/{pod['metadata']['name']}?gracePeriodSeconds=0")
     paths = [f"/api/v1/namespaces/{namespace}" for namespace in captured.NAMESPACES]
     paths += [f"{path}/{body['metadata']['name']}" for path, body in captured.objects() if "namespaces" not in path]
-    paths += [f"{path}/{body['metadata']['name']}" for path, body in captured.with_volumes(COUNT, ZONE)]
+    others = (*captured.devices(4), *captured.with_volumes(COUNT, ZONE))
+    paths += [f"{path}/{body['metadata']['name']}" for path, body in others]
     for path in reversed(paths):
         plane.api.delete(path)
     for path in paths:
@@ -134,6 +135,11 @@ async def test_what_is_captured_put_back_and_captured_again_is_the_same_file(
     async with Client(connection(plane)) as client:
         done = await put(client, tmp_path / "one" / "workload.yaml", lambda kind, count: None)
     assert (done.refused, done.unserved, done.made["Pod"]) == ({}, {}, COUNT)
+    assert (done.made["ResourceSlice"], done.made["DeviceClass"]) == (4, 1)
+    uids = {node["metadata"]["name"]: node["metadata"]["uid"] for node in plane.api.list(NODES)}
+    for each in plane.api.list("/apis/resource.k8s.io/v1/resourceslices"):
+        # It goes with its node.
+        assert each["metadata"]["ownerReferences"][0]["uid"] == uids[each["spec"]["nodeName"]]
     await waits_for(plane, sum('"node"' in line for line in first["workload.yaml"].splitlines() if line[:2] == "- "))
     spool, _ = await read(plane, tmp_path / "two")
     writing.write(spool, tmp_path / "two", None)

@@ -32,6 +32,29 @@ def objects() -> Iterator[Made]:
     )
 
 
+def devices(nodes: int) -> Iterator[Made]:
+    """A driver's devices on nodes acme-0, acme-1 …, and a class of them."""
+    rule = 'device.driver == "gpu.acme.example" && device.attributes["gpu.acme.example"].breed == "acme-large"'
+    yield (
+        "/apis/resource.k8s.io/v1/deviceclasses",
+        {"metadata": {"name": "acme-gpus"}, "spec": {"selectors": [{"cel": {"expression": rule}}]}},
+    )
+    for index in range(nodes):
+        node = f"acme-{index}"
+        attributes = {"breed": {"string": "acme-large"}, "driverVersion": {"version": "1.2.3"}, "index": {"int": index}}
+        listed = [
+            {"name": f"gpu-{number}", "attributes": attributes, "capacity": {"memory": {"value": "80Gi"}}}
+            for number in (1, 0)
+        ]
+        spec = {
+            "driver": "gpu.acme.example",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 2, "resourceSliceCount": 1},
+            "devices": listed,
+        }
+        yield "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": f"{node}-x7k2p"}, "spec": spec}
+
+
 def volume(index: int, zone: str) -> Iterator[Made]:
     """A volume in a zone and the claim that it is bound to."""
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}

@@ -2,6 +2,8 @@
 
     kinds.py      which kinds are read, by which requests, and the ClusterRole that allows them
     grammar.py    what is kept of a value and what each kept text is; reducing and renaming follow from it
+    devices.py    slices and classes of devices, of any version of their API
+    cel.py        the rules of DeviceClasses with their names exchanged
     fields.py     what is kept of each kind, in that grammar
     live.py       reading a cluster: pages, at a rate, resumable
     dumps.py      reading files: YAML and JSON of others, streamed and bounded

@@ -2,15 +2,16 @@
 
 Sources: the plugins of kube-scheduler 1.35 (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
 PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits, DynamicResources, SchedulingGates,
-DefaultPreemption), and the API references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
+DefaultPreemption), k8s.io/dynamic-resource-allocation (structured), and the API references of Kueue (kueue.x-k8s.io)
+and Volcano (scheduling.volcano.sh).
 """
 
 from __future__ import annotations
 
-from kumulus.capture.grammar import Form, Leaf
+from kumulus.capture.grammar import Each, Form, Leaf
 
 WORD, QUANTITY, NAME, KEY, VALUE = Leaf.WORD, Leaf.QUANTITY, Leaf.NAME, Leaf.KEY, Leaf.VALUE
-LABELS, RESOURCES, TEXT = Leaf.LABELS, Leaf.RESOURCES, Leaf.TEXT
+LABELS, RESOURCES = Leaf.LABELS, Leaf.RESOURCES
 
 _EXPRESSIONS: Form = [{"key": KEY, "operator": WORD, "values": [VALUE]}]
 SELECTOR: Form = {"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS}
@@ -111,6 +112,42 @@ _QUOTAS: Form = {
 _RESOURCE_GROUPS: Form = [{"coveredResources": [KEY], "flavors": [_QUOTAS]}]
 _FAIR: Form = {"weight": QUANTITY}
 
+_COUNTERS: Form = Each(KEY, {"value": QUANTITY})
+_CAPACITY: Form = {
+    "value": QUANTITY,
+    "requestPolicy": {
+        "default": QUANTITY,
+        "validValues": [QUANTITY],
+        "validRange": {"min": QUANTITY, "max": QUANTITY, "step": QUANTITY},
+    },
+}
+DEVICE: dict[str, Form] = {
+    "name": NAME,
+    "attributes": Each(
+        Leaf.ATTRIBUTE, {"int": WORD, "bool": WORD, "string": Leaf.DEVICE_TEXT, "version": Leaf.VERSION}
+    ),
+    "capacity": Each(Leaf.ATTRIBUTE, _CAPACITY),
+    "consumesCounters": [{"counterSet": NAME, "counters": _COUNTERS}],
+    "nodeName": NAME,
+    "nodeSelector": NODE_SELECTOR,
+    "allNodes": WORD,
+    "taints": TAINTS,
+    "bindsToNode": WORD,
+    "bindingConditions": [KEY],
+    "bindingFailureConditions": [KEY],
+    "allowMultipleAllocations": WORD,
+}
+_SLICE: Form = {
+    "driver": Leaf.DRIVER,
+    "pool": {"name": NAME, "generation": WORD, "resourceSliceCount": WORD},
+    "nodeName": NAME,
+    "nodeSelector": NODE_SELECTOR,
+    "allNodes": WORD,
+    "perDeviceNodeSelection": WORD,
+    "sharedCounters": [{"name": NAME, "counters": _COUNTERS}],
+    "devices": [DEVICE],
+}
+
 META: Form = {"name": NAME, "namespace": NAME, "labels": LABELS}
 BARE: Form = {"name": NAME, "namespace": NAME}
 
@@ -146,7 +183,11 @@ OBJECTS: dict[str, dict[str, Form]] = {
     },
     "PersistentVolume": {"metadata": META, "spec": _VOLUME},
     "PersistentVolumeClaim": {"metadata": META, "spec": _CLAIM},
-    "DeviceClass": {"metadata": BARE, "spec": {"selectors": [{"cel": {"expression": TEXT}}]}},
+    "DeviceClass": {
+        "metadata": BARE,
+        "spec": {"selectors": [{"cel": {"expression": Leaf.EXPRESSION}}], "extendedResourceName": KEY},
+    },
+    "ResourceSlice": {"metadata": BARE, "spec": _SLICE},
     "ResourceFlavor": {
         "metadata": BARE,
         "spec": {
@@ -233,9 +274,6 @@ OBJECTS: dict[str, dict[str, Form]] = {
 """By kind, in the order in which a clone makes them: those that others name come first; quotas come last, because what
 they admitted before is to be admitted again."""
 
-WITH_TEXT = ("DeviceClass",)
-"""Kinds whose rules are expressions, in which names cannot be told from code: an anonymised capture leaves them out."""
-
 LAST = ("PodDisruptionBudget", "LimitRange", "ResourceQuota")
 """Made after the pods."""
 
@@ -247,7 +285,9 @@ UNSEEN = {
     "pods that have ended": "they hold nothing",
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
-    "ResourceSlices, and what ResourceClaims were given": "devices are declared by resourceSlices of a node group",
+    "ResourceClaims, their templates, and which devices they were given": "in a clone all devices are free",
+    "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
+    "when a device's taint was laid on it": "read to evict later only; a clone's begin anew",
     "start times of pods": "read only to choose among equal victims of a preemption",
     "nominated nodes": "a scheduler makes them again",
 }

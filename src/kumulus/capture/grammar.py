@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from kumulus.capture import cel
 from kumulus.model.named_nodes import TOPOLOGY_PREFIX
 
 
@@ -24,11 +26,28 @@ class Leaf(Enum):
     VALUE = "a label's value"
     LABELS = "a mapping from keys to values"
     RESOURCES = "a mapping from resources to quantities"
-    TEXT = "a text in which names are: kept as it is, and left out of an anonymised capture"
+    DRIVER = "the name of a DRA driver"
+    ATTRIBUTE = "the name of a device's attribute or capacity, of its driver's domain where it names none"
+    DEVICE_TEXT = "an attribute's text"
+    VERSION = "an attribute's version, as semver.org has it"
+    EXPRESSION = "a CEL expression over a device"
 
 
-Form = Leaf | Mapping[str, "Form"] | Sequence["Form"]
-"""A leaf; the fields of a mapping; or, as a list of one form, a list of such values."""
+@dataclass(frozen=True)
+class Each:
+    """The form of a mapping whose keys are names.
+
+    Args:
+        key: what its keys are.
+        of: the form of its values.
+    """
+
+    key: Leaf
+    of: Form
+
+
+Form = Leaf | Each | Mapping[str, "Form"] | Sequence["Form"]
+"""A leaf; the fields of a mapping; names with a value each; or, as a list of one form, a list of such values."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}%?")
 # The words that these fields can have; a text that is none of them is no word of the API's, whatever it says.
@@ -44,9 +63,11 @@ _API_WORDS = """
 _WORDS = frozenset(_API_WORDS.split())
 _QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
 _MOST_TEXT = 4096
+# k8s.io/api/resource/v1, CELSelectorExpressionMaxLength.
+_MOST_EXPRESSION = 10 * 1024
 
 
-class Renaming(Protocol):
+class Renaming(cel.Renaming, Protocol):
     """How texts are renamed."""
 
     def name(self, text: str) -> str:
@@ -68,6 +89,11 @@ def reduced(form: Form, value: Any) -> Any:
     """
     if isinstance(form, Leaf):
         return _LEAVES[form](value)
+    if isinstance(form, Each):
+        if not isinstance(value, Mapping):
+            return None
+        named = {str(key): reduced(form.of, each) for key, each in sorted(value.items()) if _short(key) is not None}
+        return {key: each for key, each in named.items() if each is not None} or None
     if isinstance(form, Mapping):
         if not isinstance(value, Mapping):
             return None
@@ -86,9 +112,15 @@ def renamed(form: Form, value: Any, names: Renaming) -> Any:
         form: what is in it.
         value: what `reduced` made.
         names: by what they are exchanged.
+
+    Raises:
+        CannotRename: of an expression it is not sure what is a name.
     """
     if isinstance(form, Leaf):
         return _renamed_leaf(form, value, names)
+    if isinstance(form, Each):
+        pairs = ((_renamed_leaf(form.key, key, names), renamed(form.of, each, names)) for key, each in value.items())
+        return dict(sorted(pairs))
     if isinstance(form, Mapping):
         here = _with_key(form, value, names)
         kept = {
@@ -112,18 +144,26 @@ def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Renamin
 
 
 def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
-    if form is Leaf.NAME:
-        return names.name(value)
-    if form is Leaf.KEY:
-        return names.key_of(value)
-    if form is Leaf.VALUE:
-        return names.value("", value)
+    if form in _RENAMED:
+        return _RENAMED[form](names, value)
     if form is Leaf.LABELS:
         # In the order in which a capture of the clone finds them.
         return dict(sorted((names.key_of(key), names.value(key, each)) for key, each in value.items()))
     if form is Leaf.RESOURCES:
         return dict(sorted((names.key_of(key), each) for key, each in value.items()))
-    return None if form is Leaf.TEXT else value
+    return value
+
+
+_RENAMED: Mapping[Leaf, Callable[[Renaming, str], str]] = {
+    Leaf.NAME: lambda names, text: names.name(text),
+    Leaf.KEY: lambda names, text: names.key_of(text),
+    Leaf.VALUE: lambda names, text: names.value("", text),
+    Leaf.DRIVER: lambda names, text: names.driver(text),
+    Leaf.ATTRIBUTE: lambda names, text: names.attribute(text),
+    Leaf.DEVICE_TEXT: lambda names, text: names.device_text(text),
+    Leaf.VERSION: lambda names, text: names.version(text),
+    Leaf.EXPRESSION: lambda names, text: cel.renamed(text, names),
+}
 
 
 def _word(value: Any) -> Any:
@@ -140,6 +180,10 @@ def _quantity(value: Any) -> Any:
 
 def _short(value: Any) -> str | None:
     return value if isinstance(value, str) and len(value) <= _MOST_TEXT else None
+
+
+def _expression(value: Any) -> str | None:
+    return value if isinstance(value, str) and len(value) <= _MOST_EXPRESSION else None
 
 
 def _labels(value: Any) -> dict[str, str] | None:
@@ -173,5 +217,9 @@ _LEAVES: Mapping[Leaf, Callable[[Any], Any]] = {
     Leaf.VALUE: _short,
     Leaf.LABELS: _labels,
     Leaf.RESOURCES: _resources,
-    Leaf.TEXT: _short,
+    Leaf.DRIVER: _short,
+    Leaf.ATTRIBUTE: _short,
+    Leaf.DEVICE_TEXT: _short,
+    Leaf.VERSION: _short,
+    Leaf.EXPRESSION: _expression,
 }

@@ -190,6 +190,19 @@ def node_name(name: str) -> str:
     return name if len(name) <= NODE_NAME_LENGTH else dns_safe(name, NODE_NAME_LENGTH, dots=True)
 
 
+def on_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A ResourceSlice with its nodes as they are called in a clone."""
+    spec = dict(item["spec"])
+    if "nodeName" in spec:
+        spec["nodeName"] = node_name(spec["nodeName"])
+    if "devices" in spec:
+        spec["devices"] = [
+            {**each, "nodeName": node_name(each["nodeName"])} if "nodeName" in each else each
+            for each in spec["devices"]
+        ]
+    return {**item, "spec": spec}
+
+
 def _canonical(written: str) -> str:
     try:
         return canonical(written)

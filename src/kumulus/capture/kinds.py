@@ -41,6 +41,7 @@ class Kind:
 
 KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
 VOLCANO = "scheduling.volcano.sh"
+_DEVICES, _DEVICES_VERSIONS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1")
 
 NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
 KINDS = (
@@ -54,7 +55,8 @@ KINDS = (
     Kind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io"),
     Kind("PersistentVolume", "persistentvolumes"),
     Kind("PersistentVolumeClaim", "persistentvolumeclaims"),
-    Kind("DeviceClass", "deviceclasses", "resource.k8s.io"),
+    Kind("DeviceClass", "deviceclasses", _DEVICES, _DEVICES_VERSIONS),
+    Kind("ResourceSlice", "resourceslices", _DEVICES, _DEVICES_VERSIONS),
     Kind("ResourceFlavor", "resourceflavors", KUEUE, _KUEUE_VERSIONS),
     Kind("ClusterQueue", "clusterqueues", KUEUE, _KUEUE_VERSIONS),
     Kind("Cohort", "cohorts", KUEUE, _KUEUE_VERSIONS),

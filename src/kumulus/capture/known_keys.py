@@ -65,6 +65,24 @@ _PROVISIONERS = """
     disk.csi.azure.com file.csi.azure.com csi.vsphere.vmware.com kubernetes.io/no-provisioner kubernetes.io/gce-pd
     kubernetes.io/aws-ebs rancher.io/local-path
 """
+# Drivers of DRA under their authors' names, and what those and Kubernetes call a device's attributes and capacities:
+# github.com/kubernetes-sigs/dra-driver-nvidia-gpu (deviceinfo.go), github.com/ROCm/k8s-gpu-dra-driver,
+# github.com/intel/intel-resource-drivers-for-kubernetes, k8s.io/dynamic-resource-allocation (deviceattribute).
+_DRIVERS = """
+    gpu.nvidia.com compute-domain.nvidia.com gpu.amd.com gpu.intel.com gaudi.intel.com qat.intel.com dra.net dra.cpu
+    tpu.google.com gpu.example.com resource.kubernetes.io
+"""
+_ATTRIBUTES = """
+    type uuid minor index productName brand architecture cudaComputeCapability cudaDriverVersion driverVersion
+    addressingMode parentUUID parentIndex parentMinor profile pciBusID pcieRoot numaNode model family serial
+    productID vendor vendorID deviceID memory multiprocessors copyEngines decoders encoders jpegEngines ofaEngines
+    computeUnits simdUnits millicores id cliqueID
+"""
+KNOWN_DRIVERS, KNOWN_ATTRIBUTES = frozenset(_DRIVERS.split()), frozenset(_ATTRIBUTES.split())
+_DEVICE_TEXT = re.compile(
+    r"gpu|mig|vfio|None|HMM|ATS|Nvidia|NVIDIA|Tesla|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell|daemon|channel"
+    r"|[0-9]g\.[0-9]{1,3}gb(?:\+me(?:\.all)?)?|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|pci[0-9a-f]{4}:[0-9a-f]{2}"
+)
 _KNOWN = frozenset(
     (
         *_PLAIN.split(),
@@ -85,3 +103,8 @@ def is_known_key(key: str) -> bool:
     # A quota counts extended resources as requests.nvidia.com/gpu.
     plain = key.removeprefix("requests.") if "/" in key else key
     return key in _KNOWN or plain in _KNOWN or _FORMS.fullmatch(plain) is not None
+
+
+def is_known_device_text(text: str) -> bool:
+    """Whether an attribute's text says what a device is, in its vendor's words, and nothing of whose it is."""
+    return _DEVICE_TEXT.fullmatch(text) is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.capture.definitions import define
+from kumulus.capture.devices import owned
 from kumulus.capture.dumps import Refused, documents
 from kumulus.capture.fields import LAST, OBJECTS
 from kumulus.capture.grammar import reduced
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _ACCOUNTS_WITHIN = 60.0
+_PAGE = 500
 Progress = Callable[[str, int], None]
 
 
@@ -86,8 +88,11 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
         for pod in checked(document, file):
             (bound if pod.get("node") else waiting).append(pod)
     done.undefined = await define(client, {str(each["kind"]) for each in (*first, *last)})
+    slices = [each for each in first if each["kind"] == "ResourceSlice"]
+    uids = await _nodes(client) if slices else {}
     for kind in OBJECTS:
-        await work.objects([each for each in first if each["kind"] == kind])
+        listed = [each for each in first if each["kind"] == kind]
+        await work.objects([owned(each, uids) for each in listed] if kind == "ResourceSlice" else listed)
         if kind == "Namespace":
             await accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
     # What waits is put when every place that is taken is taken.
@@ -192,6 +197,17 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
     if kept["kind"] in ("Queue", "PodGroup", "CSIDriver", "LocalQueue", "CSINode", "ClusterQueue", "Cohort"):
         return {**kept, "spec": {"drivers": []} | spec if kept["kind"] == "CSINode" else spec}
     return kept
+
+
+async def _nodes(client: Client) -> dict[str, str]:
+    """The nodes' UIDs, by name."""
+    uids, token = dict[str, str](), ""
+    while True:
+        page = await client.get("/api/v1/nodes", {"limit": str(_PAGE), **({"continue": token} if token else {})})
+        uids.update((each["metadata"]["name"], each["metadata"]["uid"]) for each in page["items"])
+        token = str(page["metadata"].get("continue") or "")
+        if not token:
+            return uids
 
 
 async def accounts(client: Client, namespaces: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kumulus.capture.devices import DEVICE_API, DEVICE_KINDS, as_v1
 from kumulus.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
 from kumulus.capture.grammar import Form, Leaf, reduced
 from kumulus.capture.groups import KEPT, captured_node
@@ -48,6 +49,8 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         return captured_node(raw)
     if kind == "Pod":
         return captured_pod(raw)
+    if kind in DEVICE_KINDS:
+        return _object(kind, as_v1(raw), DEVICE_API)
     return _object(kind, raw, api_version)
 
 

@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kumulus.capture.known_keys import is_known_key
+from kumulus.capture.known_keys import KNOWN_ATTRIBUTES, KNOWN_DRIVERS, is_known_device_text, is_known_key
 from kumulus.capture.wordlist import ADJECTIVES, NOUNS
 from kumulus.catalog.instances import gpu_products, instance_types
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL
 
 _PREFIX = "x.example"
 _HARMLESS_VALUE = re.compile(r"|true|false|[0-9]{1,6}")
+_NUMBERS = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?=[-+]|$)")
 _ARCHITECTURES = frozenset(("amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386", "linux", "windows"))
 _KNOWN_NAMES = frozenset(
     (
@@ -73,6 +74,29 @@ class Words:
         """A label's value; numbers, switches and what the catalog knows stay."""
         return text if _is_harmless(key, text) else self.word(text)
 
+    def driver(self, text: str) -> str:
+        """A DRA driver's name, or the domain of an attribute: a text as any other, since rules compare the two."""
+        return self.device_text(text)
+
+    def attribute(self, text: str) -> str:
+        """An attribute's or a capacity's name, `domain/identifier` or `identifier`; identifiers have no dashes."""
+        domain, slash, last = text.rpartition("/")
+        own = last if last in KNOWN_ATTRIBUTES else self.word(last).replace("-", "_")
+        return f"{self.driver(domain)}/{own}" if slash else own
+
+    def device_text(self, text: str) -> str:
+        """An attribute's text; drivers, products of the catalog and vendors' own words stay."""
+        known = text in KNOWN_DRIVERS or is_known_device_text(text) or text.replace(" ", "-") in gpu_products()
+        return text if known or _HARMLESS_VALUE.fullmatch(text) else self.word(text)
+
+    def version(self, text: str) -> str:
+        """A version; what it says besides its three numbers is a name."""
+        numbers = _NUMBERS.match(text)
+        if numbers is None:
+            return "0.0.0-" + self.word(text)
+        rest = text[numbers.end() :]
+        return f"{numbers[0]}{rest[0]}{self.word(rest[1:])}" if rest else numbers[0]
+
     def word(self, text: str) -> str:
         """The word for a text, always the same, and of no other text."""
         if (known := self.by_name.get(text)) is not None:
@@ -86,7 +110,7 @@ class Words:
 
     def back(self, text: str) -> str:
         """A text with every word in it exchanged for its name again."""
-        return _WORD.sub(lambda found: self._taken.get(found[0], found[0]), text)
+        return _WORD.sub(lambda found: self._taken.get(found[0].replace("_", "-"), found[0]), text)
 
     def save(self, file: Path) -> None:
         """Write the table, for its owner's eyes only; whole, or not at all.
@@ -125,7 +149,7 @@ class Words:
 
 
 _WORD = re.compile(
-    rf"(?:{'|'.join(ADJECTIVES)})-(?:{'|'.join(NOUNS)})-(?:[0-9a-f]{{32}}|[0-9a-f]{{16}}|[0-9a-f]{{8}}|[0-9a-f]{{4}})"
+    rf"(?:{'|'.join(ADJECTIVES)})[-_](?:{'|'.join(NOUNS)})[-_](?:[0-9a-f]{{32}}|[0-9a-f]{{16}}|[0-9a-f]{{8}}|[0-9a-f]{{4}})"
 )
 
 

@@ -12,9 +12,11 @@ from typing import Any, TextIO
 
 import yaml
 
-from kumulus.capture.fields import OBJECTS, UNSEEN, WITH_TEXT
+from kumulus.capture.cel import CannotRename
+from kumulus.capture.devices import DEVICE_KINDS, gates
+from kumulus.capture.fields import OBJECTS, UNSEEN
 from kumulus.capture.grammar import renamed
-from kumulus.capture.groups import node_name, stack
+from kumulus.capture.groups import node_name, on_nodes, stack
 from kumulus.capture.kinds import KINDS
 from kumulus.capture.reading import form_of
 from kumulus.capture.spool import Spool
@@ -35,12 +37,16 @@ class Written:
         groups: how many node groups the nodes are.
         shapes: how many shapes the pods are.
         missing: what could not be read, by kind.
+        unnamed: objects whose rules could not be renamed, as "kind name", under the name that they would have had.
+        gates: feature gates that a clone needs.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     groups: int = 0
     shapes: int = 0
     missing: dict[str, str] = field(default_factory=dict)
+    unnamed: list[str] = field(default_factory=list)
+    gates: dict[str, bool] = field(default_factory=dict)
 
 
 def write(spool: Spool, directory: Path, words: Words | None) -> Written:
@@ -58,25 +64,32 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
     private = words is None
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
-    cluster = stack(nodes)
+    done.gates = gates(item for kind in DEVICE_KINDS for item in _items(spool, kind, words, []))
+    cluster = {**({"kwok": {"featureGates": done.gates}} if done.gates else {}), **stack(nodes)}
     done.groups = len(cluster["nodeGroups"])
     with _Replaced(directory / STACK, private) as file:
         _stack(file, cluster)
     with _Replaced(directory / WORKLOAD, private) as file:
         _workload(file, spool, words, done)
     with _Replaced(directory / LEFT_OUT, private) as file:
-        file.write(_left_out(done, nodes, anonymised=words is not None))
+        file.write(_left_out(done, nodes))
     return done
 
 
-def _items(spool: Spool, kind: str, words: Words | None) -> Iterator[dict[str, Any]]:
+def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """A kind's objects, renamed; what cannot be is named in `unnamed`."""
     form = form_of(kind)
     for item in spool.items(kind):
         if words is None:
             yield item
-        elif kind not in WITH_TEXT:
-            typed: dict[str, Any] = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+            continue
+        typed: dict[str, Any] = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+        try:
             yield {**typed, **renamed(form, {key: each for key, each in item.items() if key not in typed}, words)}
+        except CannotRename:
+            if unnamed is None:
+                raise
+            unnamed.append(f"{kind} {words.name(item['metadata']['name'])}")
 
 
 class _Replaced:
@@ -114,7 +127,13 @@ def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
     file.write(
         "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml beside it.\n"
     )
-    file.write("config:\n  kumulus:cluster:\n    nodeGroups:\n")
+    file.write("config:\n  kumulus:cluster:\n")
+    if cluster.get("kwok"):
+        file.write(
+            "    # Without these, the API server would not keep all that ResourceSlices and DeviceClasses say.\n"
+        )
+        file.write(f"    kwok: {_flow(cluster['kwok'])}\n")
+    file.write("    nodeGroups:\n")
     for group in cluster["nodeGroups"]:
         placement = group["placement"][0]
         file.write(f"      - name: {_flow(group['name'])}\n        placement:\n")
@@ -138,10 +157,10 @@ def _indented(file: TextIO, text: str, by: int) -> None:
 def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) -> None:
     file.write("# The pods of a captured cluster, and what they refer to; `kumulus clone` puts them into a stack.\n")
     for kind in OBJECTS:
-        listed = list(_items(spool, kind, words))
+        listed = list(_items(spool, kind, words, done.unnamed))
         done.counts[kind] = len(listed)
         for item in sorted(listed, key=lambda each: _place(each["metadata"])):
-            file.write(f"---\n{_flow(item)}\n")
+            file.write(f"---\n{_flow(on_nodes(item) if kind == 'ResourceSlice' else item)}\n")
     found = shapes(_items(spool, "Pod", words))
     done.shapes = len(found)
     for shape in found:
@@ -156,13 +175,17 @@ def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
     return str(metadata.get("namespace", "")), str(metadata["name"])
 
 
-def _left_out(done: Written, nodes: list[dict[str, Any]], *, anonymised: bool) -> str:
+def _left_out(done: Written, nodes: list[dict[str, Any]]) -> str:
     lines = ["# What this capture leaves out, and why", ""]
     if done.missing:
         lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]
     lines += ["Not kept of what was read:", "", *(f"- {what}: {why}" for what, why in UNSEEN.items())]
-    if anonymised:
-        lines += [f"- {kind}: its rules are expressions, in which names cannot be told from code" for kind in WITH_TEXT]
+    lines += [
+        f"- {each}: in its rule, names cannot be told from what is done with them" for each in sorted(done.unnamed)
+    ]
+    if done.gates:
+        gates_named = ", ".join(done.gates)
+        lines += ["", f"A clone needs Kubernetes with these feature gates, which stack.yaml turns on: {gates_named}"]
     long = [name for node in nodes if node_name(name := str(node["metadata"]["name"])) != name]
     if long:
         lines += ["", f"Nodes whose names are longer than a label's value, and shortened: {len(long):,}"]

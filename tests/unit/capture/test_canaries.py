@@ -185,9 +185,7 @@ def others(planted: Planted, namespace: str) -> Iterator[dict[str, Any]]:
         "value": 5,
         "description": planted.name(),
     }
-    selectors = [{"cel": {"expression": f"device.driver == '{planted.name()}'"}}]
-    devices = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": planted.metadata()}
-    yield {**devices, "spec": {"selectors": selectors}}
+    yield from devices(planted)
     for kind in ("Secret", "ConfigMap"):
         data = {planted.name(): planted.name()}
         yield {"apiVersion": "v1", "kind": kind, "metadata": planted.metadata(namespace), "data": data}
@@ -200,6 +198,44 @@ def others(planted: Planted, namespace: str) -> Iterator[dict[str, Any]]:
         "involvedObject": {"kind": "Pod", "name": planted.name(), "namespace": namespace},
         "source": {"component": planted.name(), "host": planted.name()},
     }
+
+
+def devices(planted: Planted) -> Iterator[dict[str, Any]]:
+    """What drivers of DRA say, and classes; of one of them the rule cannot be renamed."""
+    driver, attribute, text = planted.name(), planted.name(), planted.name()
+    rule = f"device.driver == '{driver}' && device.attributes['{driver}'].{attribute} in ['{text}', '{planted.name()}']"
+    for expression in (rule, f'{rule} || device.driver.startsWith("{planted.name()}")'):
+        yield {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": planted.metadata(),
+            "spec": {
+                "selectors": [{"cel": {"expression": expression}}],
+                "config": [{"opaque": {"driver": driver, "parameters": {"kind": planted.name()}}}],
+                "extendedResourceName": planted.key(),
+            },
+        }
+    counters = {planted.name(): {"value": "4"}}
+    device = {
+        "name": planted.name(),
+        "attributes": {
+            attribute: {"string": text},
+            planted.key(): {"version": f"1.2.3-{planted.name()}"},
+            "type": {"string": planted.name()},
+        },
+        "capacity": {planted.key(): {"value": "80Gi"}, planted.name(): {"value": planted.name()}},
+        "consumesCounters": [{"counterSet": planted.name(), "counters": counters}],
+        "taints": [{"key": planted.key(), "value": planted.name(), "effect": "NoSchedule"}],
+        "bindingConditions": [planted.key()],
+    }
+    spec = {
+        "driver": driver,
+        "nodeName": planted.name(),
+        "pool": {"name": planted.name(), "generation": 3, "resourceSliceCount": 1},
+        "sharedCounters": [{"name": planted.name(), "counters": counters}],
+        "devices": [device],
+    }
+    yield {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": planted.metadata(), "spec": spec}
 
 
 def as_yaml(value: object) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kumulus.capture import writing
-from kumulus.capture.fields import OBJECTS, WITH_TEXT
-from kumulus.capture.grammar import Form, Leaf, renamed
+from kumulus.capture.fields import OBJECTS
+from kumulus.capture.grammar import Each, Form, Leaf, renamed
 from kumulus.capture.known_keys import is_known_key
 from kumulus.capture.reading import captured
 from kumulus.capture.spool import Spool
@@ -40,6 +40,8 @@ class Canaries:
             return self._leaf(form)
         if isinstance(form, list):
             return [self.of(form[0]), self.of(form[0])]
+        if isinstance(form, Each):
+            return {self.key(): self.of(form.of), self.name(): self.of(form.of), "type": self.of(form.of)}
         assert isinstance(form, dict)
         return {**{key: self.of(each) for key, each in form.items()}, self.name(): self.name()}
 
@@ -49,7 +51,13 @@ class Canaries:
             return {self.key(): self.name(), self.name(): self.name(), f"kubernetes.io/{self.name()}": self.name()}
         if form is Leaf.RESOURCES:
             return {self.key(): "1", f"requests.{self.key()}": "2", self.name(): self.name()}
-        return self.key() if form is Leaf.KEY else self.name()
+        if form is Leaf.EXPRESSION:
+            # The second one cannot be renamed.
+            of = f'device.driver == "{self.name()}" && device.attributes["{self.name()}"].{self.name()} == "x"'
+            return of if len(self.planted) % 8 else f"{of} && device.driver.startsWith('{self.name()}')"
+        if form is Leaf.VERSION:
+            return f"1.2.3-{self.name()}+{self.name()}"
+        return self.key() if form in (Leaf.KEY, Leaf.ATTRIBUTE) else self.name()
 
 
 def objects(canaries: Canaries) -> list[dict[str, Any]]:
@@ -118,7 +126,8 @@ def test_of_a_thousand_canaries_none_is_left_in_any_file(tmp_path: Path) -> None
 
 
 def test_of_a_cluster_as_companies_have_it_no_name_is_left(tmp_path: Path) -> None:
-    raws = [{"kind": _kind(path), **body} for path, body in [*source.objects(), *source.with_volumes(200, "eu-acme-1")]]
+    made = [*source.objects(), *source.devices(3), *source.with_volumes(200, "eu-acme-1")]
+    raws = [{"kind": _kind(path), **body} for path, body in made]
     raws += [{"kind": "Pod", "status": {}, **pod} for pod in source.pods(200, "eu-acme-1")]
     shared = write(tmp_path, raws, Words())
     for name in ("acme", "secret/", "hunter", "shop", "search", "team-", "train-", "infer", "vol-", "data-", "pv-"):
@@ -192,17 +201,3 @@ def test_a_table_that_others_may_read_or_that_is_none_is_refused(tmp_path: Path)
     file.chmod(0o600)
     with pytest.raises(WrongTable, match="no translation table"):
         Words.read(file)
-
-
-def test_kinds_with_expressions_are_left_out_and_named(tmp_path: Path) -> None:
-    kind = WITH_TEXT[0]
-    selector = {"cel": {"expression": "device.driver == 'acme'"}}
-    raw = {
-        "kind": kind,
-        "apiVersion": "resource.k8s.io/v1",
-        "metadata": {"name": "gpu"},
-        "spec": {"selectors": [selector]},
-    }
-    shared = write(tmp_path, [raw], Words())
-    assert "acme" not in shared
-    assert f"- {kind}: its rules are expressions" in shared

@@ -1,0 +1,153 @@
+"""A DeviceClass's rule with its names exchanged, where it is sure which of its texts are names of what.
+
+Rules compare a device's driver, attributes and capacities with constants; of such an expression every name is found by
+where it stands. One that looks into a text (`startsWith`, `matches`, an order of texts) would decide otherwise about
+words, and one with variables or escapes is not understood here: neither is renamed, and the capture says so.
+
+Source: kubernetes.io/docs/reference/using-api/cel, and k8s.io/dynamic-resource-allocation/cel (what `device` has).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+_TOKENS = re.compile(
+    r"""(?P<space>\s+)|(?P<text>"[^"\\\n]*"|'[^'\\\n]*')|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"""
+    r"""|(?P<number>[0-9]+(?:\.[0-9]+)?u?)|(?P<sign>&&|\|\||==|!=|<=|>=|\.\?|[][().,!?:<>*%/+-])"""
+)
+_DOMAINS = ("attributes", "capacity")
+_WORDS = frozenset(("device", "in", "true", "false", "null", "has", "semver", "quantity", "isSemver", "isQuantity"))
+_MEMBERS = """
+    driver attributes capacity allowMultipleAllocations compareTo isGreaterThan isLessThan asInteger asApproximateFloat
+    orValue hasValue value major minor patch isInteger sign add sub
+"""
+_MEMBER_NAMES = frozenset(_MEMBERS.split())
+_ORDER = frozenset(("<", ">", "<=", ">=", "+"))
+_QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
+
+
+class CannotRename(Exception):
+    """An expression of which it is not sure what its texts are."""
+
+
+class Renaming(Protocol):
+    """How the texts of an expression are renamed."""
+
+    def driver(self, text: str) -> str:
+        """A DRA driver's name, or an attribute's domain."""
+
+    def attribute(self, text: str) -> str:
+        """An attribute's or a capacity's name."""
+
+    def device_text(self, text: str) -> str:
+        """An attribute's text."""
+
+    def version(self, text: str) -> str:
+        """An attribute's version."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+def renamed(expression: str, names: Renaming) -> str:
+    """An expression with every name in it exchanged; blanks as they were, texts in double quotes.
+
+    Raises:
+        CannotRename: it is not sure what is a name.
+    """
+    found, at = list[_Token](), 0
+    while at < len(expression):
+        match = _TOKENS.match(expression, at)
+        if match is None or match.lastgroup is None:
+            raise CannotRename
+        found.append(_Token(match.lastgroup, match[0]))
+        at = match.end()
+    tokens = [each for each in found if each.kind != "space"]
+    exchanged = iter([_exchanged(tokens, index, names) for index in range(len(tokens))])
+    return "".join(" " * len(each.text) if each.kind == "space" else next(exchanged) for each in found)
+
+
+def _exchanged(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+    token = tokens[index]
+    if token.kind == "name":
+        return _name(tokens, index, names)
+    if token.kind == "text":
+        return json.dumps(_text(tokens, index, names), ensure_ascii=False)
+    return token.text
+
+
+def _name(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+    text = tokens[index].text
+    if _at(tokens, index - 1) in (".", ".?"):
+        if _is_domain(tokens, index - 2):
+            return names.attribute(text)
+        if text in _MEMBER_NAMES:
+            return text
+    elif text in _WORDS:
+        return text
+    raise CannotRename
+
+
+def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+    text, before, after = tokens[index].text[1:-1], _at(tokens, index - 1), _at(tokens, index + 1)
+    if _kind(tokens, index - 1) in ("text", "name") or _kind(tokens, index + 1) == "text":
+        # A prefix, or three quotes.
+        raise CannotRename
+    if before in _ORDER or after in _ORDER or after in (".", ".?", "["):
+        raise CannotRename
+    if before == "[" and after == "]":
+        if _at(tokens, index - 2) in _DOMAINS:
+            return names.driver(text)
+        if _is_domain(tokens, index - 2):
+            return names.attribute(text)
+    if after == "in":
+        return _sought(tokens, index + 2, text, names)
+    if before == "(" and (call := _at(tokens, index - 2)) in ("semver", "quantity", "isSemver", "isQuantity"):
+        if "emver" in call:
+            return names.version(text)
+        if _QUANTITY.fullmatch(text):
+            return text
+        raise CannotRename
+    return names.device_text(text)
+
+
+def _sought(tokens: Sequence[_Token], index: int, text: str, names: Renaming) -> str:
+    """A text that is looked for in what begins at an index: in `device.attributes`, or in a domain of these."""
+    if [_at(tokens, index + each) for each in (0, 1)] != ["device", "."] or _at(tokens, index + 2) not in _DOMAINS:
+        raise CannotRename
+    if _at(tokens, index + 3) != "[":
+        return names.driver(text)
+    end = next((at for at in range(index + 4, len(tokens)) if tokens[at].text == "]"), len(tokens))
+    if _at(tokens, end + 1) in (".", ".?", "["):
+        raise CannotRename
+    return names.attribute(text)
+
+
+def _is_domain(tokens: Sequence[_Token], end: int) -> bool:
+    """Whether what ends at an index is `attributes[…]` or `capacity[…]`: the attributes of a domain."""
+    if _at(tokens, end) != "]":
+        return False
+    depth = 0
+    for index in range(end, -1, -1):
+        depth += {"]": 1, "[": -1}.get(_sign(tokens[index]), 0)
+        if depth == 0:
+            return _kind(tokens, index - 1) == "name" and _at(tokens, index - 1) in _DOMAINS
+    return False
+
+
+def _sign(token: _Token) -> str:
+    return token.text if token.kind == "sign" else ""
+
+
+def _at(tokens: Sequence[_Token], index: int) -> str:
+    """A token's text; of a quoted text nothing, so that none is taken for a sign or a name."""
+    return tokens[index].text if 0 <= index < len(tokens) and tokens[index].kind != "text" else ""
+
+
+def _kind(tokens: Sequence[_Token], index: int) -> str:
+    return tokens[index].kind if 0 <= index < len(tokens) else ""
