@@ -8,13 +8,13 @@ and Volcano (scheduling.volcano.sh).
 
 from __future__ import annotations
 
-from kumulus.capture.grammar import Each, Form, Leaf
+from kumulus.capture.grammar import Each, Form, Leaf, Selecting
 
 WORD, QUANTITY, NAME, KEY, VALUE = Leaf.WORD, Leaf.QUANTITY, Leaf.NAME, Leaf.KEY, Leaf.VALUE
 LABELS, RESOURCES = Leaf.LABELS, Leaf.RESOURCES
 
 _EXPRESSIONS: Form = [{"key": KEY, "operator": WORD, "values": [VALUE]}]
-SELECTOR: Form = {"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS}
+SELECTOR: Form = Selecting({"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS})
 # A field's value here is a node's name: matchFields knows metadata.name only.
 _TERM: Form = {
     "matchExpressions": _EXPRESSIONS,

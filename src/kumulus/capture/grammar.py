@@ -46,7 +46,18 @@ class Each:
     of: Form
 
 
-Form = Leaf | Each | Mapping[str, "Form"] | Sequence["Form"]
+@dataclass(frozen=True)
+class Selecting:
+    """The form of a mapping that says something even where it is empty: a selector that selects everything.
+
+    Args:
+        fields: the forms of its fields.
+    """
+
+    fields: Mapping[str, Form]
+
+
+Form = Leaf | Each | Selecting | Mapping[str, "Form"] | Sequence["Form"]
 """A leaf; the fields of a mapping; names with a value each; or, as a list of one form, a list of such values."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}%?")
@@ -89,6 +100,8 @@ def reduced(form: Form, value: Any) -> Any:
     """
     if isinstance(form, Leaf):
         return _LEAVES[form](value)
+    if isinstance(form, Selecting):
+        return (reduced(form.fields, value) or {}) if isinstance(value, Mapping) else None
     if isinstance(form, Each):
         if not isinstance(value, Mapping):
             return None
@@ -118,6 +131,8 @@ def renamed(form: Form, value: Any, names: Renaming) -> Any:
     """
     if isinstance(form, Leaf):
         return _renamed_leaf(form, value, names)
+    if isinstance(form, Selecting):
+        return renamed(form.fields, value, names) or {}
     if isinstance(form, Each):
         pairs = ((_renamed_leaf(form.key, key, names), renamed(form.of, each, names)) for key, each in value.items())
         return dict(sorted(pairs))

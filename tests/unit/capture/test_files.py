@@ -16,6 +16,7 @@ from kumulus.capture import dumps, putting, workload, writing
 from kumulus.capture.kinds import KINDS, cluster_role
 from kumulus.capture.reading import captured, captured_pod
 from kumulus.capture.spool import AnotherSource, Spool
+from kumulus.capture.words import Words
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
@@ -253,3 +254,30 @@ def test_links_and_paths_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
     with pytest.raises(dumps.Refused):
         dumps.files([tmp_path / "inside"])
+
+
+@pytest.mark.parametrize("words", [None, Words()])
+def test_a_selector_that_selects_everything_stays_one(tmp_path: Path, words: Words | None) -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaceSelector": {}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    without = {"topologyKey": "kubernetes.io/hostname"}
+    other = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [without]}}
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "all"},
+        "spec": {"namespaceSelector": {}},
+    }
+    budget = {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": {"name": "b", "namespace": "shop"}}
+    raws = [pod("a", affinity=affinity), pod("b", affinity=other), queue, {**budget, "spec": {"selector": {}}}]
+    (tmp_path / "out").mkdir()
+    writing.write(spooled(tmp_path / "out", *raws), tmp_path / "out", words)
+    found = list(putting.read(tmp_path / "out" / "workload.yaml"))
+    terms = [
+        each["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
+        for each in found
+        if each["kind"] == "PodShape"
+    ]
+    assert sorted(terms, key=len) == [without, term]
+    assert [each["spec"] for each in found if each["kind"] == "ClusterQueue"] == [{"namespaceSelector": {}}]
+    assert [each["spec"] for each in found if each["kind"] == "PodDisruptionBudget"] == [{"selector": {}}]

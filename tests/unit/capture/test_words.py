@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.capture import writing
 from kumulus.capture.fields import OBJECTS
-from kumulus.capture.grammar import Each, Form, Leaf, renamed
+from kumulus.capture.grammar import Each, Form, Leaf, Selecting, renamed
 from kumulus.capture.known_keys import is_known_key
 from kumulus.capture.reading import captured
 from kumulus.capture.spool import Spool
@@ -40,6 +40,8 @@ class Canaries:
             return self._leaf(form)
         if isinstance(form, list):
             return [self.of(form[0]), self.of(form[0])]
+        if isinstance(form, Selecting):
+            return self.of(form.fields)
         if isinstance(form, Each):
             return {self.key(): self.of(form.of), self.name(): self.of(form.of), "type": self.of(form.of)}
         assert isinstance(form, dict)
