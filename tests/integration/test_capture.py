@@ -17,10 +17,12 @@ from kumulus.capture.live import Expired, Reader
 from kumulus.capture.putting import put
 from kumulus.capture.spool import Spool
 from kumulus.capture.words import Words
+from kumulus.cli.main import main
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
+from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import NODES, Plane, Pools
-from tests.support import captured
+from tests.support import captured, etcd_snapshot
 
 pytestmark = pytest.mark.integration
 ZONE = "eu-acme-1"
@@ -144,6 +146,20 @@ async def test_what_is_captured_put_back_and_captured_again_is_the_same_file(
     spool, _ = await read(plane, tmp_path / "two")
     writing.write(spool, tmp_path / "two", None)
     assert files(tmp_path / "two") == first
+
+
+async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
+    plane: Plane, source: dict[str, Any], tmp_path: Path
+) -> None:
+    saved = tmp_path / "snapshot.db"
+    etcd_snapshot.save(Layout(plane.directory), saved)
+    assert saved.stat().st_size % 512 == 32, "it has the sum that etcd puts there"
+    live, _ = await read(plane, tmp_path / "live")
+    writing.write(live, tmp_path / "live", None)
+    live.remove()
+    assert main(["capture", "--from", str(saved), "--to", str(tmp_path / "saved")]) == 0
+    assert files(tmp_path / "saved") == files(tmp_path / "live")
+    assert "ResourceSlice: 4" in files(tmp_path / "saved")["left-out.md"]
 
 
 async def test_the_role_is_enough_and_a_missing_right_is_named_while_the_rest_goes_on(

@@ -3,6 +3,7 @@
     kumulus capture --context prod --to capture/                 # reads only: pages of lists, 20 requests a second
     kumulus capture --context prod --to shared.tar.gz            # to send: words for names; their table stays here
     kumulus capture --from nodes.yaml --from pods.yaml --to capture/
+    kumulus capture --from snapshot.db --to capture/             # of `etcdctl snapshot save`
     kumulus capture --rbac | kubectl apply -f -                  # only the permissions that it needs
 
 Writes stack.yaml (the nodes), workload.yaml (pods, and what they refer to) and left-out.md, into a directory or, to be
@@ -16,8 +17,9 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import which
 from kumulus.cli.errors import UserError
@@ -44,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         type=Path,
-        help="read files instead: kubectl get -o yaml or json, kwokctl snapshot export, a must-gather directory",
+        help=(
+            "read files instead: kubectl get -o yaml or json, kwokctl snapshot export, etcdctl snapshot save, "
+            "a must-gather directory"
+        ),
     )
     parser.add_argument("--to", metavar="PLACE", type=Path, help="a directory, or an archive: NAME.tar.gz")
     parser.add_argument("--rate", type=float, default=_RATE, help=f"the most requests a second (default: {_RATE:g})")
@@ -164,7 +169,7 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
     seen: set[tuple[str, str, str]] = set()
     for file in files:
         pages: dict[str, list[dict[str, object]]] = {}
-        for raw in dumps.objects(file):
+        for raw in _objects(file):
             kind, metadata = BY_NAME.get(str(raw.get("kind"))), raw.get("metadata")
             version = str(raw.get("apiVersion") or "v1")
             if kind is None or not isinstance(metadata, dict) or not kind.is_in(version):
@@ -177,9 +182,26 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
                     spool.add(kind.name, pages.pop(kind.name), "more")
         for name, items in pages.items():
             spool.add(name, items, "more")
+    _show("")
     if not seen:
         raise UserError(f"no node or pod in {', '.join(map(str, args.files))}")
     return spool
+
+
+def _objects(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects in a file, by what it is."""
+    from kumulus.capture import dumps
+    from kumulus.capture.etcd import snapshot
+
+    if not snapshot.is_snapshot(file):
+        return dumps.objects(file)
+    return snapshot.objects(file, lambda what, count: _show(f"{file.name}: {count:,} {what}"))
+
+
+def _show(text: str) -> None:
+    """Say on a terminal how far it is, in one line; an empty text takes that away."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
@@ -206,14 +228,9 @@ async def _read(connection: Connection, spool: Spool, rate: float) -> None:
     from kumulus.capture.live import Reader
     from kumulus.kube import Client
 
-    def show(kind: str, count: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\033[K{count:,} {kind}", end="", file=sys.stderr, flush=True)
-
     async with Client(connection, patience=_PATIENCE, connections=1) as client:
-        await Reader(client, spool, rate, show).read()
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+        await Reader(client, spool, rate, lambda kind, count: _show(f"{count:,} {kind}")).read()
+    _show("")
 
 
 def _connection(args: argparse.Namespace) -> Connection:

@@ -1,0 +1,210 @@
+"""A file of bbolt, read page by page: the entries of a bucket in the order of their keys. Nothing in it is trusted.
+
+Every offset and length is checked before it is used, no page is read twice, and no more is held than one path from the
+root to a leaf. The file is read by calls, not mapped: one that is cut off meanwhile is an error and not a signal.
+
+Source: go.etcd.io/bbolt (internal/common: page.go, meta.go, bucket.go).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+MAGIC = b"\xed\xda\x0c\xed"
+_META_AT, _MAGIC_AT = 16, 16
+_PAGE = struct.Struct("<QHHI")
+_META = struct.Struct("<IIIIQQQQQQ")
+_BRANCH = struct.Struct("<IIQ")
+_LEAF = struct.Struct("<IIII")
+_BUCKET = struct.Struct("<QQ")
+_BRANCH_PAGE, _LEAF_PAGE, _META_PAGE = 0x01, 0x02, 0x04
+_IS_BUCKET = 0x01
+_VERSION = 2
+_SIZES = tuple(1024 << power for power in range(7))
+_MOST_LEVELS = 32
+_MOST_OVERFLOW = 16 * 1024 * 1024
+"""The most bytes of one page with what follows it: etcd takes requests of 1.5 MB, and no more than 10 by its limits."""
+_FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
+
+
+class Damaged(Exception):
+    """A file is not what bbolt writes; says where."""
+
+
+class Entry(NamedTuple):
+    """An entry of a bucket.
+
+    Args:
+        key: its key.
+        at: where its value begins in the file.
+        size: how long that is, in bytes.
+        value: it.
+    """
+
+    key: bytes
+    at: int
+    size: int
+    value: bytes
+
+
+class Bolt:
+    """An open file of bbolt.
+
+    Args:
+        file: its path.
+
+    Raises:
+        Damaged: it is none.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._opened = file.open("rb")
+        try:
+            self.size = os.fstat(self._opened.fileno()).st_size
+            self._page_size, self._root = self._meta()
+        except BaseException:
+            self._opened.close()
+            raise
+        self._seen = bytearray(self.size // self._page_size + 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._opened.close()
+
+    def read(self, at: int, size: int) -> bytes:
+        """Some bytes of it.
+
+        Raises:
+            Damaged: it ends before.
+            OSError: it cannot be read.
+        """
+        if at < 0 or size < 0 or at + size > self.size:
+            raise Damaged(f"it ends at byte {self.size:,}, and something at byte {at:,} is to be in it")
+        found = os.pread(self._opened.fileno(), size, at)
+        if len(found) != size:
+            raise Damaged("it has become shorter while it was read")
+        return found
+
+    def bucket(self, name: bytes) -> Iterator[Entry]:
+        """The entries of a bucket of the root, in the order of their keys.
+
+        Raises:
+            Damaged: it is not as bbolt writes it, or has no such bucket.
+            OSError: it cannot be read.
+        """
+        self._seen = bytearray(len(self._seen))
+        for entry, is_bucket in self._entries(self._root):
+            if entry.key == name and is_bucket:
+                break
+        else:
+            raise Damaged(f"it has no {name.decode()!r}: etcd did not write it")
+        if entry.size < _BUCKET.size:
+            raise Damaged("a bucket is cut off")
+        root, _ = _BUCKET.unpack_from(entry.value)
+        if root:
+            yield from (found for found, _ in self._entries(root))
+        else:
+            # A small one is in the place of its root's number.
+            page = entry.value[_BUCKET.size :]
+            if len(page) < _PAGE.size:
+                raise Damaged("a bucket is cut off")
+            yield from (found for found, _ in _leaves(page, entry.at + _BUCKET.size))
+
+    def _entries(self, root: int) -> Iterator[tuple[Entry, bool]]:
+        path = [iter((root,))]
+        while path:
+            if (number := next(path[-1], None)) is None:
+                path.pop()
+                continue
+            at, page = self._page(number)
+            _, flags, _, _ = _PAGE.unpack_from(page)
+            if flags & _LEAF_PAGE:
+                yield from _leaves(page, at)
+            elif flags & _BRANCH_PAGE and len(path) < _MOST_LEVELS:
+                path.append(iter(_branches(page)))
+            else:
+                raise Damaged(f"page {number} is none of a tree")
+
+    def _page(self, number: int) -> tuple[int, bytes]:
+        """Where a page begins, and all of it."""
+        at = number * self._page_size
+        if number >= len(self._seen):
+            raise Damaged(f"it is cut off: page {number} is not there")
+        if self._seen[number]:
+            raise Damaged(f"page {number} is in two places")
+        self._seen[number] = 1
+        own, _, _, overflow = _PAGE.unpack(self.read(at, _PAGE.size))
+        if own != number:
+            raise Damaged(f"in the place of page {number} is something else")
+        size = (overflow + 1) * self._page_size
+        if size > max(_MOST_OVERFLOW, self._page_size):
+            raise Damaged(f"page {number} is to have {size:,} bytes")
+        return at, self.read(at, size)
+
+    def _meta(self) -> tuple[int, int]:
+        """The size of its pages and its root: by the later one of the two that are whole."""
+        found: list[tuple[int, int, int]] = []
+        for at in (0, *_SIZES):
+            if at + _META_AT + _META.size > self.size:
+                continue
+            raw = self.read(at + _META_AT, _META.size)
+            magic, version, page_size, _, root, _, _, _, order, sum_ = _META.unpack(raw)
+            whole = raw[:4] == MAGIC and sum_ == _fnv(raw[:-8])
+            if magic and whole and version == _VERSION and page_size in _SIZES and at in (0, page_size):
+                found.append((order, page_size, root))
+        if not found:
+            raise Damaged("it does not begin as a file of etcd does")
+        _, page_size, root = max(found)
+        return page_size, root
+
+
+def is_bolt(file: Path) -> bool:
+    """Whether a file is one of bbolt, by how it begins.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        return opened.read(_MAGIC_AT + len(MAGIC))[_MAGIC_AT:] == MAGIC
+
+
+def _branches(page: bytes) -> Iterator[int]:
+    _, _, count, _ = _PAGE.unpack_from(page)
+    _fits(page, count, _BRANCH.size)
+    for index in range(count):
+        yield _BRANCH.unpack_from(page, _PAGE.size + index * _BRANCH.size)[2]
+
+
+def _leaves(page: bytes, at: int) -> Iterator[tuple[Entry, bool]]:
+    _, _, count, _ = _PAGE.unpack_from(page)
+    _fits(page, count, _LEAF.size)
+    for index in range(count):
+        place = _PAGE.size + index * _LEAF.size
+        flags, position, key_size, value_size = _LEAF.unpack_from(page, place)
+        key_at = place + position
+        value_at = key_at + key_size
+        if value_at + value_size > len(page):
+            raise Damaged("an entry does not end in its page")
+        entry = Entry(page[key_at:value_at], at + value_at, value_size, page[value_at : value_at + value_size])
+        yield entry, bool(flags & _IS_BUCKET)
+
+
+def _fits(page: bytes, count: int, size: int) -> None:
+    if _PAGE.size + count * size > len(page):
+        raise Damaged(f"a page is to have {count:,} entries, for which it has no room")
+
+
+def _fnv(raw: bytes) -> int:
+    """The sum by which bbolt knows a whole meta page: FNV-1a of 64 bits."""
+    found = _FNV_START
+    for byte in raw:
+        found = ((found ^ byte) * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF
+    return found

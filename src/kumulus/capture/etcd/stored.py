@@ -1,0 +1,93 @@
+"""An object as an API server stores it, as JSON would have it: as far as a capture looks at it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kumulus.capture.etcd.messages import ALWAYS, INLINE, STORED
+from kumulus.kube.messages import MAGIC, classes_of
+
+_ENCRYPTED = b"k8s:enc:"
+_OLDER = "resource.k8s.io/v1beta1"
+
+
+class Encrypted(Exception):
+    """It was encrypted before it was stored; says by which provider."""
+
+
+class Unreadable(Exception):
+    """It is none of the forms in which API servers store objects."""
+
+
+def as_json(kind: str, raw: bytes) -> dict[str, Any]:
+    """An object from its stored bytes, with `apiVersion` and `kind`.
+
+    Args:
+        kind: which it is to be; a custom resource's is not looked at.
+        raw: the bytes.
+
+    Raises:
+        Encrypted: only its API server can read it.
+        Unreadable: it is no such object.
+    """
+    if raw.startswith(_ENCRYPTED):
+        provider = raw[len(_ENCRYPTED) : len(_ENCRYPTED) + 16].split(b":")[0]
+        raise Encrypted(provider.decode("ascii", "replace"))
+    try:
+        return _of_protobuf(kind, raw[len(MAGIC) :]) if raw.startswith(MAGIC) else _of_json(raw)
+    except (DecodeError, ValueError, RecursionError):
+        raise Unreadable from None
+
+
+def _of_json(raw: bytes) -> dict[str, Any]:
+    found = json.loads(raw)
+    if not isinstance(found, dict):
+        raise Unreadable
+    return found
+
+
+def _of_protobuf(kind: str, raw: bytes) -> dict[str, Any]:
+    classes = _classes()
+    envelope = classes["Unknown"].FromString(raw)
+    version = envelope.typeMeta.apiVersion
+    if envelope.typeMeta.kind != kind or envelope.contentEncoding:
+        raise Unreadable
+    name = f"V1beta1{kind}" if version == _OLDER and f"V1beta1{kind}" in classes else kind
+    if name not in classes:
+        raise Unreadable
+    return {"apiVersion": version, "kind": kind, **_plain(classes[name].FromString(envelope.raw))}
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(STORED)
+
+
+def _plain(message: Any) -> Any:
+    name = message.DESCRIPTOR.name
+    if name == "Quantity":
+        return message.string
+    if name == "IntOrString":
+        return message.strVal if message.type else message.intVal
+    found: dict[str, Any] = {}
+    for field, value in message.ListFields():
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            values = field.message_type.fields_by_name["value"]
+            found[field.name] = {
+                key: value[key] if values.message_type is None else _plain(value[key]) for key in value
+            }
+        elif field.is_repeated:
+            found[field.name] = [each if field.message_type is None else _plain(each) for each in value]
+        elif field.message_type is None:
+            if value or f"{name}.{field.name}" in ALWAYS:
+                found[field.name] = value
+        elif f"{name}.{field.name}" in INLINE:
+            found.update(_plain(value))
+        else:
+            found[field.name] = _plain(value)
+    return found
