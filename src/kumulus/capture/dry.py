@@ -33,6 +33,8 @@ _LOOK_EVERY = 0.1
 _NOW = {"gracePeriodSeconds": 0}
 _SECOND_THOUGHT = 5.0
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
+# Beyond it, values of priority classes are the system's own.
+_FIRST = 1_000_000_000
 # Dry pods never preempt, which the scheduler says each time.
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
@@ -92,24 +94,20 @@ class Dry:
         await asyncio.shield(self._exits.aclose())
 
     async def priority_class(self, probe: Probe) -> str:
-        """A class of the workload's priority, or of the cluster's default, whose pods do not preempt.
+        """A class whose pods do not preempt, and which the scheduler looks at before all others.
+
+        Whoever waits in the clone does so because there is no room: hundreds of such pods are tried again whenever one
+        is removed, each on all nodes, and the dry ones would wait for them for minutes.
 
         Raises:
-            ApiError: there is no such class, or it cannot be made.
+            ApiError: there is no class such as the workload names, or it cannot be made.
         """
-        value = await self._priority(probe.spec.get("priorityClassName"))
-        body = {"metadata": {"name": self._run}, "value": value, "preemptionPolicy": "Never"}
+        if named := probe.spec.get("priorityClassName"):
+            await self._client.get(f"{_CLASSES}/{named}")
+        body = {"metadata": {"name": self._run}, "value": _FIRST, "preemptionPolicy": "Never"}
         self._exits.push_async_callback(objects.remove, self._client, f"{_CLASSES}/{self._run}")
-        # Beyond a thousand million, values are the system's own.
-        await self._client.write("POST", _CLASSES, {**body, "value": min(value, 1_000_000_000)})
+        await self._client.write("POST", _CLASSES, body)
         return self._run
-
-    async def _priority(self, named: str | None) -> int:
-        if named:
-            return int((await self._client.get(f"{_CLASSES}/{named}"))["value"])
-        # A pod that names no class would preempt those of lower priority too.
-        classes = (await self._client.get(_CLASSES))["items"]
-        return max((int(each["value"]) for each in classes if each.get("globalDefault")), default=0)
 
     async def namespace(self, name: str) -> None:
         """Make sure that there is a namespace; one that is made is removed again."""
