@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable
 import psutil
 
 from benchmarks import (
+    capture,
     certificates,
     console,
     creation,
     engine,
     faults,
+    fitting,
     kind_fleet,
     leases,
     many,
@@ -23,6 +25,7 @@ from benchmarks import (
     page,
     replay,
     sizes,
+    snapshots,
 )
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import look_rarely
@@ -45,6 +48,9 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "console": console.views,
     "page": page.of_an_hour,
     "replay": replay.recorded_day,
+    "capture": capture.captured,
+    "fit": fitting.probes,
+    "snapshots": snapshots.full,
     "certificates": certificates.of_etcd,
     "kind": kind_fleet.large_kind,
 }
