@@ -1,7 +1,8 @@
 """A file of bbolt, read page by page: the entries of a bucket in the order of their keys. Nothing in it is trusted.
 
-Every offset and length is checked before it is used, no page is read twice, and no more is held than one path from the
-root to a leaf. The file is read by calls, not mapped: one that is cut off meanwhile is an error and not a signal.
+Every offset and length is checked before it is used, nothing is read twice, neither pages nor entries of one, and no
+more is held than one path from the root to a leaf. The file is read by calls, not mapped: one that is cut off meanwhile
+is an error and not a signal.
 
 Source: go.etcd.io/bbolt (internal/common: page.go, meta.go, bucket.go).
 """
@@ -147,7 +148,13 @@ class Bolt:
         size = (overflow + 1) * self._page_size
         if size > max(_MOST_OVERFLOW, self._page_size):
             raise Damaged(f"page {number} is to have {size:,} bytes")
-        return at, self.read(at, size)
+        page = self.read(at, size)
+        # Pages within each other would make a small file into gigabytes to be read.
+        following = slice(number + 1, number + overflow + 1)
+        if any(self._seen[following]):
+            raise Damaged(f"page {number} goes on into another one")
+        self._seen[following] = b"\1" * overflow
+        return at, page
 
     def _meta(self) -> tuple[int, int]:
         """The size of its pages and its root: by the later one of the two that are whole."""
@@ -186,6 +193,7 @@ def _branches(page: bytes) -> Iterator[int]:
 def _leaves(page: bytes, at: int) -> Iterator[tuple[Entry, bool]]:
     _, _, count, _ = _PAGE.unpack_from(page)
     _fits(page, count, _LEAF.size)
+    room = len(page) - _PAGE.size - count * _LEAF.size
     for index in range(count):
         place = _PAGE.size + index * _LEAF.size
         flags, position, key_size, value_size = _LEAF.unpack_from(page, place)
@@ -193,6 +201,9 @@ def _leaves(page: bytes, at: int) -> Iterator[tuple[Entry, bool]]:
         value_at = key_at + key_size
         if value_at + value_size > len(page):
             raise Damaged("an entry does not end in its page")
+        room -= key_size + value_size
+        if room < 0:
+            raise Damaged("entries of a page have the same bytes")
         entry = Entry(page[key_at:value_at], at + value_at, value_size, page[value_at : value_at + value_size])
         yield entry, bool(flags & _IS_BUCKET)
 

@@ -26,6 +26,8 @@ MOST_BYTES = 16 * 1024**3
 """Twice what etcd recommends as the largest quota."""
 MOST_KEYS = 1_000_000
 _MOST_OBJECT = 8 * 1024 * 1024
+_MOST_KEY = 4096
+"""The longest key, in bytes: Kubernetes bounds each of its four parts to 253, beside the prefix of the API server."""
 _SUM = 32
 _SECTOR = 512
 _CHUNK = 1 << 20
@@ -49,9 +51,10 @@ def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
         OSError: it cannot be read.
     """
     try:
+        # Before it is opened: a mark is kept of each page, and a file of holes may have any number of them.
+        if (size := file.stat().st_size) > MOST_BYTES:
+            raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
         with Bolt(file) as bolt:
-            if bolt.size > MOST_BYTES:
-                raise Refused(f"{file} has {bolt.size:,} bytes; at most {MOST_BYTES:,} are read")
             _check(bolt, progress)
             root = _root(bolt)
             for kind, entry in _latest(bolt, root, progress):
@@ -89,14 +92,20 @@ def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[Kind,
     """Each object that is there at the end, by its kind, and where its bytes are: at, size."""
     kinds = {_path(kind): kind for kind in KINDS}
     there: dict[bytes, tuple[Kind, tuple[int, int]]] = {}
+    before = b""
     for count, entry in enumerate(bolt.bucket(_KEYS)):
         if count % _EVERY == 0:
             progress("revisions", count)
         if len(entry.key) not in (_REVISION, _TOMBSTONE):
             raise Damaged("a key is no revision")
+        if entry.key <= before:
+            raise Damaged("its revisions are not in order")
+        before = entry.key
         key = _field(entry.value, _KEY_TAG)
         if (kind := _kind(key, root, kinds)) is None:
             continue
+        if len(key) > _MOST_KEY:
+            raise Damaged(f"a key of {len(key):,} bytes")
         if len(entry.key) == _TOMBSTONE:
             there.pop(key, None)
             continue

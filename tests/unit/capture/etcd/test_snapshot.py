@@ -226,6 +226,58 @@ def test_a_page_that_is_to_be_huge_is_refused_before_it_is_read(tmp_path: Path) 
         list(opened.bucket(b"key"))
 
 
+def test_pages_that_are_within_each_other_are_refused(tmp_path: Path) -> None:
+    content = bytearray(bolt.file(bolt.history(values()), 1, summed=False))
+    # The first leaf is to go on over the second, which its branch names as well.
+    content[4 * bolt.PAGE + 12] = 1
+    assert content[5 * bolt.PAGE] == 5
+    with pytest.raises(Refused, match="page 5 is in two places"):
+        read(written(tmp_path, bytes(content)))
+    content[4 * bolt.PAGE + 12] = 0
+    # The second is to go on over what has been read before it: the other way round, by the order of the branch.
+    root = next(at for at in range(0, len(content), bolt.PAGE) if content[at + 8] == 1)
+    content[root + 24], content[root + 40] = 5, 4
+    content[4 * bolt.PAGE + 12] = 1
+    with pytest.raises(Refused, match="page 4 goes on into another one"):
+        read(written(tmp_path, bytes(content)))
+
+
+def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    large = [("/registry/namespaces/large", b"x" * 2 * bolt.PAGE)]
+    content = bytearray(bolt.file(bolt.history([*values(), *large]), len(values()) + 1, summed=False))
+    page, last = 4 * bolt.PAGE, len(values())
+    assert content[page + 10] == last + 1
+    of_first, of_last = page + 16, page + 16 + 16 * last
+    # The first entry is where the last one is: positions count from where each is named.
+    position = int.from_bytes(content[of_last + 4 : of_last + 8], "little") + 16 * last
+    content[of_first + 4 : of_first + 8] = position.to_bytes(4, "little")
+    content[of_first + 8 : of_first + 16] = content[of_last + 8 : of_last + 16]
+    with Bolt(written(tmp_path, bytes(content))) as opened, pytest.raises(Damaged, match="have the same bytes"):
+        list(opened.bucket(b"key"))
+
+
+def test_revisions_that_are_not_in_order_are_refused(tmp_path: Path) -> None:
+    revisions = bolt.history(values())
+    revisions[4], revisions[6] = revisions[6], revisions[4]
+    with pytest.raises(Refused, match="not in order"):
+        read(written(tmp_path, bolt.file(revisions)))
+
+
+def test_a_key_longer_than_any_of_kubernetes_is_refused(tmp_path: Path) -> None:
+    history = [*values(), ("/registry/pods/shop/" + "x" * 5000, pod("x"))]
+    with pytest.raises(Refused, match="a key of 5,020 bytes"):
+        read(written(tmp_path, bolt.file(bolt.history(history))))
+
+
+def test_a_file_of_holes_is_refused_before_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(tmp_path, bolt.file(bolt.history(values()), summed=False))
+    with file.open("r+b") as opened:
+        opened.truncate(snapshot.MOST_BYTES + 1)
+    monkeypatch.setattr(snapshot, "Bolt", lambda file: pytest.fail("it was opened"))
+    with pytest.raises(Refused, match="has 17,179,869,185 bytes; at most 17,179,869,184 are read"):
+        read(file)
+
+
 def test_the_later_of_the_two_heads_counts_if_it_is_whole(tmp_path: Path) -> None:
     content = bytearray(bolt.file(bolt.history(values()), summed=False))
     # The later one names another root; by its sum it is not whole.
