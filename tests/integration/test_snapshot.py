@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.host import processes
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.identity import STACK_ID
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, job, pod
-from tests.support.api import Object
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.storage import Storages
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, job, plane_at, pod
+from tests.support.api import Api, Object
 
 pytestmark = pytest.mark.integration
 _LASTS_S = 15
@@ -114,6 +121,99 @@ def _times(pod: Object) -> tuple[float, float]:
     ended = container["state"].get("terminated", {}).get("finishedAt")
     began = datetime.fromisoformat(pod["status"]["startTime"]).timestamp()
     return began, datetime.fromisoformat(ended).timestamp() if ended else 0.0
+
+
+@pytest.fixture
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Plane, Plane]]:
+    """The clusters of two stacks, in which nobody else has anything."""
+    with plane_at(tmp_path_factory.mktemp("one")) as one, plane_at(tmp_path_factory.mktemp("other")) as other:
+        yield one, other
+
+
+def uids(plane: Plane, path: str) -> dict[str, str]:
+    return {each["name"]: each["uid"] for each in plane.api.metadata(path)}
+
+
+TEAM, OURS, RELEASED = "snapshot-team", "snapshot-ours", "snapshot-released"
+NAMESPACES = "/api/v1/namespaces"
+
+
+async def test_what_users_had_comes_into_another_stack_s_cluster_whose_own_stays(
+    two: tuple[Plane, Plane], tmp_path: Path
+) -> None:
+    one, other = two
+    connections = Connections()
+    ours, theirs = (Pools(each, NodePool(connections, Way().cleared, Storages().of)) for each in two)
+    inputs = ours.inputs(3, "p-z")
+    await ours.create(inputs)
+    await _taken(one)
+    selector, file = "test=p-z", tmp_path / "full.snapshot"
+    _fill(one.api)
+    pods = running(one, selector, 3)
+    snapshot.save(Layout(one.directory), "dev", identity(one), file)
+    placed = _placed(one.api, selector)
+
+    outputs = await theirs.create(theirs.inputs(2, "p-z"))
+    await _taken(other)
+    other.api.create(PODS, pod("their-own", "p-z"))
+    other.api.create(NAMESPACES, {"metadata": {"name": "their-own"}})
+    running(other, selector, 1)
+    layout = Layout(other.directory)
+    with pytest.raises(snapshot.OfAnother, match="on nodes that are not here: p-z-2; restore it into a stack with"):
+        snapshot.restore_into(layout, file)
+    assert running(other, selector, 1).keys() == {"their-own"}, "nothing is done by halves"
+    same = theirs.inputs(3, "p-z")
+    await theirs.update(same, outputs)
+    await _taken(other)
+    before, namespaces = (identity(other), theirs.uids(same)), uids(other, NAMESPACES)
+    authority = other.api.get(f"{NAMESPACES}/default/configmaps/kube-root-ca.crt")["data"]
+
+    done = await asyncio.to_thread(snapshot.restore_into, layout, file)
+    assert done.left == (OURS, RELEASED)
+    alone = other.api.list("/api/v1/configmaps", fieldSelector="metadata.name=of-users")
+    assert [each["metadata"]["namespace"] for each in alone] == [TEAM], "and nothing is where no namespace is"
+    assert uids(other, PODS) == pods, "they are the same ones, and the only ones"
+    assert _placed(other.api, selector) == placed
+    assert (identity(other), theirs.uids(same)) == before
+    assert uids(other, NAMESPACES).keys() == {*namespaces, TEAM}, "not those of a stack, nor of a Helm release"
+    assert uids(other, f"{NAMESPACES}/{TEAM}/configmaps").keys() & {"of-users", "of-stack"} == {"of-users"}
+    assert other.api.get(f"{NAMESPACES}/default/configmaps/kube-root-ca.crt")["data"] == authority
+    assert await theirs.drift(same) == {}
+    # Its controllers take them up: a Job's pods run to their end, and what is made now runs.
+    other.api.until(JOBS, lambda found: found.get("work", {}).get("status", {}).get("succeeded") == 2)
+    other.api.create(PODS, pod("after", "p-z"))
+    other.api.until(PODS, lambda found: found.get("after", {}).get("status", {}).get("phase") == "Running")
+    again = await asyncio.to_thread(snapshot.restore_into, layout, file)
+    assert "kube-controller-manager" in processes.running(other.directory)
+    assert again.removed >= 1
+    assert running(other, selector, 3) == pods
+    await connections.close()
+
+
+def _fill(api: Api) -> None:
+    """Pods and a Job, a namespace of users, one of a stack, and one of a Helm release."""
+    for name, labels in ((TEAM, {}), (OURS, {STACK_ID: "0" * 32}), (RELEASED, {})):
+        api.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
+        api.create(f"{NAMESPACES}/{name}/configmaps", {"metadata": {"name": "of-users"}, "data": {"from": "one"}})
+    release = {"metadata": {"name": "sh.helm.release.v1.theirs.v1"}, "type": "helm.sh/release.v1"}
+    api.create(f"{NAMESPACES}/{RELEASED}/secrets", release)
+    marked = {"name": "of-stack", "labels": {STACK_ID: "0" * 32}}
+    api.create(f"{NAMESPACES}/{TEAM}/configmaps", {"metadata": marked})
+    api.create(JOBS, job("work", "p-z", f"{2 * _LASTS_S}s", parallelism=2, cpu="1"))
+    last = pod("on-the-last", "p-z")
+    last["spec"]["nodeSelector"]["kubernetes.io/hostname"] = "p-z-2"
+    api.create(PODS, last)
+
+
+async def _taken(plane: Plane) -> None:
+    """Wait until KWOK has all nodes: pods that are bound before it has, it may pass over."""
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        await wait_until_all_are_managed(client, asyncio.Event())
+
+
+def _placed(api: Api, selector: str) -> dict[str, str]:
+    found = api.list(PODS, labelSelector=selector)
+    return {each["metadata"]["name"]: each["spec"]["nodeName"] for each in found}
 
 
 async def test_a_snapshot_of_another_cluster_is_refused_and_changes_nothing(

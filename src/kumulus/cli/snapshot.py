@@ -2,11 +2,12 @@
 
     kumulus snapshot save full -s dev       # every object of the cluster, as of one moment
     kumulus snapshot restore full -s dev    # all of them as they were, under the running control plane
+    kumulus snapshot restore full -s test --of dev    # what users had in dev's cluster, put into test's
     kumulus snapshot list -s dev
 
 For clusters of the runtime kwok. A restore removes what was created since; what is gone comes back with its UID, so
-the stack still owns its nodes. Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's
-secrets. More: docs/your-cluster.md.
+the stack still owns its nodes. With --of, nodes and all else that a stack has made stay as they are. Snapshots are in
+.kumulus/snapshots, readable only by you: they contain the cluster's secrets. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save.add_argument("name", nargs="?", help="what to call it (default: the time); one of that name is replaced")
     restore = commands.add_parser("restore", help="restore every object")
     restore.add_argument("name", nargs="?", help="which one (default: the newest)")
+    restore.add_argument(
+        "--of",
+        metavar="STACK",
+        help="whose snapshot it is, where it is another stack's, or of a cluster that was made again",
+    )
     listed = commands.add_parser("list", help="list the snapshots")
     for each in (save, restore, listed):
         stack.add_option(each)
@@ -80,20 +86,27 @@ def _restore(args: argparse.Namespace) -> int:
     from kumulus.runtimes.kwok import snapshot
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
+    source = which.chosen(project.chosen(args.of), args.cluster) if args.of else found
     layout = _layout(found)
-    there = _there(found)
+    there = _there(source)
     if not there:
-        raise UserError(f"{found.label} has no snapshot\n  To make one: kumulus snapshot save {found.options}")
+        raise UserError(f"{source.label} has no snapshot\n  To make one: kumulus snapshot save {source.options}")
     name = args.name or there[-1].stem
-    file = _file(found, name)
+    file = _file(source, name)
     if file not in there:
-        raise UserError(f"{found.label} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
+        raise UserError(f"{source.label} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
     began = time.monotonic()
-    done = snapshot.restore(layout, asyncio.run(_identity(layout)), file)
+    if args.of:
+        done = snapshot.restore_into(layout, file)
+        name = f"{name} of {source.label} into {found.label}"
+    else:
+        done = snapshot.restore(layout, asyncio.run(_identity(layout)), file)
     print(
         f"restored {name} in {time.monotonic() - began:.1f} s: {done.written:,} objects put back, "
         f"{done.removed:,} removed, {done.same:,} as they were"
     )
+    if done.left:
+        print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
     return 0
 
 

@@ -2,25 +2,27 @@
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
 that what refers to them still does, and every watch sees it. What runs by the clock goes on where it was. The
-controllers stand still meanwhile: between an owner and what it owns they would tidy up.
+controllers stand still meanwhile: between an owner and what it owns they would tidy up, and make anew.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
-from kumulus.runtimes.kwok import snapshot_clocks, snapshot_file
+from kumulus.runtimes.kwok import snapshot_clocks, snapshot_file, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.snapshot_file import About
+from kumulus.runtimes.kwok.snapshot_workloads import defined, is_namespace, namespaces, workloads
 
 _ROOT = b"/registry/"
 # What belongs to the moment, not to the state: events run out by a lease of etcd's, the addresses and leases are those
@@ -51,7 +53,9 @@ _FIRST = tuple(
     )
 )
 _LAST = (b"/registry/pods/",)
-_CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok-controller")
+_SHARED = (b"/registry/namespaces/", b"/registry/priorityclasses/", b"/registry/storageclasses/")
+_MANAGER = "kube-controller-manager"
+_CONTROLLERS = (_MANAGER, "kube-scheduler", "kwok-controller")
 
 
 class OfAnother(ProviderError):
@@ -66,11 +70,14 @@ class Restored:
         written: how many objects were made or put back.
         removed: how many were removed that were not there then.
         same: how many were as they were.
+        left: namespaces that stay as they are, since a Helm release is in them or since they are the other stack's own;
+            of another stack's snapshot only.
     """
 
     written: int
     removed: int
     same: int
+    left: tuple[str, ...] = ()
 
 
 def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
@@ -111,23 +118,71 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
     """
     about, entries = snapshot_file.read(file)
     if about.cluster != cluster:
-        raise OfAnother(f"{file.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
-    passed = int((datetime.now(UTC) - datetime.fromisoformat(about.taken)).total_seconds())
+        raise OfAnother(
+            f"{file.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}\n"
+            f"  What its users had in it can be put into this one: kumulus snapshot restore --of {about.stack}"
+        )
+    passed = _since(about)
     wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in entries}
     with EtcdKeys(layout) as etcd, _standing_still(layout):
         _, now = etcd.all(_ROOT)
-        same, changed, gone = 0, set(wanted), []
-        for key, value in now:
-            if key.startswith(_OF_THE_MOMENT):
-                continue
-            if key not in wanted:
-                gone.append(key)
-            elif wanted[key] == value:
-                same += 1
-                changed.discard(key)
-        etcd.write([(key, wanted[key]) for key in sorted(changed, key=_order)])
-        etcd.write([(key, None) for key in sorted(gone, key=_order, reverse=True)])
-    return Restored(len(changed), len(gone), same)
+        return _written(etcd, wanted, dict(now))
+
+
+def restore_into(layout: Layout, file: Path) -> Restored:
+    """Put what users had in another stack's cluster in the place of what they have in this one.
+
+    The cluster's own stays: its nodes, and all that a stack has made; see :mod:`.snapshot_workloads`. A restore that
+    was cut off is finished by another one.
+
+    Args:
+        layout: the cluster.
+        file: the snapshot of the other one.
+
+    Raises:
+        OfAnother: pods of it are on nodes that this cluster does not have.
+        Damaged: it is no snapshot, or not as it was written.
+        ProviderError: etcd does not answer.
+        OSError: the file cannot be read.
+    """
+    about, entries = snapshot_file.read(file)
+    then = dict(entries)
+    with EtcdKeys(layout) as etcd, _standing_still(layout):
+        _, found = etcd.all(_ROOT)
+        now = dict(found)
+        known = defined(now)
+        staying = {*workloads(now, known).left, *workloads(then, known).left}
+        here = workloads(now, known, staying)
+        there = workloads(then, known, staying).within(namespaces(now), known)
+        nodes = {key.rpartition(b"/")[2].decode() for key in now if key.startswith(b"/registry/minions/")}
+        if missing := sorted(there.nodes() - nodes):
+            more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+            raise OfAnother(
+                f"pods of {file.name} are on nodes that are not here: {', '.join(missing[:3])}{more}; "
+                f"restore it into a stack with the node groups of {about.stack}"
+            )
+        passed = _since(about)
+        wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
+        # Whose namespaces, classes and volumes they are is not changed where they are there already.
+        wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
+        # A namespace goes only with all that is in it, of which some is the cluster's own: it stays.
+        present = {key: value for key, value in here.entries.items() if key in wanted or not is_namespace(key)}
+        done = _written(etcd, wanted, present)
+    return replace(done, left=tuple(sorted({*staying, *there.left})))
+
+
+def _since(about: About) -> int:
+    return int((datetime.now(UTC) - datetime.fromisoformat(about.taken)).total_seconds())
+
+
+def _written(etcd: EtcdKeys, wanted: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> Restored:
+    """Make the one the other, as far as they differ."""
+    present = {key: value for key, value in now.items() if not key.startswith(_OF_THE_MOMENT)}
+    gone = [key for key in present if key not in wanted]
+    changed = [key for key, value in wanted.items() if present.get(key) != value]
+    etcd.write([(key, wanted[key]) for key in sorted(changed, key=_order)])
+    etcd.write([(key, None) for key in sorted(gone, key=_order, reverse=True)])
+    return Restored(len(changed), len(gone), len(wanted) - len(changed))
 
 
 def _order(key: bytes) -> tuple[int, bytes]:
@@ -139,14 +194,21 @@ def _order(key: bytes) -> tuple[int, bytes]:
 
 @contextmanager
 def _standing_still(layout: Layout) -> Iterator[None]:
-    """Hold the controllers for a moment; where this process is killed meanwhile, `up` restarts them."""
+    """Hold the controllers for a moment; where this process is killed meanwhile, `up` restarts them.
+
+    The controller manager is started again: it would hear of a Job and of its pods by two watches, in whatever order,
+    and make pods that are there already; at its start it has read all of it before it does anything.
+    """
     running = processes.running(layout.directory)
     pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]
     try:
         _signal(pids, signal.SIGSTOP)
         yield
+        processes.end(running.get(_MANAGER, []))
     finally:
         _signal(pids, signal.SIGCONT)
+    if _MANAGER in running:
+        asyncio.run(starting.start_components(layout))
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:

@@ -1,0 +1,188 @@
+"""What of a cluster's objects can move into the cluster of another stack: what its users have put there.
+
+A cluster's own stays where it is: its nodes with all that says whose they are, its certificates and tokens, what a
+stack has made, what a Helm release is in. What moves keeps its UIDs, so that owners and what they own still belong
+together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kumulus.kube.messages import MAGIC, OBSERVED, Tables, classes_of
+from kumulus.model.identity import STACK_ID
+
+_ROOT = b"/registry/"
+_NAMESPACES = _ROOT + b"namespaces/"
+_SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+# Below which names API servers keep what is in namespaces; custom resources are kept below their group.
+_NAMESPACED = (
+    "configmaps", "controllerrevisions", "controllers", "cronjobs", "daemonsets", "deployments", "endpointslices",
+    "horizontalpodautoscalers", "ingress", "jobs", "limitranges", "networkpolicies", "persistentvolumeclaims",
+    "poddisruptionbudgets", "pods", "podtemplates", "replicasets", "resourceclaims", "resourceclaimtemplates",
+    "resourcequotas", "rolebindings", "roles", "secrets", "serviceaccounts", "services/endpoints", "services/specs",
+    "statefulsets",
+)  # fmt: skip
+_CLUSTER_WIDE = ("namespaces", "persistentvolumes", "priorityclasses", "storageclasses")
+_DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
+# Of the machines of a cluster, which stay.
+_GROUPS_OF_NODES = frozenset({"kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", "topology.volcano.sh"})
+_RELEASE = "sh.helm.release.v1."
+_OF_ACCOUNTS = "kubernetes.io/service-account-token"
+_MADE_BY_CONTROLLERS = frozenset(
+    {("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services/specs", "kubernetes")}
+)
+_TABLES: Tables = {
+    **{name: OBSERVED[name] for name in ("TypeMeta", "Unknown", "Time", "ObjectMeta", "OwnerReference")},
+    "PodSpec": {"nodeName": (10, "string")},
+    "Any": {"metadata": (1, "ObjectMeta")},
+    "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec")},
+    "Secret": {"metadata": (1, "ObjectMeta"), "type": (3, "string")},
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an object is kept.
+
+    Args:
+        resource: below which name, such as ``pods``; of a custom resource with its group, ``<group>/<plural>``.
+        namespace: empty for one that is in none.
+        name: its name.
+    """
+
+    resource: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Workloads:
+    """What moves of a cluster.
+
+    Args:
+        entries: keys and values.
+        left: namespaces that stay since a Helm release is in them, or since they do not move and are not there.
+    """
+
+    entries: Mapping[bytes, bytes]
+    left: tuple[str, ...]
+
+    def within(self, there: Collection[str], known: frozenset[str]) -> Workloads:
+        """What has a namespace: one that moves too, or one that is there already.
+
+        Args:
+            there: the namespaces of the other cluster.
+            known: as for :func:`workloads`.
+        """
+        present = {*there, *namespaces(self.entries)}
+        homeless: dict[str, None] = {}
+        entries = {}
+        for key, value in self.entries.items():
+            place = placed(key, known)
+            if place is None or not place.namespace or place.namespace in present:
+                entries[key] = value
+            else:
+                homeless[place.namespace] = None
+        return Workloads(entries, tuple(sorted({*self.left, *homeless})))
+
+    def nodes(self) -> set[str]:
+        """The nodes that its pods are on."""
+        pods = (value for key, value in self.entries.items() if key.startswith(_ROOT + b"pods/"))
+        return {str(pod.spec.nodeName) for pod in map(_pod, pods) if pod is not None and pod.spec.nodeName}
+
+
+def namespaces(keys: Iterable[bytes]) -> set[str]:
+    """The namespaces among the keys."""
+    return {key.removeprefix(_NAMESPACES).decode() for key in keys if is_namespace(key)}
+
+
+def is_namespace(key: bytes) -> bool:
+    """Whether a key is a namespace's own."""
+    return key.startswith(_NAMESPACES)
+
+
+def defined(keys: Iterable[bytes]) -> frozenset[str]:
+    """The custom resources that a cluster knows, ``<group>/<plural>``, by its keys."""
+    start = _ROOT + _DEFINITIONS.encode() + b"/"
+    found = (key.removeprefix(start).decode() for key in keys if key.startswith(start))
+    return frozenset(f"{group}/{plural}" for plural, _, group in (each.partition(".") for each in found))
+
+
+def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: Iterable[str] = ()) -> Workloads:
+    """What of a cluster's objects moves.
+
+    Args:
+        entries: its keys and values.
+        known: the custom resources that move: those that the other cluster knows.
+        staying: namespaces that stay besides.
+    """
+    places = {key: place for key in entries if (place := placed(key, known)) is not None}
+    releases = {
+        each.namespace for each in places.values() if each.resource == "secrets" and each.name.startswith(_RELEASE)
+    }
+    fixed = _SYSTEM | releases | set(staying)
+    found = {key: entries[key] for key, place in places.items() if _moves(place, entries[key], fixed)}
+    return Workloads(found, tuple(sorted(releases - _SYSTEM)))
+
+
+def placed(key: bytes, known: frozenset[str]) -> Place | None:
+    """Where an object is that may move; None for what never does."""
+    path = key.removeprefix(_ROOT).decode(errors="replace").split("/")
+    for length in (1, 2):
+        resource, rest = "/".join(path[:length]), path[length:]
+        if resource in _NAMESPACED and len(rest) == 2:
+            return Place(resource, rest[0], rest[1])
+        if resource in _CLUSTER_WIDE and len(rest) == 1:
+            return Place(resource, "", rest[0])
+        if resource in known and path[0] not in _GROUPS_OF_NODES and len(rest) in (1, 2):
+            return Place(resource, rest[0] if len(rest) == 2 else "", rest[-1])
+    return None
+
+
+def _moves(place: Place, value: bytes, fixed: frozenset[str] | set[str]) -> bool:
+    if place.namespace in fixed or (place.resource, place.name) in _MADE_BY_CONTROLLERS:
+        return False
+    if place.resource == "namespaces" and (place.name in fixed or place.name == "default"):
+        return False
+    if place.resource == "priorityclasses" and place.name.startswith("system-"):
+        return False
+    labels, kind = _seen(place, value)
+    return STACK_ID not in labels and kind != _OF_ACCOUNTS
+
+
+def _seen(place: Place, value: bytes) -> tuple[Mapping[str, str], str]:
+    """Its labels and, of a Secret, its type."""
+    if not value.startswith(MAGIC):
+        try:
+            labels = json.loads(value)["metadata"].get("labels")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            labels = None
+        return (labels if isinstance(labels, dict) else {}), ""
+    item = _decoded("Secret" if place.resource == "secrets" else "Any", value)
+    if item is None:
+        return {}, ""
+    return item.metadata.labels, str(item.type) if place.resource == "secrets" else ""
+
+
+def _pod(value: bytes) -> Any:
+    return _decoded("Pod", value) if value.startswith(MAGIC) else None
+
+
+def _decoded(kind: str, value: bytes) -> Any:
+    classes = _classes()
+    try:
+        return classes[kind].FromString(classes["Unknown"].FromString(value[len(MAGIC) :]).raw)
+    except DecodeError:
+        return None
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(_TABLES)

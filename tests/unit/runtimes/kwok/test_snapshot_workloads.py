@@ -1,0 +1,114 @@
+"""What of a cluster moves into another stack's: what users have put there, and nothing of the cluster's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kumulus.kube.messages import MAGIC, classes_of
+from kumulus.model.identity import STACK_ID
+from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, placed, workloads
+
+_CLASSES = classes_of(_TABLES)
+KNOWN = frozenset({"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/clusterqueues", "kwok.x-k8s.io/stages"})
+
+
+def stored(kind: str = "Any", labels: dict[str, str] | None = None, **rest: object) -> bytes:
+    item = _CLASSES[kind](metadata={"labels": labels or {}}, **rest)
+    return MAGIC + bytes(_CLASSES["Unknown"](raw=item.SerializeToString()).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("pods/shop/web-0", Place("pods", "shop", "web-0")),
+        ("services/specs/shop/web", Place("services/specs", "shop", "web")),
+        ("namespaces/shop", Place("namespaces", "", "shop")),
+        ("kueue.x-k8s.io/workloads/shop/job-1", Place("kueue.x-k8s.io/workloads", "shop", "job-1")),
+        ("kueue.x-k8s.io/clusterqueues/all", Place("kueue.x-k8s.io/clusterqueues", "", "all")),
+        ("minions/a", None),
+        ("clusterroles/admin", None),
+        ("leases/kube-node-lease/a", None),
+        ("ranges/serviceips", None),
+        ("kwok.x-k8s.io/stages/node-initialize", None),
+        ("unknown.example.com/things/shop/a", None),
+        ("pods", None),
+    ],
+)
+def test_what_may_move_is_known_by_where_it_is_kept(key: str, found: Place | None) -> None:
+    assert placed(b"/registry/" + key.encode(), KNOWN) == found
+
+
+def test_the_custom_resources_of_a_cluster_are_read_off_its_keys() -> None:
+    keys = [b"/registry/apiextensions.k8s.io/customresourcedefinitions/workloads.kueue.x-k8s.io", b"/registry/pods/a/b"]
+    assert defined(keys) == {"kueue.x-k8s.io/workloads"}
+
+
+def test_what_a_stack_made_and_what_the_cluster_made_stays() -> None:
+    mine = {STACK_ID: "0" * 32}
+    entries = {
+        b"/registry/pods/shop/web": stored(),
+        b"/registry/namespaces/shop": stored(),
+        b"/registry/namespaces/tenant": stored(labels=mine),
+        b"/registry/resourcequotas/tenant/quota": stored(labels=mine),
+        b"/registry/pods/tenant/theirs": stored(),
+        b"/registry/namespaces/default": stored(),
+        b"/registry/configmaps/shop/kube-root-ca.crt": stored(),
+        b"/registry/configmaps/kube-system/x": stored(),
+        b"/registry/serviceaccounts/shop/default": stored(),
+        b"/registry/secrets/shop/token": stored("Secret", type="kubernetes.io/service-account-token"),
+        b"/registry/secrets/shop/password": stored("Secret", type="Opaque"),
+        b"/registry/priorityclasses/system-node-critical": stored(),
+        b"/registry/priorityclasses/urgent": stored(),
+        b"/registry/kueue.x-k8s.io/clusterqueues/ours": json.dumps({"metadata": {"labels": mine}}).encode(),
+        b"/registry/kueue.x-k8s.io/clusterqueues/theirs": json.dumps({"metadata": {}}).encode(),
+    }
+    found = workloads(entries, KNOWN)
+    assert {key.removeprefix(b"/registry/").decode() for key in found.entries} == {
+        "pods/shop/web",
+        "namespaces/shop",
+        "pods/tenant/theirs",
+        "secrets/shop/password",
+        "priorityclasses/urgent",
+        "kueue.x-k8s.io/clusterqueues/theirs",
+    }
+    assert found.left == ()
+
+
+def test_a_namespace_with_a_helm_release_stays_as_a_whole_here_and_there() -> None:
+    entries = {
+        b"/registry/secrets/addon/sh.helm.release.v1.kueue.v3": stored("Secret", type="helm.sh/release.v1"),
+        b"/registry/pods/addon/manager": stored(),
+        b"/registry/namespaces/addon": stored(),
+        b"/registry/pods/shop/web": stored(),
+        b"/registry/pods/other/web": stored(),
+    }
+    found = workloads(entries, KNOWN, staying=["other"])
+    assert (found.left, list(found.entries)) == (("addon",), [b"/registry/pods/shop/web"])
+
+
+def test_nothing_comes_into_a_namespace_that_is_not_there() -> None:
+    entries = {
+        b"/registry/namespaces/tenant": stored(labels={STACK_ID: "0" * 32}),
+        b"/registry/pods/tenant/a": stored(),
+        b"/registry/kueue.x-k8s.io/workloads/tenant/a": b'{"metadata": {}}',
+        b"/registry/kueue.x-k8s.io/clusterqueues/all": b'{"metadata": {}}',
+        b"/registry/namespaces/shop": stored(),
+        b"/registry/pods/shop/a": stored(),
+    }
+    found = workloads(entries, KNOWN)
+    moving = found.within(["default"], KNOWN)
+    assert moving.left == ("tenant",)
+    assert [key for key in entries if key not in moving.entries] == list(entries)[:3]
+    assert found.within(["tenant"], KNOWN) == found
+
+
+def test_the_nodes_that_pods_are_on_are_those_that_have_to_be_there() -> None:
+    entries = {
+        b"/registry/pods/shop/a": stored("Pod", spec={"nodeName": "n-1"}),
+        b"/registry/pods/shop/b": stored("Pod"),
+        b"/registry/pods/shop/c": MAGIC + b"\xff",
+        b"/registry/pods/kube-system/d": stored("Pod", spec={"nodeName": "n-2"}),
+    }
+    assert workloads(entries, KNOWN).nodes() == {"n-1"}
