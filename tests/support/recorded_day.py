@@ -26,7 +26,8 @@ def audited(directory: Path, log: Path, api: Api) -> None:
     policy.write_text(POLICY)
     (pid,) = processes.running(directory)["kube-apiserver"]
     how = programs.described(directory, "kube-apiserver", pid)
-    flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}")
+    # In one file: by itself it begins another after 100 MB.
+    flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-maxsize=100000")
     processes.end([pid])
     programs.start(type(how)(how.directory, how.name, (*how.command, *flags), how.environment, how.working_directory))
     ends = time.monotonic() + PATIENCE_S
