@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from kumulus.capture.etcd.messages import STORED
+from kumulus.capture.messages import STORED
 from kumulus.kube.messages import MAGIC, classes_of
 
 PAGE = 4096

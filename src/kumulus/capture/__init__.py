@@ -5,6 +5,8 @@
     devices.py    slices and classes of devices, of any version of their API
     cel.py        the rules of DeviceClasses with their names exchanged
     fields.py     what is kept of each kind, in that grammar
+    messages.py   fields of API servers' protobuf, as data
+    encoded.py    what API servers store, as JSON would have it
     live.py       reading a cluster: pages, at a rate, resumable
     dumps.py      reading files: YAML and JSON of others, streamed and bounded
     etcd/         reading a snapshot of etcd

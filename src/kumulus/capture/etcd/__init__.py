@@ -1,8 +1,6 @@
 """Objects out of a snapshot of etcd, without an etcd: a file is read, and nothing else is.
 
     bolt.py       the file: pages and trees of bbolt, none of which is trusted
-    messages.py   fields of stored messages, as data
-    stored.py     an object's bytes as JSON would have it
     snapshot.py   which objects are in it, as of its last revision
 
 docs/decisions/etcd-snapshots.md says why it is done so.

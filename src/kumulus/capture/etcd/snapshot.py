@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.capture.dumps import Refused
+from kumulus.capture.encoded import Encrypted, Unreadable, as_json
 from kumulus.capture.etcd.bolt import Bolt, Damaged, Entry, is_bolt
-from kumulus.capture.etcd.stored import Encrypted, Unreadable, as_json
 from kumulus.capture.kinds import KINDS, Kind
 
 is_snapshot = is_bolt

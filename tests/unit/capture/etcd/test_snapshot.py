@@ -14,7 +14,7 @@ import pytest
 from kumulus.capture.dumps import Refused
 from kumulus.capture.etcd import snapshot
 from kumulus.capture.etcd.bolt import Bolt, Damaged
-from kumulus.capture.etcd.messages import STORED
+from kumulus.capture.messages import STORED
 from kumulus.cli.main import main
 from kumulus.kube.messages import classes_of
 from tests.support import bolt

@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.capture.etcd.messages import ALWAYS, INLINE, STORED
+from kumulus.capture.messages import ALWAYS, INLINE, STORED
 from kumulus.kube.messages import MAGIC, classes_of
 
 _ENCRYPTED = b"k8s:enc:"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kumulus.capture.etcd.messages import ALWAYS, INLINE, STORED
 from kumulus.capture.fields import OBJECTS, POD_SPEC
 from kumulus.capture.grammar import Each, Form, Leaf, Selecting
 from kumulus.capture.groups import NODE
 from kumulus.capture.kinds import BY_NAME
+from kumulus.capture.messages import ALWAYS, INLINE, STORED
 
 BUILT_IN = [kind for kind in OBJECTS if BY_NAME[kind].group.partition(".")[2] in ("", "k8s.io")]
 FORMS: dict[str, Form] = {
