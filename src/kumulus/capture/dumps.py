@@ -19,6 +19,7 @@ MOST_BYTES = 2 * 1024**3
 MOST_LEVELS = 64
 MOST_VALUES = 200_000
 """Of one object."""
+_GZIP = b"\x1f\x8b"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -56,6 +57,9 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+    with file.open("rb") as opened:
+        if opened.read(len(_GZIP)) == _GZIP:
+            raise Refused(f"{file} is compressed\n  To unpack it: gunzip {file}")
     try:
         if file.suffix == ".json":
             yield from _of_json(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -281,3 +282,10 @@ def test_a_selector_that_selects_everything_stays_one(tmp_path: Path, words: Wor
     assert sorted(terms, key=len) == [without, term]
     assert [each["spec"] for each in found if each["kind"] == "ClusterQueue"] == [{"namespaceSelector": {}}]
     assert [each["spec"] for each in found if each["kind"] == "PodDisruptionBudget"] == [{"selector": {}}]
+
+
+def test_a_compressed_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.db.gz"
+    file.write_bytes(gzip.compress(b"kind: List"))
+    with pytest.raises(dumps.Refused, match=f"is compressed\n  To unpack it: gunzip {file}"):
+        list(dumps.objects(file))
