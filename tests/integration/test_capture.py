@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.capture import writing
+from kumulus.capture import live, writing
 from kumulus.capture.kinds import KINDS, ROLE, cluster_role
 from kumulus.capture.live import Expired, Reader
 from kumulus.capture.putting import put
@@ -20,6 +20,7 @@ from kumulus.capture.words import Words
 from kumulus.cli.main import main
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import JSON
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import captured, etcd_snapshot
@@ -160,6 +161,18 @@ async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     assert main(["capture", "--from", str(saved), "--to", str(tmp_path / "saved")]) == 0
     assert files(tmp_path / "saved") == files(tmp_path / "live")
     assert "ResourceSlice: 4" in files(tmp_path / "saved")["left-out.md"]
+
+
+async def test_in_protobuf_and_in_json_the_capture_is_the_same_file(
+    plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for form in (live.ACCEPT, JSON):
+        monkeypatch.setattr(live, "ACCEPT", form)
+        folder = tmp_path / str(form == JSON)
+        spool, _ = await read(plane, folder)
+        writing.write(spool, folder, None)
+        spool.remove()
+    assert files(tmp_path / "True") == files(tmp_path / "False")
 
 
 async def test_the_role_is_enough_and_a_missing_right_is_named_while_the_rest_goes_on(

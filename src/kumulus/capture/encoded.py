@@ -1,4 +1,4 @@
-"""An object as an API server stores it, as JSON would have it: as far as a capture looks at it."""
+"""An object as an API server stores it, and a page of them as it answers, as JSON would have both."""
 
 from __future__ import annotations
 
@@ -44,6 +44,29 @@ def as_json(kind: str, raw: bytes) -> dict[str, Any]:
         raise Unreadable from None
 
 
+def page(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:
+    """The objects of a page of a list, and where the next one begins; in protobuf or JSON, as the server has answered.
+
+    Args:
+        kind: of its objects.
+        version: the API version that was asked for.
+        raw: the answer.
+
+    Raises:
+        Unreadable: it is no such list.
+    """
+    try:
+        if not raw.startswith(MAGIC):
+            found = _of_json(raw)
+            return list(found.get("items") or ()), str((found.get("metadata") or {}).get("continue") or "")
+        classes = _classes()
+        listed = classes["List"].FromString(classes["Unknown"].FromString(raw[len(MAGIC) :]).raw)
+        message = classes[_name(kind, version)]
+        return [_plain(message.FromString(each)) for each in listed.items], str(listed.metadata.token)
+    except (DecodeError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        raise Unreadable from None
+
+
 def _of_json(raw: bytes) -> dict[str, Any]:
     found = json.loads(raw)
     if not isinstance(found, dict):
@@ -57,10 +80,14 @@ def _of_protobuf(kind: str, raw: bytes) -> dict[str, Any]:
     version = envelope.typeMeta.apiVersion
     if envelope.typeMeta.kind != kind or envelope.contentEncoding:
         raise Unreadable
-    name = f"V1beta1{kind}" if version == _OLDER and f"V1beta1{kind}" in classes else kind
-    if name not in classes:
+    if (name := _name(kind, version)) not in classes:
         raise Unreadable
     return {"apiVersion": version, "kind": kind, **_plain(classes[name].FromString(envelope.raw))}
+
+
+def _name(kind: str, version: str) -> str:
+    """The message that a kind is in an API version."""
+    return f"V1beta1{kind}" if version == _OLDER and f"V1beta1{kind}" in _classes() else kind
 
 
 @cache

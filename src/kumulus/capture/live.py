@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kumulus.capture.encoded import Unreadable, page
 from kumulus.capture.kinds import KINDS, Kind
 from kumulus.capture.reading import captured
 from kumulus.kube import ApiError
+from kumulus.kube.media import JSON, PROTOBUF
 
 if TYPE_CHECKING:
     from kumulus.capture.spool import Spool
     from kumulus.kube import Client
 
 PAGE = 500
+ACCEPT = f"{PROTOBUF},{JSON}"
+"""In protobuf, which costs an API server a fraction of JSON; custom resources come in JSON alone."""
 Progress = Callable[[str, int], None]
 """Told of a kind and of how many of its objects have been read."""
 
@@ -58,29 +63,29 @@ class Reader:
         count = sum(1 for _ in self._spool.items(kind.name))
         while token is not None:
             try:
-                version, page = await self._page(kind, token)
+                version, (items, following) = await self._page(kind, token)
             except ApiError as error:
                 if error.status == 410 and token:
                     return False
                 self._refused(kind, error)
                 return True
-            kept = [
-                found for raw in page.get("items") or () if (found := captured(kind.name, raw, version)) is not None
-            ]
-            following = str((page.get("metadata") or {}).get("continue") or "")
+            kept = [found for raw in items if (found := captured(kind.name, raw, version)) is not None]
             self._spool.add(kind.name, kept, following)
             count += len(kept)
             self._progress(kind.plural, count)
             token = following or None
         return True
 
-    async def _page(self, kind: Kind, token: str) -> tuple[str, dict[str, Any]]:
-        """A page, and the API version that it is of."""
+    async def _page(self, kind: Kind, token: str) -> tuple[str, tuple[list[dict[str, Any]], str]]:
+        """The API version of a page, its objects, and where the next one begins."""
         query = {"limit": str(PAGE), **({"continue": token} if token else {})}
         for version in kind.versions:
             await self._turn()
             try:
-                return kind.api_version(version), await self._client.get(kind.path(version), query)
+                asked = kind.api_version(version)
+                decode = partial(_decoded, kind.name, asked)
+                path = kind.path(version)
+                return asked, await self._client.request("GET", path, params=query, accept=ACCEPT, decode=decode)
             except ApiError as error:
                 if error.status != 404 or version == kind.versions[-1]:
                     raise
@@ -111,3 +116,11 @@ class Reader:
             await asyncio.sleep(self._next - now)
         self._next = max(now, self._next) + self._pause
         self.requests += 1
+
+
+def _decoded(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:
+    try:
+        return page(kind, version, raw)
+    except Unreadable:
+        message = "this is no answer of an API server; is something else between it and us?"
+        raise ApiError(502, "BadGateway", message, "GET", kind) from None
