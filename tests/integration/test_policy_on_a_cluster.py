@@ -118,6 +118,43 @@ async def test_with_random_ties_kube_scheduler_draws_and_no_gpu_is_given_twice(l
     assert max(used.allocated_percent.values()) <= 100
 
 
+def scoring(strategy: str) -> str:
+    """A kube-scheduler that has one opinion: how much of a node may be in use."""
+    arguments = {"scoringStrategy": {"type": strategy, "resources": [{"name": "cpu", "weight": 1}]}}
+    profile = {
+        "schedulerName": "second-scheduler",
+        "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 1}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}],
+    }
+    api = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return yaml.safe_dump({**api, "profiles": [profile]})
+
+
+@pytest.mark.parametrize(("strategy", "on"), [("MostAllocated", 1), ("LeastAllocated", 3)])
+async def test_kube_scheduler_s_own_scores_choose_among_nodes_with_room(lab: Lab, strategy: str, on: int) -> None:
+    (lab.directory / "scheduler.yaml").write_text(scoring(strategy))
+    places: dict[str, str] = {}
+    lab.sampled = lambda outcome: places.update({each.job: each.node for each in outcome.records.pods.values()})
+    scheduler = {"name": "kube-scheduler", "config": "scheduler.yaml"}
+    report, _ = await lab.run(lab.file({"limit": 3, "shuffle": None}, policy="KubeScheduler", scheduler=scheduler))
+    test, used = only(report)
+    assert test.status == "success", test.details.ended
+    assert (used.failed, used.elsewhere, used.asked >= 3) == (0, 0, True)
+    # Half a GPU, a third of one and a whole one: there is room for all of them on one node.
+    assert (len(places), len(set(places.values()))) == (3, on), places
+
+
+async def test_what_kube_scheduler_does_not_see_of_gpus_is_accounted_for(lab: Lab) -> None:
+    report, _ = await lab.run(lab.file(policy="KubeScheduler"))
+    test, used = only(report)
+    assert test.status == "success", test.details.ended
+    assert (used.failed, used.elsewhere, used.ties) == (0, 0, "random")
+    measures = test.details.measures
+    assert measures["pods.scheduled"] + measures["pods.pending"] == 31
+    assert measures["pods.pending"] > 0, "30 pods ask for more than 8 GPUs"
+    assert 80 < max(used.allocated_percent.values()) <= 100
+
+
 BAD = """
 import time
 import numpy as np

@@ -259,6 +259,9 @@ def test_kube_scheduler_is_told_of_the_extender_beside_what_the_user_has(tmp_pat
     assert plugins["filter"] == {"disabled": [{"name": "NodePorts"}]}
     assert plugins["score"] == {"disabled": [{"name": "*"}]}
     assert config[0]["args"]["ignoredResources"] == ["example.com/a", "kumulus.io/gpu-milli"]
+    scored = extended(mine, "http://here/secret", 10, once=False, scoring=True)["profiles"][0]
+    assert "score" not in scored["plugins"], "its own plugins choose"
+    assert scored["pluginConfig"][0]["args"]["ignoredResources"] == ["example.com/a", "kumulus.io/gpu-milli"]
     mine.write_text(yaml.safe_dump(document | {"extenders": [{"urlPrefix": "http://other"}]}))
     with pytest.raises(LabError, match="extenders of its own"):
         extended(mine, "http://here/secret", 10, once=False)

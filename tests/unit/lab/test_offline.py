@@ -119,6 +119,7 @@ def test_a_policy_that_raises_ends_the_run_or_costs_its_pods(
         (["--offline", "--kubeconfig", "k"], "--kubeconfig is for runs on a cluster"),
         (["--json"], "--json is for runs without a cluster; write --offline"),
         (["--offline", "--policy", "BestFitt"], "write BestFit"),
+        (["--offline", "--policy", "KubeScheduler"], "without a cluster there is none"),
         (["--offline", "--jobs", "0"], "--jobs is 0"),
     ],
 )

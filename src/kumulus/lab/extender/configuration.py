@@ -21,17 +21,18 @@ _LONGER = 30.0
 _A_DAY = 86_400
 
 
-def extended(own: Path | None, url: str, limit: float, *, once: bool) -> dict[str, Any]:
+def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: bool = False) -> dict[str, Any]:
     """A KubeSchedulerConfiguration with the extender.
 
-    The policy's choice is the only one: no plugin scores, and all nodes are looked at instead of a part of them. What
-    pods ask for of a GPU is left to the policy.
+    The policy's choice is the only one, unless it leaves it to kube-scheduler: no plugin scores, and all nodes are
+    looked at instead of a part of them. What pods ask for of a GPU is left to the policy.
 
     Args:
         own: the user's configuration, if any; its profiles, filters and limits stay.
         url: where the extender is served.
         limit: seconds that the policy may take.
         once: whether pods that fit nowhere are not to be tried again, as nothing ever ends.
+        scoring: whether kube-scheduler's own plugins score, since the policy leaves the choice to them.
 
     Raises:
         LabError: the user's configuration cannot be used.
@@ -65,14 +66,15 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool) -> dict[st
         document.setdefault("podInitialBackoffSeconds", _A_DAY)
         document.setdefault("podMaxBackoffSeconds", _A_DAY)
     for each in document["profiles"]:
-        _without_scores(each)
+        if not scoring:
+            plugins = each.setdefault("plugins", {})
+            plugins["score"] = {"disabled": [{"name": "*"}]}
+            plugins["preScore"] = {"disabled": [{"name": "*"}]}
+        _without_shares(each)
     return document
 
 
-def _without_scores(profile: dict[str, Any]) -> None:
-    plugins = profile.setdefault("plugins", {})
-    plugins["score"] = {"disabled": [{"name": "*"}]}
-    plugins["preScore"] = {"disabled": [{"name": "*"}]}
+def _without_shares(profile: dict[str, Any]) -> None:
     arguments = profile.setdefault("pluginConfig", [])
     fit = next((each for each in arguments if each.get("name") == _FIT), None)
     if fit is None:

@@ -61,7 +61,7 @@ class Extender:
     """Answers kube-scheduler for one repetition after the other.
 
     Args:
-        policy: whose word counts.
+        policy: whose word counts; one that leaves the choice to kube-scheduler only says where there is room.
         ties: of equally good nodes the first of the seed's order, or the one that kube-scheduler draws.
         on_failure: whether a policy that fails ends the run, or leaves its pod without a node.
         limit: seconds that an answer of the policy may take.
@@ -104,6 +104,11 @@ class Extender:
         self._choice, self.ended, self.done = None, "", Done()
         self._news.clear()
         self._begun(shuffled, typical_kinds(typical), source)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the policy leaves the choice to kube-scheduler's own scores."""
+        return self._policy.leaves
 
     @property
     def fragmentation(self) -> Fragmentation:
@@ -185,7 +190,7 @@ class Extender:
             await self._grown()
             among, _ = self._ledger.among(names)
         found = [int(number) for number in await self._called(lambda: self._placer.best(pod, among))]
-        if self._ties == "name":
+        if self._ties == "name" and not self._policy.leaves:
             found = found[:1]
         if len(found) == 1:
             where = await self._called(lambda: self._placer.on(pod, found[0]))

@@ -107,7 +107,8 @@ class Experiment(Section):
         default="",
         description=(
             "The policy that places the pods: one of the FGD paper's (Random, DotProd, GpuClustering, GpuPacking, "
-            "BestFit, FGD), or a Python file relative to the experiment file."
+            "BestFit, FGD); KubeScheduler, whose own scores choose while parts of GPUs are accounted for; or a Python "
+            "file relative to the experiment file."
         ),
         examples=["FGD"],
     )

@@ -57,7 +57,11 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
         raise LabError(
             "the file names no policy, which places the pods of a run without a cluster\n  Write policy: FGD"
         )
-    policy(experiment.policy, loaded.directory, experiment.policyTimeout)
+    if policy(experiment.policy, loaded.directory, experiment.policyTimeout).leaves:
+        raise LabError(
+            f"policy {experiment.policy} leaves the choice to kube-scheduler, and without a cluster there is none\n"
+            "  Leave out --offline, or write another policy, such as BestFit"
+        )
     machines = [machine for pool in pools for machine in machines_of(pool, experiment.productLabel)]
     pods = pods_of(_traced(loaded), loaded)
     return Study(loaded, machines, pods, ties)

@@ -63,6 +63,8 @@ class Placer:
             fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
         if not len(fitting):
             return fitting
+        if self._policy.leaves:
+            return fitting
         if self._policy.chooses:
             return np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]])
         scores = self._scores(pod, fitting)

@@ -30,7 +30,7 @@ def playable(loaded: Loaded) -> None:
         shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
         if shares:
             what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
-            raise LabError(f"workload {workload.name}: {what}; write policy: FGD, or another")
+            raise LabError(f"workload {workload.name}: {what}\n  Write policy: KubeScheduler, or FGD")
 
 
 def asking(workload: Workload, asked: Asked) -> Workload:

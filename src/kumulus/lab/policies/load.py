@@ -31,6 +31,13 @@ PAPER: Mapping[str, str] = {
 }
 """The paper's policies by the names it gives them, with their module in `kumulus.lab.policies.paper`."""
 
+SCHEDULER = "KubeScheduler"
+"""The policy that leaves the choice to kube-scheduler, and only keeps the account of GPUs."""
+
+_MODULES = {
+    **{name: f"kumulus.lab.policies.paper.{module}" for name, module in PAPER.items()},
+    SCHEDULER: "kumulus.lab.policies.kube_scheduler",
+}
 Scores = npt.NDArray[np.float64]
 
 
@@ -46,15 +53,21 @@ class Policy:
         module: the file, imported.
         limit: seconds that one call may take.
 
+    Attributes:
+        leaves: whether kube-scheduler's own scores choose among the nodes that are allowed (`SCHEDULER_CHOOSES`).
+
     Raises:
-        LabError: it has neither `score` nor `choose`.
+        LabError: it has neither `score` nor `choose`, and does not leave it to kube-scheduler.
     """
 
     def __init__(self, name: str, module: ModuleType, limit: float) -> None:
         self.name, self._module, self._limit = name, module, limit
         self.remember = bool(getattr(module, "REMEMBER", False))
         self.chooses = hasattr(module, "choose")
-        if not self.chooses and not hasattr(module, "score"):
+        self.leaves = bool(getattr(module, "SCHEDULER_CHOOSES", False))
+        if self.leaves and (self.chooses or hasattr(module, "score")):
+            raise LabError(f"policy {name} has SCHEDULER_CHOOSES and a choice of its own\n  Leave one of them out")
+        if not self.leaves and not self.chooses and not hasattr(module, "score"):
             raise LabError(f"policy {name} has neither a function score nor choose\n  Write one: docs/traces.md")
 
     def allowed(self, pod: Pod, nodes: Nodes, study: Study) -> Flags:
@@ -125,22 +138,22 @@ class Policy:
 
 
 def policy(name: str, directory: Path, limit: float) -> Policy:
-    """A policy of the paper, or one in a file.
+    """A policy of the paper, `KubeScheduler`, or one in a file.
 
     Args:
-        name: the paper's name for it, or a path of a Python file.
+        name: one of these names, or a path of a Python file.
         directory: where a relative path starts from.
         limit: seconds that one call may take.
 
     Raises:
         LabError: there is no such policy, or its file cannot be imported.
     """
-    if name in PAPER:
-        return Policy(name, importlib.import_module(f"kumulus.lab.policies.paper.{PAPER[name]}"), limit)
+    if name in _MODULES:
+        return Policy(name, importlib.import_module(_MODULES[name]), limit)
     path = directory / name
     if not name.endswith(".py"):
-        near = suggest(name, PAPER)
-        remedy = f"write {near}" if near else f"write one of {', '.join(PAPER)}, or the path of a Python file"
+        near = suggest(name, _MODULES)
+        remedy = f"write {near}" if near else f"write one of {', '.join(_MODULES)}, or the path of a Python file"
         raise LabError(f"{name} is no policy\n  {remedy}")
     if not path.is_file():
         raise LabError(f"the policy {path} is not there")

@@ -111,6 +111,11 @@ class Policies:
         self._extender.seen(pod.uid, pod.job, pod.node, over, wants)
 
     @property
+    def leaves(self) -> bool:
+        """Whether the policy leaves the choice to kube-scheduler's own scores."""
+        return self._extender.leaves
+
+    @property
     def ended(self) -> str:
         """Why the policy ends the run; empty while it does not."""
         return self._extender.ended
@@ -131,7 +136,7 @@ class Policies:
                 measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
         return PolicyUsed(
             policy=self._loaded.experiment.policy,
-            ties=self._loaded.experiment.policyTies,
+            ties="random" if self._extender.leaves else self._loaded.experiment.policyTies,
             asked=done.asked,
             failed=done.failed,
             failure=done.failure,
@@ -220,7 +225,8 @@ async def started_with(
     experiment = loaded.experiment
     wanted = experiment.scheduler
     own = loaded.directory / wanted.config if wanted.config else None
-    document = extended(own, url, experiment.policyTimeout, once=nothing_ends(experiment))
+    once = nothing_ends(experiment)
+    document = extended(own, url, experiment.policyTimeout, once=once, scoring=policies.leaves)
     file = _written(directory, document)
     asking = wanted.model_copy(update={"config": str(file)})
     second = await started(asking, kubeconfig, directory, loaded.directory, components, run, why=experiment.why)
