@@ -126,6 +126,9 @@ def test_an_api_server_whose_etcd_was_stopped_by_a_signal_is_not_waited_for(quic
     assert hung.patience(layout, quick.processes()) == 30
     os.kill(etcd, signal.SIGSTOP)
     try:
+        # A signal is not there at once: each of its threads has to have come to a stop.
+        while etcd not in hung.processes.suspended({"etcd": [etcd]}):
+            time.sleep(0.01)
         assert hung.patience(layout, quick.processes()) == 2
     finally:
         os.kill(etcd, signal.SIGCONT)

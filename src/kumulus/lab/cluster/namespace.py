@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _NAMESPACES = "/api/v1/namespaces"
+# A controller manager whose watch was cut off, as by a restart of the API server, begins it again within half a minute.
+_ACCOUNT_WITHIN = 90.0
 _OWNER = "kumulus.io/experiment-process"
 
 
@@ -63,7 +65,7 @@ async def make(client: Client, name: str, experiment: str, run: str) -> None:
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run}
     metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own()}}
     await client.create(_NAMESPACES, {"metadata": metadata})
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + _ACCOUNT_WITHIN
     # Pods are refused until the controller manager has made it.
     while await find(client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
         if time.monotonic() > give_up:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.reporter import Silent
 from kumulus.host import processes
 from kumulus.runtimes.kwok import snapshot_clocks, snapshot_file, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
@@ -208,7 +209,13 @@ def _standing_still(layout: Layout) -> Iterator[None]:
     finally:
         _signal(pids, signal.SIGCONT)
     if _MANAGER in running:
-        asyncio.run(starting.start_components(layout))
+        asyncio.run(_started(layout))
+
+
+async def _started(layout: Layout) -> None:
+    await starting.start_components(layout)
+    # One that ends by itself, as on a machine that has much else to do, is started once more.
+    await starting.all_running(layout, Silent())
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:
