@@ -78,13 +78,21 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
 async def replace(client: Client, collection: str, body: dict[str, Any]) -> None:
     """Make an object; one of that name is replaced whole: a merge would keep what the new one no longer has.
 
+    One that others change meanwhile, as a controller does with what has just been made, is read again.
+
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    if not await _created(client, collection, body):
-        path = f"{collection}/{body['metadata']['name']}"
+    if await _created(client, collection, body):
+        return
+    path = f"{collection}/{body['metadata']['name']}"
+
+    async def attempt() -> bool:
         version = (await client.get(path))["metadata"]["resourceVersion"]
         await client.write("PUT", path, {**body, "metadata": {**body["metadata"], "resourceVersion": version}})
+        return True
+
+    await persist(attempt, path, f"{body.get('kind', 'the object')} {body['metadata']['name']}")
 
 
 async def create_or_merge(client: Client, collection: str, body: dict[str, Any]) -> None:

@@ -59,6 +59,15 @@ async def test_an_object_that_is_there_is_replaced_whole_in_the_version_that_was
     assert BODY["metadata"] == {"name": "a"}
 
 
+async def test_an_object_that_others_change_meanwhile_is_read_again(server: Server) -> None:
+    versions = [ok({"metadata": {"resourceVersion": number}}) for number in ("7", "8")]
+    server.answers = [THERE, versions[0], status(409, "Conflict", "changed"), versions[1], ok({})]
+    async with server.client() as client:
+        await objects.replace(client, MAPS, BODY)
+    assert verbs(server) == ["POST", "GET", "PUT", "GET", "PUT"]
+    assert json.loads(server.seen[-1].body)["metadata"]["resourceVersion"] == "8"
+
+
 async def test_an_object_is_merged_or_made_whichever_is_likelier_first(server: Server) -> None:
     server.answers = [THERE, ok({}), GONE, ok({}), GONE, THERE, ok({})]
     async with server.client() as client:
