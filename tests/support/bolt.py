@@ -7,8 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from kumulus.capture.messages import STORED
-from kumulus.kube.messages import MAGIC, classes_of
+from kumulus.kube.messages import enveloped
 
 PAGE = 4096
 _HEADER = struct.Struct("<QHHI")
@@ -52,9 +51,7 @@ def kept(key: str, value: bytes = b"") -> bytes:
 
 def stored(kind: str, api_version: str, message: Any) -> bytes:
     """What an API server stores of an object."""
-    classes = classes_of(STORED)
-    envelope = classes["Unknown"](typeMeta={"apiVersion": api_version, "kind": kind}, raw=message.SerializeToString())
-    return MAGIC + bytes(envelope.SerializeToString())
+    return enveloped(api_version, kind, message.SerializeToString())
 
 
 def history(values: Sequence[tuple[str, bytes | None]]) -> list[Pair]:

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.capture.messages import ALWAYS, INLINE, STORED
-from kumulus.kube.messages import MAGIC, classes_of
+from kumulus.kube.messages import MAGIC, classes_of, opened
 
 _ENCRYPTED = b"k8s:enc:"
 _OLDER = "resource.k8s.io/v1beta1"
@@ -39,7 +39,7 @@ def as_json(kind: str, raw: bytes) -> dict[str, Any]:
         provider = raw[len(_ENCRYPTED) : len(_ENCRYPTED) + 16].split(b":")[0]
         raise Encrypted(provider.decode("ascii", "replace"))
     try:
-        return _of_protobuf(kind, raw[len(MAGIC) :]) if raw.startswith(MAGIC) else _of_json(raw)
+        return _of_protobuf(kind, raw) if raw.startswith(MAGIC) else _of_json(raw)
     except (DecodeError, ValueError, RecursionError):
         raise Unreadable from None
 
@@ -60,7 +60,7 @@ def page(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str
             found = _of_json(raw)
             return list(found.get("items") or ()), str((found.get("metadata") or {}).get("continue") or "")
         classes = _classes()
-        listed = classes["List"].FromString(classes["Unknown"].FromString(raw[len(MAGIC) :]).raw)
+        listed = classes["List"].FromString(opened(raw).raw)
         message = classes[_name(kind, version)]
         return [_plain(message.FromString(each)) for each in listed.items], str(listed.metadata.token)
     except (DecodeError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
@@ -76,7 +76,7 @@ def _of_json(raw: bytes) -> dict[str, Any]:
 
 def _of_protobuf(kind: str, raw: bytes) -> dict[str, Any]:
     classes = _classes()
-    envelope = classes["Unknown"].FromString(raw)
+    envelope = opened(raw)
     version = envelope.typeMeta.apiVersion
     if envelope.typeMeta.kind != kind or envelope.contentEncoding:
         raise Unreadable

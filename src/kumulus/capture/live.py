@@ -13,6 +13,7 @@ from kumulus.capture.kinds import KINDS, Kind
 from kumulus.capture.reading import captured
 from kumulus.kube import ApiError
 from kumulus.kube.media import JSON, PROTOBUF
+from kumulus.kube.messages import no_answer
 
 if TYPE_CHECKING:
     from kumulus.capture.spool import Spool
@@ -122,5 +123,4 @@ def _decoded(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]],
     try:
         return page(kind, version, raw)
     except Unreadable:
-        message = "this is no answer of an API server; is something else between it and us?"
-        raise ApiError(502, "BadGateway", message, "GET", kind) from None
+        raise no_answer(kind) from None

@@ -11,8 +11,6 @@ from __future__ import annotations
 from kumulus.kube.messages import Tables
 
 STORED: Tables = {
-    "TypeMeta": {"apiVersion": (1, "string"), "kind": (2, "string")},
-    "Unknown": {"typeMeta": (1, "TypeMeta"), "raw": (2, "bytes"), "contentEncoding": (3, "string")},
     # Of every kind alike; an item is decoded when its page is.
     "List": {"metadata": (1, "ListMeta"), "items": (2, "*bytes")},
     "ListMeta": {"continue": (3, "string")},

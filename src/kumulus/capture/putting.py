@@ -18,12 +18,12 @@ from kumulus.capture.reading import POD
 from kumulus.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import METADATA_ONLY
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _ACCOUNTS_WITHIN = 60.0
-_PAGE = 500
 Progress = Callable[[str, int], None]
 
 
@@ -201,13 +201,8 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
 
 async def _nodes(client: Client) -> dict[str, str]:
     """The nodes' UIDs, by name."""
-    uids, token = dict[str, str](), ""
-    while True:
-        page = await client.get("/api/v1/nodes", {"limit": str(_PAGE), **({"continue": token} if token else {})})
-        uids.update((each["metadata"]["name"], each["metadata"]["uid"]) for each in page["items"])
-        token = str(page["metadata"].get("continue") or "")
-        if not token:
-            return uids
+    pages = client.pages("/api/v1/nodes", accept=METADATA_ONLY)
+    return {each["metadata"]["name"]: each["metadata"]["uid"] async for page in pages for each in page}
 
 
 async def accounts(client: Client, namespaces: set[str]) -> None:

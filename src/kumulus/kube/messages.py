@@ -21,7 +21,7 @@ from kumulus.kube.errors import ApiError
 from kumulus.kube.media import PROTOBUF
 
 MAGIC = b"k8s\x00"
-"""What every protobuf body of an API server begins with."""
+"""What every protobuf body of an API server begins with, and what it stores: see :func:`opened`."""
 
 Tables = Mapping[str, Mapping[str, tuple[int, str]]]
 """By message, its fields: number and type; ``*`` repeats, ``{}`` is a map from strings."""
@@ -31,7 +31,7 @@ _LENGTH = struct.Struct(">I")
 
 OBSERVED: Tables = {
     "TypeMeta": {"apiVersion": (1, "string"), "kind": (2, "string")},
-    "Unknown": {"typeMeta": (1, "TypeMeta"), "raw": (2, "bytes")},
+    "Unknown": {"typeMeta": (1, "TypeMeta"), "raw": (2, "bytes"), "contentEncoding": (3, "string")},
     "RawExtension": {"raw": (1, "bytes")},
     "WatchEvent": {"type": (1, "string"), "object": (2, "RawExtension")},
     "Status": {"message": (3, "string"), "reason": (4, "string"), "code": (6, "int32")},
@@ -175,6 +175,31 @@ def message_classes() -> Mapping[str, Any]:
     return classes_of(OBSERVED)
 
 
+def opened(raw: bytes) -> Any:
+    """The envelope in which an API server answers and stores objects: `typeMeta`, the object's bytes as `raw`.
+
+    Source: k8s.io/apimachinery pkg/runtime/serializer/protobuf (``Unknown``). What else is in it is kept for
+    :func:`sealed`.
+
+    Raises:
+        DecodeError: it is no such envelope.
+    """
+    if not raw.startswith(MAGIC):
+        raise DecodeError
+    return message_classes()["Unknown"].FromString(raw[len(MAGIC) :])
+
+
+def enveloped(api_version: str, kind: str, content: bytes) -> bytes:
+    """An object's bytes in an envelope of its own."""
+    type_meta = {"apiVersion": api_version, "kind": kind}
+    return sealed(message_classes()["Unknown"](typeMeta=type_meta, raw=content))
+
+
+def sealed(envelope: Any) -> bytes:
+    """The bytes of an envelope, as an API server takes and stores them."""
+    return MAGIC + bytes(envelope.SerializeToString())
+
+
 def classes_of(tables: Tables) -> Mapping[str, Any]:
     """Classes for messages, by their names, in a pool of their own."""
     file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto2")
@@ -222,11 +247,11 @@ class MessageCodec:
     def __init__(self, kind: str) -> None:
         classes = message_classes()
         self._item, self._list = classes[kind], classes[f"{kind}List"]
-        self._event, self._status, self._unknown = classes["WatchEvent"], classes["Status"], classes["Unknown"]
+        self._event, self._status = classes["WatchEvent"], classes["Status"]
 
     def listed(self, raw: bytes) -> Listed[Any]:
         """See :meth:`Codec.listed`."""
-        page = self._decoded(self._list, raw)
+        page = answered(self._list, raw)
         return Listed(list(page.items), page.metadata.resourceVersion, page.metadata.token)
 
     def frames(self, buffer: bytearray) -> Iterator[bytes]:
@@ -245,9 +270,9 @@ class MessageCodec:
         """See :meth:`Codec.event`."""
         event = decoded(self._event, frame)
         if event.type == "ERROR":
-            status = self._decoded(self._status, event.object.raw)
+            status = answered(self._status, event.object.raw)
             return event.type, {"code": status.code, "reason": status.reason, "message": status.message}
-        return event.type, self._decoded(self._item, event.object.raw)
+        return event.type, answered(self._item, event.object.raw)
 
     def key(self, item: Any) -> str:
         """See :meth:`Codec.key`."""
@@ -258,20 +283,24 @@ class MessageCodec:
         """See :meth:`Codec.version`."""
         return str(item.metadata.resourceVersion)
 
-    def _decoded(self, kind: Any, raw: bytes) -> Any:
-        if not raw.startswith(MAGIC):
-            raise _strange()
-        return decoded(kind, decoded(self._unknown, raw[len(MAGIC) :]).raw)
-
 
 def decoded(kind: Any, raw: bytes) -> Any:
     """A message of a class from its bytes; raises ApiError where they are none."""
     try:
         return kind.FromString(raw)
     except DecodeError:
-        raise _strange() from None
+        raise no_answer("(protobuf)") from None
 
 
-def _strange() -> ApiError:
+def answered(kind: Any, raw: bytes) -> Any:
+    """A message of a class from an answer, in its envelope; raises ApiError where it is none."""
+    try:
+        return kind.FromString(opened(raw).raw)
+    except DecodeError:
+        raise no_answer("(protobuf)") from None
+
+
+def no_answer(path: str) -> ApiError:
+    """The error for what no API server answers."""
     message = "this is no answer of an API server; is something else between it and us?"
-    return ApiError(502, "BadGateway", message, "GET", "(protobuf)")
+    return ApiError(502, "BadGateway", message, "GET", path)

@@ -11,8 +11,9 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from kumulus.kube.errors import ApiError
-from kumulus.kube.messages import MAGIC, OBSERVED, Tables, classes_of, decoded, message_classes
+from google.protobuf.message import DecodeError
+
+from kumulus.kube.messages import OBSERVED, Tables, classes_of, enveloped, message_classes, opened
 
 # What nobody looks at, and so is in no table for reading.
 _POSTED: Tables = {
@@ -40,7 +41,7 @@ def encode_node(node: Mapping[str, Any]) -> bytes:
     Raises:
         NoEncoding: it has a field that the tables here do not know.
     """
-    return _enveloped(_encoded(_without_type(node)))
+    return enveloped("v1", "Node", _encoded(_without_type(node)))
 
 
 def encode_object(node: Mapping[str, Any]) -> bytes:
@@ -70,7 +71,7 @@ class NodeBatch:
     def encode(self, node: Mapping[str, Any]) -> bytes:
         """Encode a node; raises :class:`NoEncoding` as :func:`encode_node` does."""
         own = _own(self._shared, _without_type(node))
-        return encode_node(node) if own is None else _enveloped(self._encoded + _encoded(own))
+        return encode_node(node) if own is None else enveloped("v1", "Node", self._encoded + _encoded(own))
 
 
 def _own(shared: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -107,11 +108,6 @@ def _without_differing_lists(one: Mapping[str, Any], another: Mapping[str, Any])
 
 def _without_type(node: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in node.items() if key not in ("apiVersion", "kind")}
-
-
-def _enveloped(content: bytes) -> bytes:
-    unknown = message_classes()["Unknown"](typeMeta={"apiVersion": "v1", "kind": "Node"}, raw=content)
-    return MAGIC + bytes(unknown.SerializeToString())
 
 
 def _encoded(node: Mapping[str, Any]) -> bytes:
@@ -158,12 +154,11 @@ def _seconds(written: str) -> int:
 
 def decode_status(body: bytes) -> dict[str, str] | None:
     """Read a v1 ``Status``, the answer of an API server that refuses; None when the body is something else."""
-    classes = message_classes()
     try:
-        envelope = decoded(classes["Unknown"], body.removeprefix(MAGIC)) if body.startswith(MAGIC) else None
-        if envelope is None or envelope.typeMeta.kind != "Status":
+        envelope = opened(body)
+        if envelope.typeMeta.kind != "Status":
             return None
-        status = decoded(classes["Status"], envelope.raw)
-    except ApiError:
+        status = message_classes()["Status"].FromString(envelope.raw)
+    except DecodeError:
         return None
     return {"message": status.message, "reason": status.reason}

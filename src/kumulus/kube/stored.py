@@ -16,18 +16,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from kumulus.kube.errors import ApiError
-from kumulus.kube.messages import MAGIC, Tables, classes_of, decoded
+from google.protobuf.message import DecodeError
+
+from kumulus.kube.messages import Tables, classes_of, decoded, no_answer, opened, sealed
 
 _KEYS = b"/registry/minions/"
 
 _STORED: Tables = {
-    "Envelope": {
-        "typeMeta": (1, "bytes"),
-        "raw": (2, "bytes"),
-        "contentEncoding": (3, "string"),
-        "contentType": (4, "string"),
-    },
     # Of a map, which an API server writes in the order of its keys; that of protobuf's C library is another one where
     # one key begins with another.
     "Entry": {"key": (1, "string"), "value": (2, "string")},
@@ -191,18 +186,18 @@ def _timeless(raw: bytes) -> bytes:
 
 def _opened(raw: bytes) -> tuple[Any, Any]:
     """The envelope of an answer, and the node in it."""
-    classes = _classes()
-    if not raw.startswith(MAGIC):
-        raise ApiError(502, "BadGateway", "this is no answer of an API server", "POST", "(protobuf)")
-    envelope = decoded(classes["Envelope"], raw[len(MAGIC) :])
-    return envelope, decoded(classes["Node"], envelope.raw)
+    try:
+        envelope = opened(raw)
+    except DecodeError:
+        raise no_answer("(protobuf)") from None
+    return envelope, decoded(_classes()["Node"], envelope.raw)
 
 
 def _closed(envelope: Any, node: Any) -> bytes:
-    found = _classes()["Envelope"]()
+    found = type(envelope)()
     found.CopyFrom(envelope)
     found.raw = node.SerializeToString()
-    return MAGIC + bytes(found.SerializeToString())
+    return sealed(found)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.capture.encoded import Unreadable, page
 from kumulus.capture.messages import STORED
-from kumulus.kube.messages import MAGIC, classes_of
+from kumulus.kube.messages import MAGIC, classes_of, enveloped
 
 CLASSES = classes_of(STORED)
 POD = {
@@ -33,7 +33,7 @@ def pod() -> bytes:
 
 def answered(items: list[bytes], token: str) -> bytes:
     listed = CLASSES["List"](metadata={"token": token}, items=items)
-    return MAGIC + bytes(CLASSES["Unknown"](raw=listed.SerializeToString()).SerializeToString())
+    return enveloped("v1", "PodList", listed.SerializeToString())
 
 
 def test_a_page_is_the_same_in_both() -> None:

@@ -14,10 +14,9 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import MAGIC, Tables, classes_of
+from kumulus.kube.messages import Tables, classes_of, opened, sealed
 
 _TABLES: Tables = {
-    "Unknown": {"raw": (2, "bytes")},
     "Time": {"seconds": (1, "int64")},
     "Condition": {"lastProbeTime": (3, "Time"), "lastTransitionTime": (4, "Time")},
     "Running": {"startedAt": (1, "Time")},
@@ -57,11 +56,11 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
         The object to store; the same one where nothing of it runs by the clock, or where it is not in protobuf.
     """
     kind = next((each for each in _KINDS if key.startswith(each)), None)
-    if kind is None or seconds <= 0 or not value.startswith(MAGIC):
+    if kind is None or seconds <= 0:
         return value
     name, times = _KINDS[kind]
     try:
-        envelope = _classes()["Unknown"].FromString(value[len(MAGIC) :])
+        envelope = opened(value)
         item = _classes()[name].FromString(envelope.raw)
     except DecodeError:
         return value
@@ -71,7 +70,7 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
     for time in found:
         time.seconds += seconds
     envelope.raw = item.SerializeToString()
-    return MAGIC + bytes(envelope.SerializeToString())
+    return sealed(envelope)
 
 
 def _of_pod(pod: Any) -> Iterator[Any]:

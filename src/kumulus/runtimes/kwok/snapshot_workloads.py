@@ -15,7 +15,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import MAGIC, OBSERVED, Tables, classes_of
+from kumulus.kube.messages import MAGIC, OBSERVED, Tables, classes_of, opened
 from kumulus.model.identity import STACK_ID
 
 _ROOT = b"/registry/"
@@ -39,7 +39,7 @@ _MADE_BY_CONTROLLERS = frozenset(
     {("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services/specs", "kubernetes")}
 )
 _TABLES: Tables = {
-    **{name: OBSERVED[name] for name in ("TypeMeta", "Unknown", "Time", "ObjectMeta", "OwnerReference")},
+    **{name: OBSERVED[name] for name in ("Time", "ObjectMeta", "OwnerReference")},
     "PodSpec": {"nodeName": (10, "string")},
     "Any": {"metadata": (1, "ObjectMeta")},
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec")},
@@ -94,8 +94,9 @@ class Workloads:
 
     def nodes(self) -> set[str]:
         """The nodes that its pods are on."""
-        pods = (value for key, value in self.entries.items() if key.startswith(_ROOT + b"pods/"))
-        return {str(pod.spec.nodeName) for pod in map(_pod, pods) if pod is not None and pod.spec.nodeName}
+        values = (value for key, value in self.entries.items() if key.startswith(_ROOT + b"pods/"))
+        pods = (_decoded("Pod", each) for each in values)
+        return {str(pod.spec.nodeName) for pod in pods if pod is not None and pod.spec.nodeName}
 
 
 def namespaces(keys: Iterable[bytes]) -> set[str]:
@@ -171,14 +172,9 @@ def _seen(place: Place, value: bytes) -> tuple[Mapping[str, str], str]:
     return item.metadata.labels, str(item.type) if place.resource == "secrets" else ""
 
 
-def _pod(value: bytes) -> Any:
-    return _decoded("Pod", value) if value.startswith(MAGIC) else None
-
-
 def _decoded(kind: str, value: bytes) -> Any:
-    classes = _classes()
     try:
-        return classes[kind].FromString(classes["Unknown"].FromString(value[len(MAGIC) :]).raw)
+        return _classes()[kind].FromString(opened(value).raw)
     except DecodeError:
         return None
 

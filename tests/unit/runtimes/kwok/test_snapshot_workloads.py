@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kumulus.kube.messages import MAGIC, classes_of
+from kumulus.kube.messages import MAGIC, classes_of, enveloped
 from kumulus.model.identity import STACK_ID
 from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, placed, workloads
 
@@ -16,7 +16,7 @@ KNOWN = frozenset({"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/clusterqueues", "
 
 def stored(kind: str = "Any", labels: dict[str, str] | None = None, **rest: object) -> bytes:
     item = _CLASSES[kind](metadata={"labels": labels or {}}, **rest)
-    return MAGIC + bytes(_CLASSES["Unknown"](raw=item.SerializeToString()).SerializeToString())
+    return enveloped("v1", kind, item.SerializeToString())
 
 
 @pytest.mark.parametrize(
