@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from kumulus.capture.encoded import Unreadable, page
 from kumulus.capture.kinds import KINDS, Kind
 from kumulus.capture.reading import captured
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, Client
 from kumulus.kube.media import JSON, PROTOBUF
 from kumulus.kube.messages import no_answer
 
 if TYPE_CHECKING:
     from kumulus.capture.spool import Spool
-    from kumulus.kube import Client
+    from kumulus.kube import Connection
 
 PAGE = 500
 ACCEPT = f"{PROTOBUF},{JSON}"
@@ -117,6 +117,20 @@ class Reader:
             await asyncio.sleep(self._next - now)
         self._next = max(now, self._next) + self._pause
         self.requests += 1
+
+
+async def read_cluster(connection: Connection, spool: Spool, rate: float, patience: float, progress: Progress) -> None:
+    """Read everything of a cluster that is not in the spool yet; the rest as of :class:`Reader`.
+
+    Args:
+        connection: to the cluster.
+        spool: what has been read, and is to be.
+        rate: the most requests a second.
+        patience: seconds for which a server that gives no answer is asked again.
+        progress: called after each page.
+    """
+    async with Client(connection, patience=patience, connections=1) as client:
+        await Reader(client, spool, rate, progress).read()
 
 
 def _decoded(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:

@@ -27,9 +27,11 @@ from kumulus.cli.errors import UserError
 if TYPE_CHECKING:
     from kumulus.capture.spool import Spool
     from kumulus.capture.words import Words
+    from kumulus.capture.writing import Written
     from kumulus.kube import Connection
 
-_RATE = 20.0
+RATE = 20.0
+"""Requests a second, unless more or fewer are asked for."""
 _PATIENCE = 30.0
 _TABLE = "translation.json"
 
@@ -52,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument("--to", metavar="PLACE", type=Path, help="a directory, or an archive: NAME.tar.gz")
-    parser.add_argument("--rate", type=float, default=_RATE, help=f"the most requests a second (default: {_RATE:g})")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"the most requests a second (default: {RATE:g})")
     parser.add_argument(
         "--anonymise",
         action=argparse.BooleanOptionalAction,
@@ -111,10 +113,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(args: argparse.Namespace, written: object, table: Path) -> None:
-    from kumulus.capture.writing import Written
-
-    assert isinstance(written, Written)
+def _tell(args: argparse.Namespace, written: Written, table: Path) -> None:
     counts = written.counts
     print(
         f"captured {counts['Node']:,} nodes in {written.groups:,} groups and {counts['Pod']:,} pods of "
@@ -205,7 +204,7 @@ def _show(text: str) -> None:
 
 
 def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
-    from kumulus.capture.live import Expired
+    from kumulus.capture.live import Expired, read_cluster
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     again = "\n  What has been read is kept: the same command goes on from there"
@@ -214,7 +213,8 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
         spool = _spool(args, folder, found.server)
         if spool.resumed:
             print("going on with a capture that was cut off", file=sys.stderr)
-        asyncio.run(_read(found, spool, args.rate))
+        asyncio.run(read_cluster(found, spool, args.rate, _PATIENCE, _progress))
+        _show("")
     except KubeconfigError as error:
         raise UserError(str(error)) from None
     except Expired as error:
@@ -224,13 +224,8 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
     return spool
 
 
-async def _read(connection: Connection, spool: Spool, rate: float) -> None:
-    from kumulus.capture.live import Reader
-    from kumulus.kube import Client
-
-    async with Client(connection, patience=_PATIENCE, connections=1) as client:
-        await Reader(client, spool, rate, lambda kind, count: _show(f"{count:,} {kind}")).read()
-    _show("")
+def _progress(kind: str, count: int) -> None:
+    _show(f"{count:,} {kind}")
 
 
 def _connection(args: argparse.Namespace) -> Connection:

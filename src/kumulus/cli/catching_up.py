@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import clone_file, project, stack, which
+from kumulus.cli import capture, clone_file, project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 _FRESH, _BEGUN = ".following", ".begun"
-_RATE, _PATIENCE = 20.0, 10.0
+_PATIENCE = 10.0
 
 
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
@@ -40,6 +40,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
         OSError: a file cannot be read or written.
     """
     from kumulus.capture import writing
+    from kumulus.capture.live import read_cluster
     from kumulus.capture.spool import Spool
 
     fresh, begun = directory / _FRESH, directory / _BEGUN
@@ -49,7 +50,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
     try:
         fresh.mkdir(mode=0o700)
         spool = Spool(fresh, source.server)
-        asyncio.run(_captured(source, spool))
+        asyncio.run(read_cluster(source, spool, capture.RATE, _PATIENCE, lambda kind, count: None))
         writing.write(spool, fresh, None)
         spool.remove()
         _prepare(directory, fresh)
@@ -57,16 +58,6 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return _finish(directory, begun, clone)
-
-
-async def _captured(source: Connection, spool: object) -> None:
-    from kumulus.capture.live import Reader
-    from kumulus.capture.spool import Spool
-    from kumulus.kube import Client
-
-    assert isinstance(spool, Spool)
-    async with Client(source, patience=_PATIENCE, connections=1) as client:
-        await Reader(client, spool, _RATE, lambda kind, count: None).read()
 
 
 def _prepare(directory: Path, fresh: Path) -> None:
