@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.capture.definitions import define
+from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from tests.support import captured
@@ -140,6 +141,7 @@ async def fill(kubeconfig: Path, count: int, nodes: int) -> None:
         RuntimeError: the cluster refused something.
     """
     async with Client(load_kubeconfig(kubeconfig)) as client:
+        await wait_until_all_are_managed(client, asyncio.Event())
         await define(client, _KINDS)
         volumes = captured.with_volumes(count, ZONES[0])
         for path, body in chain(captured.objects(), queues()):

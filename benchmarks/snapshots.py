@@ -16,6 +16,7 @@ from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.kube.bulk import for_each
 from kumulus.runtimes.kwok import kwokctl, snapshot
 from kumulus.runtimes.kwok.layout import Layout
@@ -77,6 +78,7 @@ async def _measure(plane: ControlPlane, folder: Path) -> list[Row]:
 
 async def _filled(plane: ControlPlane) -> None:
     """A pod on each node, running."""
+    await wait_until_all_are_managed(plane.client, asyncio.Event())
     names = [node["metadata"]["name"] async for page in plane.client.pages("/api/v1/nodes") for node in page]
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
 

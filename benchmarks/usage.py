@@ -14,7 +14,7 @@ from kumulus.host import processes
 from kumulus.kube import Client
 
 _COUNTER = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<value>\S+)")
-_LOOK_S = 3.0
+_LOOK_S, _WITHIN_S = 3.0, 300.0
 # Of a core: 10,000 nodes' leases are renewed in bursts, and next to nothing happens between them.
 _AT_REST = 0.3
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -57,12 +57,15 @@ def until_at_rest(directory: str) -> None:
     Raises:
         RuntimeError: it was busy for five minutes.
     """
-    for _ in range(round(300 / _LOOK_S)):
+    used: dict[str, float] = {}
+    for _ in range(round(_WITHIN_S / _LOOK_S)):
         before = usage(directory)
         time.sleep(_LOOK_S)
-        if sum(usage(directory).cpu_since(before).values()) < _AT_REST * _LOOK_S:
+        used = usage(directory).cpu_since(before)
+        if sum(used.values()) < _AT_REST * _LOOK_S:
             return
-    raise RuntimeError("the control plane did not come to rest")
+    busy = ", ".join(f"{name} {seconds / _LOOK_S:.2f}" for name, seconds in used.items())
+    raise RuntimeError(f"the control plane did not come to rest within {_WITHIN_S:.0f} s; cores: {busy}")
 
 
 async def requests(client: Client) -> Counter[str]:
