@@ -191,8 +191,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_told_before_anything_is_made(project: Project, small_disk: Path) -> None:
-    project.home = small_disk / "home"
-    project.environment[processes.HOME_VARIABLE] = str(project.home)
+    project.keep_clusters_in(small_disk / "home")
     project.write_stack(GOOD)
     said = refused(project.pulumi("up", "--yes", "--skip-preview"))
     assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in said

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import disk, processes
+from tests.support import disk
 from tests.support.project import NODES, ROOT, Project, Result
 
 pytestmark = pytest.mark.e2e
@@ -50,8 +50,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def project(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made = Project(tmp_path_factory.mktemp("full"))
-    made.home = place / "home"
-    made.environment[processes.HOME_VARIABLE] = str(made.home)
+    made.keep_clusters_in(place / "home")
     made.environment["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     try:
         yield made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -17,42 +16,17 @@ from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
 from tests.integration.conftest import Plane, Said, operation
 from tests.support.api import Object
+from tests.support.kinds import CRDS, crd, without
 
 pytestmark = pytest.mark.integration
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMES = ("ones.crds.kumulus.test", "twos.crds.kumulus.test")
-
-
-def crd(name: str, *fields: str, **metadata: Any) -> Object:
-    plural, _, group = name.partition(".")
-    schema = {"type": "object", "properties": {field: {"type": "string"} for field in fields}}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": name, **metadata},
-        "spec": {
-            "group": group,
-            "scope": "Cluster",
-            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
-            "versions": [version],
-        },
-    }
 
 
 @pytest.fixture
 def bare(plane: Plane) -> Iterator[Plane]:
     """A cluster without these CRDs, before and after."""
-    yield plane
-    for name in NAMES:
-        if name in {each["metadata"]["name"] for each in plane.api.list(CRDS)}:
-            plane.api.delete(f"{CRDS}/{name}")
-    plane.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+    with without(plane.api, NAMES):
+        yield plane
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.definitions import KWOK, Definitions
 from tests.integration.conftest import Plane, Said, operation
-from tests.integration.test_chart_crds import CRDS, crd
+from tests.support.kinds import CRDS, crd, there, without
 
 pytestmark = pytest.mark.integration
 HELM = "pulumi-resource-kubernetes"
@@ -24,10 +24,6 @@ def made(plane: Plane, name: str, manager: str = HELM) -> None:
     plane.api.create(f"{CRDS}?fieldManager={manager}", crd(name, annotations=annotations))
 
 
-def there(plane: Plane) -> set[str]:
-    return {each["name"] for each in plane.api.metadata(CRDS)} & set(NAMES)
-
-
 def until(plane: Plane, wanted: set[str]) -> None:
     """Wait until they are those that are there: the API server removes a kind after its objects."""
     plane.api.until(CRDS, lambda found: set(found) & set(NAMES) == wanted)
@@ -36,11 +32,8 @@ def until(plane: Plane, wanted: set[str]) -> None:
 @pytest.fixture
 def bare(plane: Plane) -> Iterator[Plane]:
     """A cluster without these kinds, before and after; the kwok runtime's KWOK reads its stages from a file."""
-    assert not there(plane)
-    yield plane
-    for name in there(plane):
-        plane.api.delete(f"{CRDS}/{name}")
-    plane.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+    with without(plane.api, NAMES):
+        yield plane
 
 
 @pytest.fixture
@@ -88,6 +81,6 @@ async def test_all_stay_while_another_s_kwok_runs(bare: Plane, resource: Definit
         await resource.delete(operation(said), KWOK, outputs)
     finally:
         bare.api.delete(f"{DEPLOYMENTS}/theirs")
-    assert there(bare) == {NAMES[0]}
+    assert there(bare.api, NAMES) == {NAMES[0]}
     (line,) = said.messages
     assert "default/theirs, which is not this stack's" in line

@@ -154,6 +154,11 @@ class Project:
             "NO_COLOR": "1",
         }
 
+    def keep_clusters_in(self, home: Path) -> None:
+        """Have clusters and all that Kumulus remembers of them in another directory, before there are any."""
+        self.home = home
+        self.environment[processes.HOME_VARIABLE] = str(home)
+
     # --- the stack file --------------------------------------------------------------------------------------------
 
     def stack_file(self, stack: str | None = None) -> Path:

@@ -1,0 +1,48 @@
+"""CustomResourceDefinitions made for a test, and removed after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.support.api import Api, Object
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def crd(name: str, *fields: str, **metadata: Any) -> Object:
+    plural, _, group = name.partition(".")
+    schema = {"type": "object", "properties": {field: {"type": "string"} for field in fields}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, **metadata},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
+            "versions": [version],
+        },
+    }
+
+
+def there(api: Api, names: Collection[str]) -> set[str]:
+    """Those of the names that the cluster has."""
+    return {each["name"] for each in api.metadata(CRDS)}.intersection(names)
+
+
+@contextmanager
+def without(api: Api, names: Collection[str]) -> Iterator[None]:
+    """A cluster that has none of these at first, and none afterwards: it removes a kind after the kind's objects."""
+    assert not there(api, names)
+    yield
+    for name in there(api, names):
+        api.delete(f"{CRDS}/{name}")
+    api.until(CRDS, lambda found: not set(names).intersection(found))
