@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 Manifest = dict[str, Any]
 Asked = Mapping[str, Any]
@@ -75,6 +78,8 @@ class Autoscaler:
         stages: what KWOK is to do to its nodes besides what it does to all.
         instances: the collections of its kinds whose objects have finalizers that it alone takes away.
         nodes: selects the nodes that it has made, which go with it; empty where node groups have them.
+        forget: deletes, while it does not run, machines that were on their way when it ended and that it would not
+            finish, and returns how many; None for one that keeps nothing of them.
     """
 
     name: str
@@ -87,3 +92,4 @@ class Autoscaler:
     stages: Callable[[Asked], list[Manifest]]
     instances: tuple[str, ...]
     nodes: str
+    forget: Callable[[Client], Awaitable[int]] | None = None

@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Autoscaler, Program
-from kumulus.autoscalers.karpenter import launch, objects, stages
+from kumulus.autoscalers.karpenter import launch, objects, stages, unfinished
 
 AUTOSCALER = Autoscaler(
     name="karpenter",
@@ -22,4 +22,5 @@ AUTOSCALER = Autoscaler(
     stages=stages.stages,
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
+    forget=unfinished.forget,
 )

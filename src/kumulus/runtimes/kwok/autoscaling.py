@@ -189,6 +189,22 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
                 await objects.remove(client, f"{collection}/{name}")
 
 
+def forgetful(options: Mapping[str, Any]) -> str | None:
+    """The process of the autoscaler with which machines on their way are lost, if there is one (:func:`forget`)."""
+    found = registry.asked_of(options)
+    return found[0].programs[0].name if found and found[0].forget else None
+
+
+async def forget(client: Client, options: Mapping[str, Any]) -> int:
+    """Have an autoscaler that has ended ask anew for the machines that were on their way; returns how many.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found = registry.asked_of(options)
+    return await found[0].forget(client) if found and found[0].forget else 0
+
+
 async def _put(client: Client, manifest: dict[str, Any]) -> None:
     collection, name = _collection(manifest), manifest["metadata"]["name"]
     for last in (False, True):

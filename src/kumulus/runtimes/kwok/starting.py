@@ -15,6 +15,7 @@ from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import (
     additions,
     api,
+    autoscaling,
     configuration,
     etcd_space,
     handover,
@@ -52,14 +53,24 @@ def dead(layout: Layout) -> list[str]:
 async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
     """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
     hand_over = "kwok-controller" in dead
+    scaler = autoscaling.forgetful(wanted.options)
+    served = not {"etcd", "kube-apiserver"} & set(dead)
     try:
         monitoring.require_space(layout, dead)
+        if scaler in dead and served:
+            await _forget(layout, wanted, report)
         handed = hand_over and await _released(layout, patience=1.0)
         await start_components(layout)
         if hand_over and not handed:
             await api.answering(layout, report)
             processes.end(processes.running(layout.directory).get("kwok-controller", []))
             await _released(layout, patience=30.0)
+            await start_components(layout)
+        if scaler in dead and not served:
+            # It has been started with the API server, and must not run meanwhile; what it made on the way goes with it.
+            await api.answering(layout, report)
+            processes.end(processes.running(layout.directory).get(str(scaler), []))
+            await _forget(layout, wanted, report)
             await start_components(layout)
         if kueue.NAME in dead:
             await _start_kueue(layout, report, again="kube-apiserver" in dead)
@@ -76,6 +87,12 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         raise ProviderError(api.explain(layout, str(error))) from None
     except (ApiError, Unreachable) as error:
         raise api.failing(layout, error) from None
+
+
+async def _forget(layout: Layout, wanted: Wanted, report: Reporter) -> None:
+    async with api.client(layout) as client:
+        if lost := await autoscaling.forget(client, wanted.options):
+            report.info(f"{lost:,} machines were on their way when the autoscaler ended; it asks for them again")
 
 
 async def _start_kueue(layout: Layout, report: Reporter, *, again: bool) -> None:

@@ -1,0 +1,86 @@
+"""Machines that Karpenter had on their way when it ended, which nobody will finish.
+
+Its provider for KWOK makes a node in a goroutine, after the claim is launched (Create in v1.14.0's
+kwok/cloudprovider/cloudprovider.go). Two things are lost with the process. One is the node of a claim that says it is
+launched, for whose pods Karpenter makes no other until the claim's 15 minutes are over (registrationTimeout in
+pkg/controllers/nodeclaim/lifecycle/liveness.go). The other is the claim of a node that was posted before the claim said
+so: that is launched a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus.autoscalers.karpenter.objects import NODEPOOL_LABEL
+from kumulus.kube import ApiError, objects
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Object = Mapping[str, Any]
+CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+NODES = "/api/v1/nodes"
+_UNREGISTERED = "karpenter.sh/unregistered"
+
+
+def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
+    """The paths of the claims whose node does not come, and of the nodes whose claim does not know of them.
+
+    Args:
+        claims: all NodeClaims, as they are while Karpenter does not run.
+        nodes: all nodes that it has made, likewise.
+    """
+    known, machines = list(claims), list(nodes)
+    there = {node["spec"].get("providerID") for node in machines}
+    claimed = {(claim.get("status") or {}).get("providerID") for claim in known}
+    found = [
+        f"{CLAIMS}/{claim['metadata']['name']}"
+        for claim in known
+        if _is(claim, "Launched")
+        and not _is(claim, "Registered")
+        and not claim["metadata"].get("deletionTimestamp")
+        and claim["status"].get("providerID") not in there
+    ]
+    # A node that is registered is Karpenter's to take away, whatever has become of its claim.
+    return found + [
+        f"{NODES}/{node['metadata']['name']}"
+        for node in machines
+        if node["spec"].get("providerID") not in claimed
+        and any(taint["key"] == _UNREGISTERED for taint in node["spec"].get("taints") or ())
+    ]
+
+
+async def find(client: Client) -> list[str]:
+    """The paths of what :func:`lost` selects in a cluster; none where Karpenter's kinds are not there.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    try:
+        claims = [claim async for page in client.pages(CLAIMS) for claim in page]
+    except ApiError as error:
+        if error.status == 404:
+            return []
+        raise
+    made = {"labelSelector": NODEPOOL_LABEL}
+    return lost(claims, [node async for page in client.pages(NODES, made) for node in page])
+
+
+async def forget(client: Client) -> int:
+    """Delete it, so that Karpenter, which must not run meanwhile, asks for such machines again; returns how many.
+
+    A claim goes when Karpenter has taken its finalizer away, for which it need not have a node.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found = await find(client)
+    for path in found:
+        await objects.remove(client, path)
+    return len(found)
+
+
+def _is(claim: Object, condition: str) -> bool:
+    conditions = (claim.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
