@@ -28,8 +28,9 @@ NODES = 20
 WEEK_S = 7 * 24 * 3600
 # Kubernetes compacts etcd each five minutes.
 COMPACTION = f"{5 * 60 * 1000 // COMPRESSED}ms"
-# The whole week takes 50 minutes; a sample of it is these seconds.
-SAMPLE_S = 45.0
+# The whole week takes 50 minutes on a machine that does nothing else, a sample of it these seconds; on one with much to
+# do so many times as long.
+SAMPLE_S, SLOWER = 45.0, 4
 # How often it is looked at the files and the processes.
 SAMPLES = 20
 BOUND_DISK = 256 << 20
@@ -95,11 +96,17 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
     await compress(plane)
     await pools.create(pools.inputs(NODES))
     processes.await_that(lambda: len(plane.api.list(LEASES)) == NODES, 60, "every node's lease")
-    wanted = WEEK_S / COMPRESSED if soaking() else SAMPLE_S
+    simulating = WEEK_S if soaking() else SAMPLE_S * COMPRESSED
     begin, began = renewed(plane), time.monotonic()
     sizes = []
     for number in range(1, SAMPLES + 1):
-        until(began + wanted * number / SAMPLES)
+        writes = simulating / USUAL_S * NODES * number / SAMPLES
+        processes.await_that(
+            lambda writes=writes: renewed(plane) - begin >= writes,
+            SLOWER * simulating / COMPRESSED,
+            f"sample {number} of {SAMPLES}",
+            pause=1.0,
+        )
         sizes.append(size(plane))
         hours = (renewed(plane) - begin) / NODES * USUAL_S / 3600
         print(f"{time.monotonic() - began:.0f} s, {hours:.1f} h: {sizes[-1]}", file=sys.stderr, flush=True)
@@ -116,12 +123,8 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
         and max(each.memory for each in sizes) < BOUND_MEMORY
         and max(each.database for each in sizes) <= 2 * early.database
     )
-    note(Trial("left alone", f"leases of {NODES} nodes", f"{wanted:.0f} s", told, well, wanted, injected=written))
-    assert written > NODES * wanted, "leases were renewed, and far more often than is usual"
+    took = time.monotonic() - began
+    note(Trial("left alone", f"leases of {NODES} nodes", f"{took:.0f} s", told, well, took, injected=written))
     assert well, told
     # What is logged for each lease would be the most of it in a fleet: 320 bytes, and 120 million leases a week.
     assert late.log - early.log < 100 * written, told
-
-
-def until(moment: float) -> None:
-    time.sleep(max(0.0, moment - time.monotonic()))
