@@ -2,7 +2,8 @@
 
 What a capture costs the source's API server is measured as the CPU seconds of its process from the capture's start to
 its end, less what it uses in as much time when nobody asks (the leases of the nodes), as a share of all of this
-machine's CPU time in between.
+machine's CPU time in between. Go's garbage collector falls into some of such spans, whoever asks or not: the median of
+three captures counts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NODES, PODS = 4000, 40_000
 _MOST_S, _MOST_MB, _MOST_SHARE = 60.0, 300.0, 0.05
 _STANDING_S, _PATIENCE_S, _SETTLED_S = 20.0, 900.0, 60.0
 _FILES = ("stack.yaml", "workload.yaml", "left-out.md")
-_SHOWN = 5
+_SHOWN, _TIMES = 5, 3
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def command(project: Project, *arguments: str) -> Command:
 def _measure() -> list[Row]:
     nodes, pods = size()
     with source(nodes, pods) as project:
-        captured, share, cores = _captured(project)
+        captured, share, cores = sorted((_captured(project) for _ in range(_TIMES)), key=lambda each: each[1])[1]
         one = asyncio.run(_digest(project.kubeconfig("source")))
         cloned = command(project, "clone", "one", "-s", "clone")
         _said(cloned.said)

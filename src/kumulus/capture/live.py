@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 PAGE = 500
+# A server serves others too: for so many times as long as it was at a page it is left alone, and no longer than so many
+# seconds, as over a slow network most of that time is none of its.
+_REST, _LONGEST_REST_S = 9, 0.5
 ACCEPT = f"{PROTOBUF},{JSON}"
 """In protobuf, which costs an API server a fraction of JSON; custom resources come in JSON alone."""
 Progress = Callable[[str, int], None]
@@ -84,7 +87,7 @@ class Reader:
             await self._turn()
             try:
                 asked = kind.api_version(version)
-                decode = partial(_decoded, kind.name, asked)
+                decode = partial(self._decoded, kind.name, asked, time.monotonic())
                 path = kind.path(version)
                 return asked, await self._client.request("GET", path, params=query, accept=ACCEPT, decode=decode)
             except ApiError as error:
@@ -109,6 +112,12 @@ class Reader:
             self._spool.add(kind.name, [], "", f"forbidden: the right to list {kind.plural}{group} is missing")
         else:
             raise error
+
+    def _decoded(self, kind: str, version: str, began: float, raw: bytes) -> tuple[list[dict[str, Any]], str]:
+        """The objects of a page, and when the next one may be asked for."""
+        now = time.monotonic()
+        self._next = max(self._next, now + min(_LONGEST_REST_S, _REST * (now - began)))
+        return _decoded(kind, version, raw)
 
     async def _turn(self) -> None:
         """Wait until the next request may go out."""
