@@ -34,62 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="action", metavar="run|sweep|compare|show|why|history|list|check|annotate", required=True
     )
     run_it = commands.add_parser("run", help="run an experiment")
-    run_it.add_argument("file", type=Path, help="the experiment file")
-    run_it.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
-    which.add_option(run_it)
-    run_it.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
-    run_it.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
-    run_it.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
-    run_it.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
-    run_it.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
-    run_it.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
-    run_it.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
-    run_it.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
-    run_it.add_argument(
-        "--offline", action="store_true", help="place the trace by the file's policy, without a cluster"
-    )
-    run_it.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
-    run_it.add_argument(
-        "--ties", choices=("name", "random"), help="which of the nodes that a policy finds equally good"
-    )
-    run_it.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
-    run_it.add_argument(
-        "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
-    )
-    run_it.add_argument("--json", action="store_true", help="offline: for programs")
+    _running(run_it)
     sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
-    sweep.add_argument("file", type=Path, help="the sweep file")
-    sweep.add_argument(
-        "--engine",
-        default="local",
-        metavar="WHERE",
-        help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
-    )
-    sweep.add_argument("--jobs", type=int, default=0, metavar="N", help="so many at once (default: as many as fit)")
-    sweep.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+    _sweeping(sweep)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
     listed = commands.add_parser("list", help="list the runs")
     compare = commands.add_parser("compare", help="compare runs side by side")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
-    compare.add_argument("--all", action="store_true", help="every measure, not only the main ones")
-    compare.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
-    compare.add_argument(
-        "--pictures",
-        type=Path,
-        metavar="DIRECTORY",
-        help="draw each measure with its spread over seeds, a file for each",
-    )
+    _comparing(compare)
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
-    show.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
-    show.add_argument("--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)")
-    show.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
-    show.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
+    _showing(show)
     why = commands.add_parser("why", help="why a pod went to its node, by kube-scheduler's own scores")
-    why.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
-    why.add_argument("pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)")
-    why.add_argument("--repetition", type=int, metavar="N", help="which one of a run (default: any)")
-    why.add_argument("--json", action="store_true", help="for programs")
+    _explaining(why)
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
@@ -99,6 +55,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
+
+
+def _running(parser: argparse.ArgumentParser) -> None:
+    """What `run` takes."""
+    parser.add_argument("file", type=Path, help="the experiment file")
+    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
+    parser.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
+    parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
+    parser.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
+    parser.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+    parser.add_argument(
+        "--offline", action="store_true", help="place the trace by the file's policy, without a cluster"
+    )
+    parser.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
+    parser.add_argument(
+        "--ties", choices=("name", "random"), help="which of the nodes that a policy finds equally good"
+    )
+    parser.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
+    )
+    parser.add_argument("--json", action="store_true", help="offline: for programs")
+
+
+def _sweeping(parser: argparse.ArgumentParser) -> None:
+    """What `sweep` takes."""
+    parser.add_argument("file", type=Path, help="the sweep file")
+    parser.add_argument(
+        "--engine",
+        default="local",
+        metavar="WHERE",
+        help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
+    )
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="so many at once (default: as many as fit)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+
+
+def _comparing(parser: argparse.ArgumentParser) -> None:
+    """What `compare` takes."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
+    parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
+    parser.add_argument(
+        "--pictures",
+        type=Path,
+        metavar="DIRECTORY",
+        help="draw each measure with its spread over seeds, a file for each",
+    )
+
+
+def _showing(parser: argparse.ArgumentParser) -> None:
+    """What `show` takes."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
+    parser.add_argument(
+        "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
+    parser.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
+
+
+def _explaining(parser: argparse.ArgumentParser) -> None:
+    """What `why` takes."""
+    parser.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
+    parser.add_argument(
+        "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
+    )
+    parser.add_argument("--repetition", type=int, metavar="N", help="which one of a run (default: any)")
+    parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(args: argparse.Namespace) -> int:

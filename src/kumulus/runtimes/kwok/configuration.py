@@ -138,6 +138,17 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     Raises:
         toolchain.ToolMissing: a component's binary is not there; the message says how to get it.
     """
+    head = {
+        "apiVersion": _CONFIG_API,
+        "kind": "KwokctlConfiguration",
+        "options": _options(wanted, ports),
+        "componentsPatches": _patches(wanted, ports),
+    }
+    return [head, *controller_documents(wanted.options)]
+
+
+def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
+    """The options of kwokctl itself."""
     options = wanted.options
     version = wanted.kubernetes_version
     kwokctl: dict[str, Any] = {
@@ -171,6 +182,12 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         kwokctl["heartbeatFactor"] = factor
     if kinds := custom_resources(options):
         kwokctl["enableCRDs"] = kinds
+    return kwokctl
+
+
+def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
+    """What is changed of the components that kwokctl starts."""
+    options = wanted.options
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"
     # kwokctl's `override` only replaces a flag that it sets itself: these are added, but for some of etcd's.
     patches = [
@@ -185,13 +202,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     ]
     if options.get("etcdFsync") is False:
         patches.append(_flags("etcd", {"unsafe-no-fsync": "true"}))
-    head = {
-        "apiVersion": _CONFIG_API,
-        "kind": "KwokctlConfiguration",
-        "options": kwokctl,
-        "componentsPatches": patches,
-    }
-    return [head, *controller_documents(options)]
+    return patches
 
 
 def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
