@@ -105,7 +105,7 @@ async def test_a_quota_is_what_ends_it(plane: Plane, pools: Pools, workloads: Cr
     plane.api.until(quotas, lambda found: all("used" in each.get("status", {}) for each in found.values()))
     answer = await ask(plane, probe(pool, 5, namespace=pool))
     assert (answer.verdict.fitted, answer.verdict.refused) == (3, 2)
-    assert "exceeded quota: small" in answer.verdict.reason
+    assert answer.verdict.reason.startswith("exceeded quota: small"), "of no pod that the user knows of"
     assert POOL_LABEL not in answer.verdict.reason
     assert [change.what for change in answer.changes] == ["raising the quota small (pods from 3 to 5)"]
     assert plane.api.get(f"{quotas}/small")["spec"]["hard"] == {"pods": "3"}

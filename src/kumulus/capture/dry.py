@@ -32,6 +32,8 @@ _HOSTNAME = "kubernetes.io/hostname"
 _LOOK_EVERY = 0.1
 _NOW = {"gracePeriodSeconds": 0}
 _SECOND_THOUGHT = 5.0
+# How the API server begins a refusal: with a name that only a dry pod has.
+_NAMED = re.compile(r'^pods "[^"]*" is forbidden: ')
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 # Beyond it, values of priority classes are the system's own.
 _FIRST = 1_000_000_000
@@ -151,7 +153,7 @@ class Dry:
                 if error.status not in (403, 422):
                     raise
                 verdict.refused += 1
-                verdict.reason = verdict.reason or error.message
+                verdict.reason = verdict.reason or _NAMED.sub("", error.message)
 
         outcome = await for_each(range(count), one, workers=self._client.connections, most_failures=1)
         if outcome.failed:
