@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         UserError: the cluster is not up or none of kwok's, or the snapshot cannot be used.
     """
     from kumulus.cluster.errors import ProviderError
-    from kumulus.runtimes.kwok.snapshot_file import Damaged
+    from kumulus.cluster.snapshots.file import Damaged
 
     try:
         return _ACTIONS[args.action](args)
@@ -111,7 +111,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kumulus.runtimes.kwok.snapshot_file import Damaged, about
+    from kumulus.cluster.snapshots.file import Damaged, about
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
@@ -159,13 +159,13 @@ def _folder(found: which.Which) -> Path:
 
 
 def _file(found: which.Which, name: str) -> Path:
-    from kumulus.runtimes.kwok.snapshot_file import SUFFIX
+    from kumulus.cluster.snapshots.file import SUFFIX
 
     return _folder(found) / f"{name}{SUFFIX}"
 
 
 def _there(found: which.Which) -> list[Path]:
     """The snapshots of a cluster, the oldest first."""
-    from kumulus.runtimes.kwok.snapshot_file import SUFFIX
+    from kumulus.cluster.snapshots.file import SUFFIX
 
     return sorted(_folder(found).glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.snapshots.file import SUFFIX, Damaged
 from kumulus.lab.errors import LabError
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.snapshot_file import SUFFIX, Damaged
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -18,11 +18,12 @@ from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Silent
+from kumulus.cluster.snapshots import file as snapshot_file
+from kumulus.cluster.snapshots.file import About
 from kumulus.host import processes
-from kumulus.runtimes.kwok import snapshot_clocks, snapshot_file, starting
+from kumulus.runtimes.kwok import snapshot_clocks, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.snapshot_file import About
 from kumulus.runtimes.kwok.snapshot_workloads import defined, is_namespace, namespaces, workloads
 
 _ROOT = b"/registry/"

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.runtimes.kwok import snapshot_file
-from kumulus.runtimes.kwok.snapshot import _order
-from kumulus.runtimes.kwok.snapshot_file import About, Damaged
+from kumulus.cluster.snapshots import file as snapshot_file
+from kumulus.cluster.snapshots.file import About, Damaged
 
 ABOUT = About("dev", "uid-1", "2026-11-22T12:00:00Z")
 ENTRIES = [
@@ -73,12 +72,3 @@ def test_a_cut_file_one_of_a_later_version_and_what_is_none_are_refused(tmp_path
         file.write_bytes(other)
         with pytest.raises(Damaged):
             snapshot_file.read(file)
-
-
-def test_owners_are_put_back_before_what_they_own_and_pods_last() -> None:
-    keys = [b"/registry/pods/a/p", b"/registry/replicasets/a/r", b"/registry/resourceslices/s", b"/registry/minions/n"]
-    keys += [b"/registry/deployments/a/d", b"/registry/namespaces/a", b"/registry/jobs/a/j", b"/registry/cronjobs/a/c"]
-    ordered = [key.split(b"/")[2].decode() for key in sorted(keys, key=_order)]
-    assert ordered == [
-        *("namespaces", "minions", "cronjobs", "deployments", "replicasets", "jobs", "resourceslices", "pods"),
-    ]
