@@ -2,8 +2,8 @@
 
 What a capture costs the source's API server is measured as the CPU seconds of its process from the capture's start to
 its end, less what it uses in as much time when nobody asks (the leases of the nodes), as a share of all of this
-machine's CPU time in between. Go's garbage collector falls into some of such spans, whoever asks or not: the median of
-three captures counts.
+machine's CPU time in between. Go's garbage collector, which works for seconds at a time and every two minutes at least,
+falls into some captures and not into others: five are measured as one, beside as long a time without.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tests.support.project import ROOT, Project
 
 NODES, PODS = 4000, 40_000
 _MOST_S, _MOST_MB, _MOST_SHARE = 60.0, 300.0, 0.05
-_STANDING_S, _PATIENCE_S, _SETTLED_S = 20.0, 900.0, 60.0
+_STANDING_S, _PATIENCE_S, _SETTLED_S = 130.0, 900.0, 60.0
 _FILES = ("stack.yaml", "workload.yaml", "left-out.md")
-_SHOWN, _TIMES = 5, 3
+_SHOWN, _TIMES = 5, 5
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def command(project: Project, *arguments: str) -> Command:
 def _measure() -> list[Row]:
     nodes, pods = size()
     with source(nodes, pods) as project:
-        captured, share, cores = sorted((_captured(project) for _ in range(_TIMES)), key=lambda each: each[1])[1]
+        captured, share, cores = _captured(project)
         one = asyncio.run(_digest(project.kubeconfig("source")))
         cloned = command(project, "clone", "one", "-s", "clone")
         _said(cloned.said)
@@ -170,17 +170,18 @@ def _settled(project: Project, one: dict[str, object]) -> list[str]:
 
 
 def _captured(project: Project) -> tuple[Command, float, float]:
-    """A capture; the share of the machine's CPU that the API server had for it, and how many cores."""
+    """The slowest capture; the share of the machine's CPU that the API server had for them, and how many cores."""
     directory = str(project.cluster("source"))
     until_at_rest(directory)
     standing = _used(directory)
     time.sleep(_STANDING_S)
     before = _used(directory)
     rest = (before - standing) / _STANDING_S
-    captured = command(project, "capture", "-s", "source", "--to", "one")
-    cores = max(0.0, (_used(directory) - before) / captured.seconds - rest)
-    _said(f"{captured.said.strip()}: {captured}, at rest {rest:.3f} cores, {cores:.3f} for it")
-    return captured, cores / (psutil.cpu_count() or 1), cores
+    done = [command(project, "capture", "-s", "source", "--to", "one") for _ in range(_TIMES)]
+    cores = max(0.0, (_used(directory) - before) / sum(each.seconds for each in done) - rest)
+    slowest = max(done, key=lambda each: each.seconds)
+    _said(f"{slowest.said.strip()}: {done}, at rest {rest:.3f} cores, {cores:.3f} for it")
+    return slowest, cores / (psutil.cpu_count() or 1), cores
 
 
 def _used(directory: str) -> float:

@@ -27,6 +27,7 @@ from kumulus.capture.probe import Probe
 from kumulus.capture.reading import POD, captured_pod
 from kumulus.capture.words import Words
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube.messages import MessageCodec
 from kumulus.schedulers.decisions.document import NAME, Decision, decisions
 from kumulus.schedulers.process import start
 from kumulus.toolchain import ToolMissing, find
@@ -36,7 +37,7 @@ from tests.support.project import Project
 
 _MOST_S = 10.0
 _SCHEDULER = "second-scheduler"
-_SHOWN = 5
+_SHOWN, _TRIES, _ALIKE_S = 5, 5, 120.0
 # In which order reasons are counted up is not the scheduler's: it sorts them by their text, and names are in it.
 _REASON = re.compile(r"[:,] (?=\d)")
 FLEET = Fleet(
@@ -115,14 +116,37 @@ async def _compared(project: Project, count: int) -> tuple[list[float], list[str
         await never_preempting(there)
         for seed in range(count):
             probe = draw(seed, FLEET)
-            began = time.monotonic()
-            answer = await fit(clone, probe, changes=False)
-            took.append(time.monotonic() - began)
-            happened, why = await what_happens(there, probe)
+            # Of two fleets of this size on two cores, nodes of the one or the other miss their leases now and then, and
+            # are tainted for a while: what is compared is one fleet with its clone.
+            for _ in range(_TRIES):
+                tainted = await _until_alike(clone, there)
+                began = time.monotonic()
+                answer = await fit(clone, probe, changes=False)
+                seconds = time.monotonic() - began
+                happened, why = await what_happens(there, probe)
+                if tainted == await _tainted(clone) == await _tainted(there):
+                    break
+            took.append(seconds)
             if (answer.verdict.fitted, _sorted(answer.verdict.reason)) != (happened, _sorted(why)):
                 said = f"{answer.verdict.fitted} fit, {answer.verdict.reason!r}; then {happened}, {why!r}"
                 wrong.append(f"{probe}: {said}")
     return took, wrong
+
+
+async def _until_alike(clone: Client, there: Client) -> frozenset[tuple[str, str]]:
+    """Wait until the same nodes have the same taints in both; which have."""
+    ends = time.monotonic() + _ALIKE_S
+    while (found := await _tainted(clone)) != await _tainted(there):
+        if time.monotonic() > ends:
+            raise RuntimeError("the clone's nodes have not had the taints of the source's for two minutes")
+        await asyncio.sleep(1)
+    return found
+
+
+async def _tainted(client: Client) -> frozenset[tuple[str, str]]:
+    pages = client.listed("/api/v1/nodes", MessageCodec("Node"))
+    nodes = [node async for page in pages for node in page]
+    return frozenset((node.metadata.name, taint.key) for node in nodes for taint in node.spec.taints)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
+from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.runtimes.kwok import kwokctl, snapshot
 from kumulus.runtimes.kwok.layout import Layout
@@ -106,10 +107,12 @@ async def _running(plane: ControlPlane) -> None:
 
 async def _emptied(plane: ControlPlane) -> None:
     """All pods and every tenth node deleted."""
-    await plane.client.request("DELETE", _PODS, body=_NOW, decode=lambda _: None)
-    names = [node["metadata"]["name"] async for page in plane.client.pages("/api/v1/nodes") for node in page]
-    nodes = [f"/api/v1/nodes/{name}" for name in names[::10]]
-    done = await for_each(nodes, plane.client.delete, workers=32)
+    # Not the collection at once: for 10,000 that takes longer than an answer may.
+    pods = [f"{_PODS}/{name}" for name in await objects.names(plane.client, _PODS)]
+    nodes = [f"/api/v1/nodes/{name}" for name in (await objects.names(plane.client, "/api/v1/nodes"))[::10]]
+    done = await for_each(
+        [*pods, *nodes], lambda path: objects.remove(plane.client, path, _NOW), workers=plane.client.connections
+    )
     assert not done.failed, done.failed[0]
 
 
