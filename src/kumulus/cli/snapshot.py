@@ -3,10 +3,12 @@
     kumulus snapshot save full -s dev       # every object of the cluster, as of one moment
     kumulus snapshot restore full -s dev    # all of them as they were, under the running control plane
     kumulus snapshot restore full -s test --of dev    # what users had in dev's cluster, put into test's
+    kumulus snapshot save full -s shared -n team-a    # of an existing cluster: what is in these namespaces
     kumulus snapshot list -s dev
 
-For clusters of the runtime kwok. A restore removes what was created since; what is gone comes back with its UID, so
-the stack still owns its nodes. With --of, nodes and all else that a stack has made stay as they are. Snapshots are in
+A restore removes what was created since. In a cluster of the runtime kwok, what is gone comes back with its UID, so the
+stack still owns its nodes; of others, what users have in namespaces is saved and put back through the API, and nodes
+stay as they are. With --of, for clusters of kwok, nodes and all else that a stack has made stay, too. Snapshots are in
 .kumulus/snapshots, readable only by you: they contain the cluster's secrets. More: docs/your-cluster.md.
 """
 
@@ -18,16 +20,20 @@ import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from kumulus.runtimes.kwok.layout import Layout
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from kumulus.cluster.snapshots.restored import Restored
+    from kumulus.kube import Client
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_PATIENCE = 5.0
+_PATIENCE = 15.0
+T = TypeVar("T")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="save|restore|list", required=True)
     save = commands.add_parser("save", help="save every object of the cluster")
     save.add_argument("name", nargs="?", help="what to call it (default: the time); one of that name is replaced")
+    save.add_argument(
+        "-n",
+        "--namespace",
+        action="append",
+        metavar="NAME",
+        help="which namespaces, of a cluster that is not kwok's (default: all, of one that the stack has made)",
+    )
     restore = commands.add_parser("restore", help="restore every object")
     restore.add_argument("name", nargs="?", help="which one (default: the newest)")
     restore.add_argument(
@@ -52,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Save, restore or list.
 
     Raises:
-        UserError: the cluster is not up or none of kwok's, or the snapshot cannot be used.
+        UserError: the cluster is not up, or the snapshot cannot be used.
     """
     from kumulus.cluster.errors import ProviderError
     from kumulus.cluster.snapshots.file import Damaged
@@ -66,28 +79,31 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _save(args: argparse.Namespace) -> int:
-    from kumulus.runtimes.kwok import snapshot
+    from kumulus.runtimes import snapshots
 
     name = args.name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is no name for a snapshot\n  Write letters, digits, '-', '_' and '.'")
     found = which.chosen(project.chosen(args.stack), args.cluster)
-    layout = _layout(found)
-    began, file = time.monotonic(), _file(found, name)
-    made = snapshot.save(layout, found.label, asyncio.run(_identity(layout)), file)
+    kubeconfig, file = found.require_up(), _file(found, name)
+    began = time.monotonic()
+    made = _with_client(
+        kubeconfig, lambda client: snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
+    )
     print(
         f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
         f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
     )
+    _say_forbidden(made.forbidden)
     return 0
 
 
 def _restore(args: argparse.Namespace) -> int:
-    from kumulus.runtimes.kwok import snapshot
+    from kumulus.runtimes import snapshots
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     source = which.chosen(project.chosen(args.of), args.cluster) if args.of else found
-    layout = _layout(found)
+    kubeconfig = found.require_up()
     there = _there(source)
     if not there:
         raise UserError(f"{source.label} has no snapshot\n  To make one: kumulus snapshot save {source.options}")
@@ -97,17 +113,55 @@ def _restore(args: argparse.Namespace) -> int:
         raise UserError(f"{source.label} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
     began = time.monotonic()
     if args.of:
-        done = snapshot.restore_into(layout, file)
+        done = _into(found, kubeconfig, file)
         name = f"{name} of {source.label} into {found.label}"
     else:
-        done = snapshot.restore(layout, asyncio.run(_identity(layout)), file)
+        done = _with_client(kubeconfig, lambda client: snapshots.restore(client, kubeconfig, file))
     print(
         f"restored {name} in {time.monotonic() - began:.1f} s: {done.written:,} objects put back, "
         f"{done.removed:,} removed, {done.same:,} as they were"
     )
     if done.left:
         print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
+    _say_forbidden(done.forbidden)
+    if done.anew:
+        print(f"  what these own is made anew by their controllers, with other names: {', '.join(done.anew)}")
     return 0
+
+
+def _say_forbidden(kinds: Sequence[str]) -> None:
+    if kinds:
+        print(f"  left out: the right to list them is missing: {', '.join(kinds)}")
+
+
+def _into(found: which.Which, kubeconfig: Path, file: Path) -> Restored:
+    """Put what users had in another stack's cluster into this one."""
+    from kumulus.cluster.snapshots.file import about
+    from kumulus.runtimes.kwok import snapshot
+    from kumulus.runtimes.snapshots import of_kwok
+
+    layout = of_kwok(kubeconfig)
+    if layout is None or about(file).form != "etcd":
+        raise UserError("--of is for clusters of the runtime kwok, both of them: only of those is all of it at hand")
+    return snapshot.restore_into(layout, file)
+
+
+def _with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
+    """Do something with a client of a cluster.
+
+    Raises:
+        UserError: it does not answer, or refuses; a right that is missing is named.
+    """
+    from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+
+    async def done() -> T:
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+            return await action(client)
+
+    try:
+        return asyncio.run(done())
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise UserError(str(error)) from None
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -132,26 +186,6 @@ def _list(args: argparse.Namespace) -> int:
 
 
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}
-
-
-def _layout(found: which.Which) -> Layout:
-    """The files of a cluster that is up and one of kwok's."""
-    from kumulus.runtimes.kwok.layout import Layout
-
-    layout = Layout(found.require_up().parent)
-    if not layout.ports():
-        raise UserError(f"{found.label} is no cluster of the runtime kwok: only of those is all of it at hand")
-    return layout
-
-
-async def _identity(layout: Layout) -> str:
-    from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
-
-    try:
-        async with Client(load_kubeconfig(layout.kubeconfig), patience=_PATIENCE) as client:
-            return str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])
-    except (ApiError, KubeconfigError, Unreachable) as error:
-        raise UserError(str(error)) from None
 
 
 def _folder(found: which.Which) -> Path:

@@ -19,9 +19,15 @@ async def begin(directory: Path, name: str = "full") -> str:
         return await begin_from(client, name, directory / "snapshots", directory / "cluster" / "kubeconfig.yaml")
 
 
-async def test_only_a_cluster_of_kwok_s_begins_from_one(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="only clusters of the runtime kwok"):
+async def test_what_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="there is no snapshot full; make it: kumulus snapshot save full"):
         await begin(tmp_path)
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "other.snapshot").write_bytes(b"nothing")
+    with pytest.raises(LabError, match="there is no snapshot full; there are other"):
+        await begin(tmp_path)
+    with pytest.raises(LabError, match="is no snapshot"):
+        await begin(tmp_path, "other")
 
 
 def test_a_file_names_the_snapshot() -> None:

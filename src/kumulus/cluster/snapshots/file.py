@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 import zlib
@@ -20,6 +21,12 @@ VERSION = 1
 SUFFIX = ".snapshot"
 _MAGIC = "kumulus-snapshot"
 _LENGTHS = struct.Struct(">II")
+# As etcd has them, and as the API does.
+_NODE, _POD = (
+    re.compile(rb"/registry/minions/|/api/v1/nodes/"),
+    re.compile(rb"/registry/pods/|/api/v1/namespaces/[^/]+/pods/"),
+)
+_LISTS = ("namespaces", "forbidden")
 _LEVEL = 1
 _CHUNK = 1 << 20
 _LONGEST_LINE = 4096
@@ -41,6 +48,9 @@ class About:
         pods: how many pods.
         keys: how many objects in all.
         sha256: of what follows the line.
+        form: `etcd`: keys and values as etcd has them; `objects`: paths and objects of the API.
+        namespaces: those that are meant, of objects; all of the users' where there are none.
+        forbidden: kinds that are not in it, since the right to list them was missing.
     """
 
     stack: str
@@ -50,6 +60,9 @@ class About:
     pods: int = 0
     keys: int = 0
     sha256: str = ""
+    form: str = "etcd"
+    namespaces: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
 
 def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
@@ -117,27 +130,25 @@ def _first_line(file: Path, opened: IO[bytes]) -> About:
             raise ValueError
         if version != VERSION:
             raise Damaged(f"{file} is of version {version}, this Kumulus reads {VERSION}")
-        return About(**said)
+        return About(**{**said, **{key: tuple(said.get(key) or ()) for key in _LISTS}})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Damaged(f"{file} is no snapshot") from None
 
 
 def _body(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
     digest, packer = hashlib.sha256(), zlib.compressobj(_LEVEL)
-    counts = {b"/registry/minions/": 0, b"/registry/pods/": 0}
-    keys = 0
+    nodes = pods = keys = 0
     with _private(file) as to:
         for key, value in entries:
             keys += 1
-            for prefix in counts:
-                counts[prefix] += key.startswith(prefix)
+            nodes += _NODE.match(key) is not None
+            pods += _POD.match(key) is not None
             packed = packer.compress(_LENGTHS.pack(len(key), len(value)) + key + value)
             digest.update(packed)
             to.write(packed)
         packed = packer.flush()
         digest.update(packed)
         to.write(packed)
-    nodes, pods = counts.values()
     return replace(about, nodes=nodes, pods=pods, keys=keys, sha256=digest.hexdigest())
 
 

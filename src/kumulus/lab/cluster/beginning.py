@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots.file import SUFFIX, Damaged
 from kumulus.lab.errors import LabError
-from kumulus.runtimes.kwok import snapshot
-from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.snapshots import restore
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -29,13 +27,10 @@ async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Pat
         LabError: there is no such snapshot, or it cannot be put back into this cluster.
         ApiError, Unreachable: the cluster could not be asked.
     """
-    layout, file = Layout(kubeconfig.parent), snapshots / f"{Path(name).name}{SUFFIX}"
-    if not layout.ports():
-        raise LabError(f"from: snapshot {name}: only clusters of the runtime kwok are put back from one")
+    file = snapshots / f"{Path(name).name}{SUFFIX}"
     _found(file, name)
-    identity = str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])
     try:
-        done = await asyncio.to_thread(snapshot.restore, layout, identity, file)
+        done = await restore(client, kubeconfig, file)
     except (ProviderError, Damaged) as error:
         raise LabError(f"from: snapshot {name}: {error}") from None
     except OSError as error:

@@ -12,14 +12,14 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Silent
 from kumulus.cluster.snapshots import file as snapshot_file
 from kumulus.cluster.snapshots.file import About
+from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
 from kumulus.host import processes
 from kumulus.runtimes.kwok import snapshot_clocks, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
@@ -58,28 +58,6 @@ _LAST = (b"/registry/pods/",)
 _SHARED = (b"/registry/namespaces/", b"/registry/priorityclasses/", b"/registry/storageclasses/")
 _MANAGER = "kube-controller-manager"
 _CONTROLLERS = (_MANAGER, "kube-scheduler", "kwok-controller")
-
-
-class OfAnother(ProviderError):
-    """A snapshot of another cluster than there is now."""
-
-
-@dataclass(frozen=True)
-class Restored:
-    """What a restore did.
-
-    Args:
-        written: how many objects were made or put back.
-        removed: how many were removed that were not there then.
-        same: how many were as they were.
-        left: namespaces that stay as they are, since a Helm release is in them or since they are the other stack's own;
-            of another stack's snapshot only.
-    """
-
-    written: int
-    removed: int
-    same: int
-    left: tuple[str, ...] = ()
 
 
 def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
@@ -157,12 +135,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
         here = workloads(now, known, staying)
         there = workloads(then, known, staying).within(namespaces(now), known)
         nodes = {key.rpartition(b"/")[2].decode() for key in now if key.startswith(b"/registry/minions/")}
-        if missing := sorted(there.nodes() - nodes):
-            more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
-            raise OfAnother(
-                f"pods of {file.name} are on nodes that are not here: {', '.join(missing[:3])}{more}; "
-                f"restore it into a stack with the node groups of {about.stack}"
-            )
+        require_nodes(about, file, there.nodes(), nodes)
         passed = _since(about)
         wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
         # Whose namespaces, classes and volumes they are is not changed where they are there already.

@@ -1,0 +1,110 @@
+"""Owners and what they own, by families: what is as it was stays, and a family that is not is put back as a whole.
+
+Pure functions. Through the API no object gets its UID back, and controllers do not stand still: an owner that is made
+before its pods makes others. So pods come first, then those that adopt pods by their labels, then the Deployments that
+adopt those. Sources: controller_ref_manager.go of k8s.io/kubernetes pkg/controller (adoption), and
+pkg/controller/job/job_controller.go (a Job adopts pods that have ended, too, and counts them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Objects = Mapping[str, dict[str, Any]]
+
+ADOPTING = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
+"""Those that adopt pods by their labels."""
+ABOVE = ("Deployment", "CronJob")
+"""Their own owners; a Deployment adopts its ReplicaSets, a CronJob is told of its Jobs."""
+WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
+_JOB_IS = ("succeeded", "failed")
+_OF_A_SERVICE = ("clusterIP", "clusterIPs")
+_OF_A_TURN = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
+
+
+def families(wanted: Objects, present: Objects) -> list[set[str]]:
+    """The paths of objects that belong together by their owners, then or now."""
+    parents: dict[str, str] = {}
+
+    def root(path: str) -> str:
+        while parents.setdefault(path, path) != path:
+            path = parents[path]
+        return path
+
+    for objects in (wanted, present):
+        by_uid = {each["metadata"]["uid"]: path for path, each in objects.items()}
+        for path, each in objects.items():
+            root(path)
+            for owner in each["metadata"].get("ownerReferences") or ():
+                if (of := by_uid.get(owner["uid"])) is not None:
+                    parents[root(path)] = root(of)
+    found: dict[str, set[str]] = {}
+    for path in parents:
+        found.setdefault(root(path), set()).add(path)
+    return list(found.values())
+
+
+def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bool:
+    """Whether each object of a family is there, and is what it was; UIDs and times apart."""
+    return all(path in wanted and path in present and _state(wanted[path]) == _state(present[path]) for path in family)
+
+
+def is_made_anew(family: Iterable[str], objects: Objects) -> bool:
+    """Whether a controller that is none of Kubernetes' own makes the pods of a family again from what it is told."""
+    kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
+    return any(kind not in WORKLOADS for kind in kinds)
+
+
+def roots(family: Iterable[str], objects: Objects) -> list[str]:
+    """Those of a family that nobody in the snapshot owns."""
+    uids = {each["metadata"]["uid"] for each in objects.values()}
+    return [
+        path
+        for path in family
+        if path in objects
+        and not any(owner["uid"] in uids for owner in objects[path]["metadata"].get("ownerReferences") or ())
+    ]
+
+
+def rank(kind: str) -> int:
+    """In which turn objects of a kind are made, and backwards removed: 0 are all that are no workloads."""
+    if kind not in WORKLOADS:
+        return 0
+    return 1 if kind == "Pod" else 2 if kind in ADOPTING else 3
+
+
+def made(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as it is posted again: without an identity and without owners, which adopt it."""
+    metadata = {
+        key: found["metadata"][key]
+        for key in ("name", "namespace", "labels", "annotations")
+        if key in found["metadata"]
+    }
+    body = {key: value for key, value in found.items() if key not in ("metadata", "status")}
+    if found["kind"] == "Job":
+        # Its selector names the UID that it had, as its pods' labels do: it is taken as its user's own.
+        body["spec"] = {**found["spec"], "manualSelector": True}
+    if found["kind"] == "Service":
+        body["spec"] = {key: value for key, value in found["spec"].items() if key not in _OF_A_SERVICE}
+    return {**body, "metadata": metadata}
+
+
+def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
+    return [objects[path] for path in family if path in objects]
+
+
+def _state(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes an object another one for its users."""
+    metadata, status, spec = found["metadata"], found.get("status") or {}, found.get("spec")
+    notes = {key: value for key, value in (metadata.get("annotations") or {}).items() if key not in _OF_A_TURN}
+    state = {key: value for key, value in found.items() if key not in ("metadata", "status")}
+    state |= {"labels": metadata.get("labels") or {}, "annotations": notes, "deleted": "deletionTimestamp" in metadata}
+    if found["kind"] == "Pod":
+        state["phase"] = status.get("phase")
+    if found["kind"] == "Service":
+        state["spec"] = {key: value for key, value in (spec or {}).items() if key not in _OF_A_SERVICE}
+    if found["kind"] == "Job":
+        state["counts"] = [status.get(key) or 0 for key in _JOB_IS]
+        state["spec"] = {key: value for key, value in (spec or {}).items() if key != "manualSelector"}
+    return state

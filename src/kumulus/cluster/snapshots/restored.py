@@ -1,0 +1,49 @@
+"""What a restore did, and why one is refused, in every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.snapshots.file import About
+
+
+class OfAnother(ProviderError):
+    """A snapshot of another cluster than there is now."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did.
+
+    Args:
+        written: how many objects were made or put back.
+        removed: how many were removed that were not there then.
+        same: how many were as they were.
+        left: namespaces that stay as they are, since a Helm release is in them or since they are the other stack's own.
+        anew: names of objects whose controllers make again what they own, with other names.
+        forbidden: kinds that stay as they are, since the right to list them is missing.
+    """
+
+    written: int
+    removed: int
+    same: int
+    left: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+
+def require_nodes(about: About, file: Path, wanted: Collection[str], there: Collection[str]) -> None:
+    """Make sure that the nodes of a snapshot's pods are there.
+
+    Raises:
+        OfAnother: one is not.
+    """
+    if missing := sorted(set(wanted).difference(there)):
+        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+        raise OfAnother(
+            f"pods of {file.name} are on nodes that are not here: {', '.join(missing[:3])}{more}; "
+            f"restore it into a stack with the node groups of {about.stack}"
+        )

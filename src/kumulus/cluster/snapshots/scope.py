@@ -1,0 +1,161 @@
+"""What of a cluster a snapshot of objects has: what its users have put into namespaces.
+
+Not nodes, classes, volumes and definitions of kinds, which stay as they are; not what the stack has made, what a Helm
+release has brought, what controllers make by themselves, and what belongs to the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.cluster.snapshots.families import WORKLOADS
+from kumulus.kube import ApiError, objects
+from kumulus.model.identity import STACK_ID
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_NAMESPACES, _SECRETS = "/api/v1/namespaces", "/api/v1/secrets"
+_SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
+# By kind: made by controllers for what there is, or of the moment.
+_OTHERS = frozenset(
+    {"Event", "Endpoints", "EndpointSlice", "ControllerRevision", "Lease", "Binding", "PodMetrics", "ResourceClaim"}
+)
+_MADE_BY_CONTROLLERS = frozenset(
+    {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("Service", "kubernetes")}
+)
+_TOKENS, _RELEASE = "kubernetes.io/service-account-token", "helm.sh/release.v1"
+_VERBS = {"list", "create", "delete"}
+_DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind of object in namespaces.
+
+    Args:
+        api_version: as in `apiVersion`.
+        kind: its name.
+        plural: as in a path.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+
+    @property
+    def _root(self) -> str:
+        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+
+    def collection(self, namespace: str = "") -> str:
+        """The path of all of them, or of those in a namespace."""
+        return f"{self._root}/namespaces/{namespace}/{self.plural}" if namespace else f"{self._root}/{self.plural}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What users have in a cluster's namespaces.
+
+    Args:
+        objects: by path; namespaces are among them.
+        left: namespaces that are left as they are, since a Helm release is in them.
+        forbidden: kinds that the right to list is missing of; they are left as they are, too.
+    """
+
+    objects: Mapping[str, dict[str, Any]]
+    left: tuple[str, ...]
+    forbidden: tuple[str, ...]
+
+
+async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
+    """What users have in the namespaces that are chosen, or in all that are theirs.
+
+    Args:
+        client: of the cluster.
+        chosen: names of namespaces; one that is not there has nothing in it.
+
+    Raises:
+        ApiError, Unreachable: the cluster could not be asked, or refuses to list namespaces, Secrets or workloads.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    forbidden: set[str] = set()
+    spaces = await _spaces(client, chosen)
+    wanted = spaces.keys() if chosen else spaces.keys() - _SYSTEM
+    released = await _released(client, wanted if chosen else ())
+    within = wanted - released
+    for name in sorted(within):
+        space = spaces[name]
+        if name != "default" and not _of_a_stack(space):
+            found[f"{_NAMESPACES}/{name}"] = kept("v1", "Namespace", space)
+    for resource in await resources(client):
+        try:
+            listed = [each async for each in _listed(client, resource, within if chosen else ())]
+        except ApiError as error:
+            if error.status != 403 or resource.kind in WORKLOADS:
+                raise
+            forbidden.add(resource.plural)
+            continue
+        for each in listed:
+            metadata = each["metadata"]
+            if metadata["namespace"] in within and _is_users(resource.kind, each):
+                path = f"{resource.collection(metadata['namespace'])}/{metadata['name']}"
+                found[path] = kept(resource.api_version, resource.kind, each)
+    return Contents(found, tuple(sorted(released & wanted)), tuple(sorted(forbidden)))
+
+
+async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The namespaces that are chosen, for which a right to list all of them is not needed; or all."""
+    if chosen:
+        found = [(name, await objects.find(client, f"{_NAMESPACES}/{name}")) for name in chosen]
+        return {name: each for name, each in found if each is not None}
+    return {each["metadata"]["name"]: each async for page in client.pages(_NAMESPACES) for each in page}
+
+
+async def resources(client: Client) -> list[Resource]:
+    """The kinds in namespaces that can be listed, made and deleted, each in the version that the cluster prefers."""
+    roots = ["/api/v1"]
+    groups = (await client.get("/apis"))["groups"]
+    roots += [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]
+    found: dict[tuple[str, str], Resource] = {}
+    for root in roots:
+        for each in (await client.get(root))["resources"]:
+            if each["namespaced"] and "/" not in each["name"] and set(each["verbs"]) >= _VERBS:
+                version = root.removeprefix("/apis/").removeprefix("/api/")
+                if each["kind"] not in _OTHERS:
+                    found.setdefault((version, each["kind"]), Resource(version, each["kind"], each["name"]))
+    return list(found.values())
+
+
+def kept(api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as a snapshot has it: without what the API server writes for itself."""
+    metadata = {key: value for key, value in raw["metadata"].items() if key not in _DROPPED}
+    return {**raw, "apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+async def _listed(client: Client, resource: Resource, within: Collection[str]) -> AsyncIterator[dict[str, Any]]:
+    for namespace in sorted(within) or [""]:
+        async for page in client.pages(resource.collection(namespace)):
+            for each in page:
+                yield each
+
+
+async def _released(client: Client, within: Collection[str]) -> set[str]:
+    """The namespaces with a Helm release."""
+    of_helm = {"fieldSelector": f"type={_RELEASE}"}
+    found = set()
+    for path in [f"{_NAMESPACES}/{name}/secrets" for name in sorted(within)] or [_SECRETS]:
+        async for page in client.pages(path, of_helm):
+            found |= {each["metadata"]["namespace"] for each in page}
+    return found
+
+
+def _is_users(kind: str, found: Mapping[str, Any]) -> bool:
+    if (kind, found["metadata"]["name"]) in _MADE_BY_CONTROLLERS or _of_a_stack(found):
+        return False
+    return not (kind == "Secret" and found.get("type") in (_TOKENS, _RELEASE))
+
+
+def _of_a_stack(found: Mapping[str, Any]) -> bool:
+    return STACK_ID in (found["metadata"].get("labels") or {})

@@ -1,0 +1,72 @@
+"""Snapshots of a cluster, however its control plane runs: in the etcd of one of kwok's, through the API of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.snapshots import objects
+from kumulus.runtimes.existing.copy import outlives_by_note
+from kumulus.runtimes.kwok import snapshot
+from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kumulus.cluster.snapshots.file import About
+    from kumulus.cluster.snapshots.restored import Restored
+    from kumulus.kube import Client
+
+
+async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
+    """Save what is in a cluster.
+
+    Args:
+        client: of the cluster.
+        kubeconfig: beside which its files are.
+        stack: whose it is.
+        to: the file; one that is there is replaced once the new one is whole.
+        namespaces: those that are meant, of a cluster that is not kwok's; all of the users' where there are none.
+
+    Raises:
+        ProviderError: etcd does not answer, a namespace is not there, or it has to be said which are meant.
+        ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
+        OSError: the file cannot be written.
+    """
+    if layout := of_kwok(kubeconfig):
+        if namespaces:
+            raise ProviderError("all that is in a cluster of the runtime kwok is saved; leave --namespace out")
+        return await asyncio.to_thread(snapshot.save, layout, stack, await objects.identity(client), to)
+    if not namespaces and outlives_by_note(kubeconfig):
+        raise ProviderError(
+            "the cluster is others', too: which of its namespaces are to be saved, and put back by a restore?\n"
+            "  Name them: --namespace NAME, as often as there are some"
+        )
+    return await objects.save(client, stack, to, namespaces)
+
+
+async def restore(client: Client, kubeconfig: Path, source: Path) -> Restored:
+    """Make what is in a cluster what it was.
+
+    Args:
+        client: of the cluster.
+        kubeconfig: beside which its files are.
+        source: the snapshot.
+
+    Raises:
+        OfAnother: it is of another cluster.
+        Damaged: it is no snapshot, or not as it was written.
+        ProviderError: etcd does not answer, or something does not go.
+        ApiError, Unreachable: the cluster could not be asked, or refuses something.
+        OSError: the file cannot be read.
+    """
+    if layout := of_kwok(kubeconfig):
+        return await asyncio.to_thread(snapshot.restore, layout, await objects.identity(client), source)
+    return await objects.restore(client, source)
+
+
+def of_kwok(kubeconfig: Path) -> Layout | None:
+    """The files of a cluster of the runtime kwok; None of another one."""
+    layout = Layout(kubeconfig.parent)
+    return layout if layout.ports() else None
