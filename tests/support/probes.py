@@ -81,6 +81,18 @@ async def never_preempting(client: Client) -> None:
     except ApiError as error:
         if error.status != 409:
             raise
+    pod = {"metadata": {"generateName": "x-"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+    pod["spec"] |= {"priorityClassName": CLASS}
+    ends = time.monotonic() + _PATIENCE_S
+    while True:
+        # The admission knows it a moment later, by a watch of its own.
+        try:
+            await client.request("POST", "/api/v1/namespaces/default/pods", params={"dryRun": "All"}, body=pod)
+            return
+        except ApiError as error:
+            if error.status != 403 or time.monotonic() > ends:
+                raise
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 def manifest(probe: Probe, index: int, scheduler: str = "") -> dict[str, Any]:
