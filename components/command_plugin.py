@@ -19,7 +19,7 @@ def require_command_plugin() -> None:
     The engine itself says that there is no such plugin, once it gets there: when the cluster is made.
 
     Raises:
-        pulumi.RunError: it is not installed, and the engine is told to fetch none.
+        pulumi.RunError: it is not installed, and the engine is not to fetch any.
     """
     if os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO or shutil.which("pulumi-resource-command"):
         return

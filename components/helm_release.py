@@ -1,4 +1,4 @@
-"""The ``helm.v3.Release`` of an add-on: where its chart comes from, who may fetch it, and what Helm is told."""
+"""The ``helm.v3.Release`` of an add-on: where its chart comes from, who may fetch it, and the options Helm gets."""
 
 from __future__ import annotations
 

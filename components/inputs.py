@@ -72,7 +72,7 @@ class Checked(Generic[Model]):
 
 @contextmanager
 def telling(source: str, names: Mapping[str, str]) -> Iterator[None]:
-    """Have mistakes told of the component's arguments instead of a stack file's places.
+    """Have mistakes reported of the component's arguments instead of a stack file's places.
 
     Args:
         source: the component and the resource's name.

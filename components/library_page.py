@@ -34,9 +34,9 @@ def tables(component: str) -> str:
     module = import_module(f"kumulus.components.{file}")
     lines = ["| Argument | | What it is |", "|---|---|---|"]
     lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
-    if told := outputs(getattr(module, component)):
+    if rows := outputs(getattr(module, component)):
         lines += ["", "| Output | | What it is |", "|---|---|---|"]
-        lines += [f"| `{each.name}` | {_type(each.type)} | {_text(each.doc)} |" for each in told]
+        lines += [f"| `{each.name}` | {_type(each.type)} | {_text(each.doc)} |" for each in rows]
     return "\n".join(lines) + "\n"
 
 

@@ -45,7 +45,7 @@ def encode_node(node: Mapping[str, Any]) -> bytes:
 
 
 def encode_object(node: Mapping[str, Any]) -> bytes:
-    """Encode a v1 Node as its Go type does (``Marshal``), without what an API server is told of the kind.
+    """Encode a v1 Node as its Go type does (``Marshal``), without the envelope that names the kind.
 
     Raises:
         NoEncoding: as :func:`encode_node`.

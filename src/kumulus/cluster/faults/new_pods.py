@@ -79,7 +79,7 @@ async def _anybody_waits(client: Client) -> bool:
 
 
 async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event, standstill: float) -> set[str]:
-    """Those of the nodes that KWOK has not taken when none was taken for some seconds, or it was told to stop."""
+    """Those of the nodes that KWOK has not taken when none was taken for some seconds, or at a stop."""
     missing, pause, give_up = set(nodes), 0.05, time.monotonic() + standstill
     while missing and not stop.is_set() and time.monotonic() < give_up:
         if taken := await _leased(client, missing):

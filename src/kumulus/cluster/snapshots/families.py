@@ -16,7 +16,7 @@ Objects = Mapping[str, dict[str, Any]]
 ADOPTING = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 """Those that adopt pods by their labels."""
 ABOVE = ("Deployment", "CronJob")
-"""Their own owners; a Deployment adopts its ReplicaSets, a CronJob is told of its Jobs."""
+"""Their own owners; a Deployment adopts its ReplicaSets, a CronJob's Jobs get it as their owner."""
 WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
 _JOB_IS = ("succeeded", "failed")
 _OF_A_SERVICE = ("clusterIP", "clusterIPs")
@@ -51,7 +51,7 @@ def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bo
 
 
 def is_made_anew(family: Iterable[str], objects: Objects) -> bool:
-    """Whether a controller that is none of Kubernetes' own makes the pods of a family again from what it is told."""
+    """Whether a controller that is none of Kubernetes' own makes the pods of a family again by itself."""
     kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
     return any(kind not in WORKLOADS for kind in kinds)
 

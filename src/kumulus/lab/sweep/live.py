@@ -36,7 +36,7 @@ from kumulus.surroundings import files
 _PROJECTS = "clusters"
 _PATIENCE = 10.0
 _LAST_LINES = 12
-# What is told to this process of Pulumi is of the user's project.
+# The environment that this process has of Pulumi is the user's project's.
 _OF_THE_USER = ("PULUMI_BACKEND_URL", "PULUMI_STACK", "KUMULUS_HOME")
 _PROGRAM = "from kumulus import program\n\nprogram.run()\n"
 _PROJECT = """name: kumulus-sweep
