@@ -53,9 +53,16 @@ def template(pool: str, app: str, delay: str = "") -> Object:
 
 
 def made(plane: Plane, pool: str, namespace: str) -> None:
-    """A Deployment of three pods, a Job of which one pod has ended, a bare pod, one that waits, a ConfigMap."""
+    """A Deployment and a Job of three pods, a StatefulSet of two, a DaemonSet on both nodes, two pods, a ConfigMap."""
     owner = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template(pool, "web")}
     plane.api.create(f"{APPS}/{namespace}/deployments", {"metadata": {"name": "web"}, "spec": owner})
+    stateful = {"serviceName": "db", "replicas": 2, "selector": {"matchLabels": {"app": "db"}}}
+    plane.api.create(
+        f"{APPS}/{namespace}/statefulsets",
+        {"metadata": {"name": "db"}, "spec": {**stateful, "template": template(pool, "db")}},
+    )
+    everywhere = {"selector": {"matchLabels": {"app": "agent"}}, "template": template(pool, "agent")}
+    plane.api.create(f"{APPS}/{namespace}/daemonsets", {"metadata": {"name": "agent"}, "spec": everywhere})
     short = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "template": template(pool, "train", "1h")}
     short["template"]["spec"] |= {"restartPolicy": "Never"}
     plane.api.create(f"{BATCH}/{namespace}/jobs", {"metadata": {"name": "train"}, "spec": short})
@@ -94,12 +101,12 @@ def one_ends(plane: Plane, namespace: str) -> None:
     plane.api.merge(f"{NAMESPACES}/{namespace}/pods/{name}/status", {"status": status})
 
 
-ALL = {"Running": 6, "Succeeded": 1, "Pending": 1}
+ALL = {"Running": 10, "Succeeded": 1, "Pending": 1}
 
 
 def settled(plane: Plane, pool: str) -> dict[str, tuple[str, str]]:
     made(plane, pool, MINE)
-    standing(plane, MINE, {"Running": 7, "Pending": 1})
+    standing(plane, MINE, {"Running": 11, "Pending": 1})
     one_ends(plane, MINE)
     plane.api.until(f"{BATCH}/{MINE}/jobs", lambda found: found["train"]["status"].get("succeeded") == 1)
     return standing(plane, MINE, ALL)
@@ -110,9 +117,11 @@ def disturb(plane: Plane) -> None:
     plane.api.merge(f"{APPS}/{MINE}/deployments/web", {"spec": {"replicas": 5}})
     plane.api.delete(f"{BATCH}/{MINE}/jobs/train?propagationPolicy=Background")
     plane.api.delete(f"{NAMESPACES}/{MINE}/pods/alone?gracePeriodSeconds=0")
+    plane.api.merge(f"{APPS}/{MINE}/statefulsets/db", {"spec": {"replicas": 1}})
+    plane.api.delete(f"{APPS}/{MINE}/daemonsets/agent")
     plane.api.merge(f"{NAMESPACES}/{MINE}/configmaps/settings", {"data": {"a": "2"}})
     plane.api.create(f"{NAMESPACES}/{MINE}/configmaps", {"metadata": {"name": "later"}, "data": {}})
-    standing(plane, MINE, {"Running": 5, "Pending": 1})
+    standing(plane, MINE, {"Running": 6, "Pending": 1})
 
 
 def put_back(plane: Plane, before: dict[str, tuple[str, str]]) -> None:
@@ -122,15 +131,16 @@ def put_back(plane: Plane, before: dict[str, tuple[str, str]]) -> None:
     assert jobs["train"]["status"]["active"] == 2
     replicas = plane.api.list(f"{APPS}/{MINE}/replicasets")
     assert [each["status"].get("replicas") for each in replicas] == [3], "one, which has taken its pods"
+    owners = [["ReplicaSet"]] * 3 + [["Job"]] * 3 + [["StatefulSet"]] * 2 + [["DaemonSet"]] * 2 + [[]] * 2
     owned = plane.api.list(f"{NAMESPACES}/{MINE}/pods")
     by = {each["metadata"]["name"]: [o["kind"] for o in each["metadata"].get("ownerReferences", [])] for each in owned}
-    assert sorted(map(str, by.values())) == sorted(["['ReplicaSet']"] * 3 + ["['Job']"] * 3 + ["[]"] * 2)
+    assert sorted(map(str, by.values())) == sorted(map(str, owners))
     assert plane.api.get(f"{NAMESPACES}/{MINE}/configmaps/settings")["data"] == {"a": "1"}
     names = {each["metadata"]["name"] for each in plane.api.list(f"{NAMESPACES}/{MINE}/configmaps")}
     assert "later" not in names
     # A Deployment that is changed now rolls out: whoever owns what is right.
     plane.api.merge(f"{APPS}/{MINE}/deployments/web", {"spec": {"replicas": 4}})
-    after = standing(plane, MINE, {**ALL, "Running": 7})
+    after = standing(plane, MINE, {**ALL, "Running": 11})
     assert after.items() > before.items()
 
 
@@ -141,10 +151,10 @@ async def test_what_users_had_is_there_again_and_a_stranger_s_is_untouched(
     await pools.create(inputs)
     await wait_until_all_are_managed(client, asyncio.Event())
     made(plane, inputs["name"], THEIRS)
-    standing(plane, THEIRS, {"Running": 7, "Pending": 1})
+    standing(plane, THEIRS, {"Running": 11, "Pending": 1})
     before, file = settled(plane, inputs["name"]), tmp_path / "full.snapshot"
     about = await save(client, "dev", file, [MINE])
-    assert (about.nodes, about.pods) == (len(plane.api.list("/api/v1/nodes")), 8)
+    assert (about.nodes, about.pods) == (len(plane.api.list("/api/v1/nodes")), 12)
     disturb(plane)
     theirs, nodes = versions(plane, THEIRS), pools.uids(inputs)
     done = await restore(client, file)
