@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -224,11 +222,11 @@ def test_what_is_in_a_namespace_is_saved_and_put_back_and_nothing_else(shared: S
     before, api = shared.elsewhere.objects(), shared.elsewhere.api
     where = "/api/v1/namespaces/saved"
     save = ("snapshot", "save", "full", "-s", "shared")
-    said = kumulus(shared.project, *save)
+    said = shared.project.kumulus(*save)
     assert (said.returncode, "--namespace NAME" in said.stderr) == (1, True), said.stderr
     api.create("/api/v1/namespaces", {"metadata": {"name": "saved"}})
     api.until(f"{where}/serviceaccounts", lambda found: "default" in found)
-    said = kumulus(shared.project, *save, "-n", "saved")
+    said = shared.project.kumulus(*save, "-n", "saved")
     assert said.returncode == 1
     assert "cannot list resource" in said.stderr, "the right that is missing is named"
     subject = {"kind": "ServiceAccount", "namespace": "kumulus", "name": "stack"}
@@ -239,14 +237,14 @@ def test_what_is_in_a_namespace_is_saved_and_put_back_and_nothing_else(shared: S
     spec = {"containers": [{"name": "c", "image": "none"}], "nodeName": node}
     api.create(f"{where}/pods", {"metadata": {"name": "alone"}, "spec": spec})
     api.create(f"{where}/configmaps", {"metadata": {"name": "settings"}, "data": {"a": "1"}})
-    said = kumulus(shared.project, *save, "-n", "saved")
+    said = shared.project.kumulus(*save, "-n", "saved")
     assert said.returncode == 0, said.stderr
     assert "1 pods" in said.stdout
     api.delete(f"{where}/pods/alone?gracePeriodSeconds=0")
     api.merge(f"{where}/configmaps/settings", {"data": {"a": "2"}})
     api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "theirs"}, "data": {}})
     theirs = api.get("/api/v1/namespaces/default/configmaps/theirs")
-    said = kumulus(shared.project, "snapshot", "restore", "full", "-s", "shared")
+    said = shared.project.kumulus("snapshot", "restore", "full", "-s", "shared")
     assert said.returncode == 0, said.stderr
     assert api.get(f"{where}/pods/alone")["spec"]["nodeName"] == node
     assert api.get(f"{where}/configmaps/settings")["data"] == {"a": "1"}
@@ -255,13 +253,6 @@ def test_what_is_in_a_namespace_is_saved_and_put_back_and_nothing_else(shared: S
     api.delete("/api/v1/namespaces/default/configmaps/theirs")
     api.delete("/api/v1/namespaces/saved")
     assert settled(shared.elsewhere, before) == (set(), set())
-
-
-def kumulus(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, str(ROOT / "kumulus"), *arguments]
-    return subprocess.run(
-        line, cwd=project.directory, env=project.environment, capture_output=True, text=True, check=False, timeout=300
-    )
 
 
 @pytest.mark.parametrize("command", ["preview", "up --refresh --yes --skip-preview", "destroy --yes --skip-preview"])

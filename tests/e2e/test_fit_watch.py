@@ -34,10 +34,7 @@ def pod(name: str, node: str) -> dict[str, Any]:
 
 def command(project: Project, *arguments: str) -> str:
     """Run a command of ours, which has to succeed."""
-    line = [sys.executable, str(ROOT / "kumulus"), *arguments]
-    ended = subprocess.run(
-        line, cwd=project.directory, env=project.environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    ended = project.kumulus(*arguments)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -137,7 +134,7 @@ def test_a_clone_follows_its_source_until_ctrl_c(cloned: Project) -> None:
         source.delete(f"{PODS}/old?gracePeriodSeconds=0")
         watching.until("wanted: 2 of 4 pods fit, before 1")
         source.create(QUOTAS, {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}})
-        watching.until("wanted: 1 of 4 pods fit, before 2: pods")
+        watching.until("wanted: 1 of 4 pods fit, before 2: exceeded quota: small")
         source.delete(f"{QUOTAS}/small")
         watching.until("wanted: 2 of 4 pods fit, before 1")
         cloned.write_stack(cluster(3), "source")

@@ -6,6 +6,7 @@ The tests share one stack and go through its life in their order.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,6 +126,38 @@ def test_a_job_runs_on_emulated_nodes(stack: Stack) -> None:
     api.until(JOBS, lambda jobs: jobs["train"]["status"].get("succeeded") == 4)
     assert {pod["spec"]["nodeName"] for pod in api.list(PODS)} <= stack.ready(30).keys()
     api.delete(f"{JOBS}/train?propagationPolicy=Background")
+
+
+def test_what_users_have_is_saved_and_put_back_and_the_add_on_stays(stack: Stack) -> None:
+    api, stack_name = stack.project.api(NAME), stack.project.stack
+    template = {**JOB["spec"]["template"], "metadata": {"labels": {"app": "shop"}}}
+    spec = {**template["spec"], "restartPolicy": "Always"}
+    owner = {"replicas": 3, "selector": {"matchLabels": {"app": "shop"}}, "template": {**template, "spec": spec}}
+    api.create("/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "shop"}, "spec": owner})
+
+    def standing(count: int) -> dict[str, str]:
+        found = api.until(
+            PODS,
+            lambda pods: len(pods) == count and all(map(is_running, pods.values())),
+            labelSelector="app=shop",
+        )
+        return {name: each["spec"]["nodeName"] for name, each in found.items()}
+
+    before, web = standing(3), api.metadata("/api/v1/namespaces/web/pods")
+    saved = stack.project.kumulus("snapshot", "save", "full", "-s", stack_name)
+    assert saved.returncode == 0, saved.stderr
+    api.merge("/apis/apps/v1/namespaces/default/deployments/shop", {"spec": {"replicas": 1}})
+    standing(1)
+    restored = stack.project.kumulus("snapshot", "restore", "full", "-s", stack_name)
+    assert restored.returncode == 0, restored.stderr
+    assert "left as they are, with a Helm release in them or a stack's own: web" in restored.stdout
+    assert standing(3) == before
+    assert api.metadata("/api/v1/namespaces/web/pods") == web
+    stack.project.preview("--refresh", "--expect-no-changes")
+    api.delete("/apis/apps/v1/namespaces/default/deployments/shop?propagationPolicy=Background")
+    api.until(PODS, lambda pods: not pods, labelSelector="app=shop")
+    # A snapshot is the user's: nothing of Kumulus removes it.
+    shutil.rmtree(stack.project.home / "snapshots")
 
 
 def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: Stack) -> None:

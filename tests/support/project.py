@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -299,6 +300,13 @@ class Project:
         answer = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
+
+    def kumulus(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command `kumulus` in the project."""
+        line = [sys.executable, str(ROOT / "kumulus"), *arguments]
+        return subprocess.run(
+            line, cwd=self.directory, env=self.environment, capture_output=True, text=True, check=False, timeout=300
+        )
 
     def node_uids(self, name: str | None = None, **selectors: str) -> dict[str, str]:
         """The UIDs of a cluster's nodes, by node name."""
