@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kumulus.cluster.pod_waiting import reason
 from kumulus.kube import ApiError
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ _WORKLOADS = ("deployments", "statefulsets", "daemonsets")
 # Those of which prometheus-operator makes StatefulSets. It hands their annotations on to these.
 _OPERATED = ("prometheuses", "alertmanagers", "thanosrulers")
 _NEEDED = ("Available", "Reconciled")
-# What a pod says on its way.
-_ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
-_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -63,35 +61,6 @@ async def look(client: Client, namespace: str, release: str) -> Readiness:
     pods = await _items(client, f"/api/v1/namespaces/{namespace}/pods") if waiting else []
     reasons = tuple(said for pod in pods if _pod_is_of(pod, release) and (said := reason(pod)))
     return Readiness(len(states) - len(waiting), waiting, reasons)
-
-
-def reason(pod: Mapping[str, Any]) -> str:
-    """What keeps a pod from being ready, after its name; empty where nothing does, or it is on its way."""
-    status = pod.get("status") or {}
-    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    for each in statuses:
-        waits = (each.get("state") or {}).get("waiting") or {}
-        why = waits.get("reason", "")
-        if why and why not in _ON_ITS_WAY:
-            ended = (each.get("lastState") or {}).get("terminated") or {}
-            cause = _short(waits.get("message", "")) if "Image" in why else _ended(ended)
-            return f"{pod['metadata']['name']}: {why} {each['image']}{cause}"
-    for condition in status.get("conditions") or []:
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return f"{pod['metadata']['name']}: {condition.get('reason')}: {condition.get('message', '')[:_LONGEST]}"
-    return ""
-
-
-def _short(message: str) -> str:
-    """The end of what containerd says: before it is what it was about to do, layer by layer."""
-    parts = " ".join(message.split()).split(": ")
-    return f": {': '.join(parts[-2:])[-_LONGEST:]}" if message else ""
-
-
-def _ended(terminated: Mapping[str, Any]) -> str:
-    if not terminated:
-        return ""
-    return f": it ended with exit code {terminated.get('exitCode')} ({terminated.get('reason')}); see its log"
 
 
 def _works(kind: str, item: Mapping[str, Any]) -> bool:

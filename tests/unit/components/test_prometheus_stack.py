@@ -13,9 +13,10 @@ import pytest
 
 from kumulus import EmulatedCluster
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.pod_waiting import reason
 from kumulus.components.prometheus_stack import laid_on
 from kumulus.dashboards.every import DASHBOARDS
-from kumulus.helm.readiness import look, reason
+from kumulus.helm.readiness import look
 from kumulus.kube import ApiError
 from kumulus.kwok.controllers import Controllers
 from kumulus.kwok.scraping import scraped

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from kumulus.autoscalers.applying import LABEL
 from kumulus.autoscalers.karpenter.objects import CAPACITY_TYPE, node_class, node_pool
 from kumulus.journal import autoscaling
 from kumulus.journal.book import Journal
@@ -13,7 +14,6 @@ from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Experiment
-from kumulus.runtimes.kwok.autoscaling import LABEL
 from kumulus.stackfile.machines import delays
 
 if TYPE_CHECKING:

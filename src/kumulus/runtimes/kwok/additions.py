@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kumulus.autoscalers import registry
+from kumulus.autoscalers import applying, registry
 from kumulus.host import ports, processes
 from kumulus.model.observability import Observability
 from kumulus.runtimes.base import Wanted
@@ -83,7 +83,7 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
     if kueue.asked_of(wanted.options) is not None:
         await kueue.define(client, layout)
     if wanted.options.get("autoscaler"):
-        await autoscaling.apply(client, wanted.options)
+        await applying.apply(client, wanted.options)
 
 
 def defined(layout: Layout) -> None:
@@ -103,7 +103,7 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:
         await objects.remove_base(client)
-    await autoscaling.apply(client, wanted.options)
+    await applying.apply(client, wanted.options)
     listen = metrics_server.port(layout.settings())
     if listen is not None:
         await metrics_server.register(client, listen)

@@ -1,0 +1,128 @@
+"""What an autoscaler needs in a cluster: made as it is wanted, and taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus.autoscalers import registry
+from kumulus.autoscalers.descriptor import Autoscaler
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.faults import offerings
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.offer_effects import ANNOTATION
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+LABEL = "kumulus.io/autoscaler"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_COLLECTIONS = {"KWOKNodeClass": "kwoknodeclasses"}
+_PATIENCE = 30.0
+_ROLES = (
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+)
+
+
+async def apply(client: Client, options: Mapping[str, Any]) -> None:
+    """Make what the autoscaler needs in the cluster as it is wanted, and take away what it does not need any more.
+
+    Without an autoscaler, what one had goes: its nodes, all objects of its kinds and the kinds.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        toolchain.ToolMissing: the autoscaler is not built.
+    """
+    found = registry.asked_of(options)
+    for name in registry.NAMES:
+        if not found or found[0].name != name:
+            await _remove(client, registry.get(name))
+    if not found:
+        return
+    autoscaler, asked = found
+    wanted = autoscaler.objects(asked)
+    for manifest in wanted:
+        marked = {**manifest["metadata"], "labels": {**manifest["metadata"].get("labels", {}), LABEL: autoscaler.name}}
+        await _put(client, {**manifest, "metadata": marked})
+    kept = {f"{_collection(each)}/{each['metadata']['name']}" for each in wanted}
+    for collection in autoscaler.instances:
+        for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
+            if f"{collection}/{name}" not in kept:
+                await objects.remove(client, f"{collection}/{name}")
+
+
+async def _put(client: Client, manifest: dict[str, Any]) -> None:
+    collection, name = _collection(manifest), manifest["metadata"]["name"]
+    for last in (False, True):
+        try:
+            await objects.replace(client, collection, await _with_offerings(client, f"{collection}/{name}", manifest))
+            break
+        except ApiError as error:
+            # Changed by the autoscaler, which writes the status of its pools, between the look and the write.
+            if last or error.status != 409:
+                raise
+    if manifest["kind"] == "CustomResourceDefinition":
+        give_up = time.monotonic() + _PATIENCE
+        while not await _established(client, f"{collection}/{name}"):
+            if time.monotonic() > give_up:
+                raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
+            await asyncio.sleep(0.05)
+
+
+async def _with_offerings(client: Client, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    """A node class with what faults make of its offerings: that is theirs to change."""
+    if not path.startswith(offerings.CLASSES):
+        return manifest
+    there = await objects.find(client, path)
+    written = (there or {}).get("metadata", {}).get("annotations", {}).get(ANNOTATION)
+    if written is None:
+        return manifest
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), ANNOTATION: written}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+async def _established(client: Client, path: str) -> bool:
+    found = await client.get(path)
+    if not objects.is_established(found):
+        return False
+    spec = found["spec"]
+    version = next(each["name"] for each in spec["versions"] if each["storage"])
+    return await objects.find(client, f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") is not None
+
+
+async def _remove(client: Client, autoscaler: Autoscaler) -> None:
+    """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay."""
+    ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
+    if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, _DEFINITIONS, ours):
+        return
+    if await objects.names(client, _DEFINITIONS, ours):
+        for collection in autoscaler.instances:
+            await _freed(client, collection, await objects.names(client, collection))
+    if autoscaler.nodes:
+        made = await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
+        await _freed(client, "/api/v1/nodes", made)
+    for collection in (*_ROLES, _DEFINITIONS):
+        for name in await objects.names(client, collection, ours):
+            await objects.remove(client, f"{collection}/{name}")
+
+
+async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
+    """Delete objects whose finalizers nobody takes away any more."""
+    for name in names:
+        path = f"{collection}/{name}"
+        await objects.remove(client, path)
+        try:
+            await client.write("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+def _collection(manifest: Mapping[str, Any]) -> str:
+    kind = manifest["kind"]
+    return f"/apis/{manifest['apiVersion']}/{_COLLECTIONS.get(kind, kind.lower() + 's')}"
