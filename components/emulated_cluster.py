@@ -17,7 +17,7 @@ from kumulus.components.fault import Fault
 from kumulus.components.inputs import telling
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.components.resources import Cluster, ClusterLike, HyperNodes, Lifetime
+from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, HyperNodes, Lifetime
 from kumulus.model.hypernodes import Fabric
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
@@ -143,6 +143,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
+        self.autoscaler = self._autoscaler(resource_name, loaded, plan, needed)
         self.faults = self.cluster.faults
         self.faults += self._faults(loaded)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
@@ -184,8 +185,23 @@ class EmulatedCluster(pulumi.ComponentResource):
             f"{self._name}-kwok", **given, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
 
+    def _autoscaler(
+        self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
+    ) -> Autoscaler | None:
+        """The autoscaler as a Deployment; with a runtime that has it beside the cluster it is one of the cluster's."""
+        if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
+            return None
+        return Autoscaler(
+            f"{resource_name}-autoscaler",
+            # A KWOK of others' may not take its stages from the cluster.
+            autoscaler={**loaded.autoscaler, "stages": plan.stages},
+            cluster=self.cluster,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
+        )
+
     def _faults(self, loaded: Loaded) -> list[Fault]:
-        opts = pulumi.ResourceOptions(parent=self)
+        after = [self.autoscaler] if self.autoscaler else []
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
     def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> None:

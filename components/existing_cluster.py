@@ -101,5 +101,6 @@ def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
         needs.KWOK: kwok.install,
         needs.TENANTS: spec.tenants,
         needs.ADDONS: spec.clusterAddons or spec.observability,
+        needs.AUTOSCALER: spec.autoscaler,
     }
     return [need for need, asked in wanted.items() if asked]

@@ -252,6 +252,27 @@ class Namespace(InCluster):
         super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
 
 
+class Autoscaler(InCluster):
+    """``kumulus:index:Autoscaler``: an autoscaler inside a cluster whose nodes run containers.
+
+    Args:
+        resource_name: its name in the stack.
+        autoscaler: what the stack asks of it, with its machines.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        autoscaler: Mapping[str, Any],
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:Autoscaler", resource_name, cluster, {"autoscaler": dict(autoscaler)}, opts)
+
+
 class Lifetime(pulumi.CustomResource):
     """``kumulus:index:Lifetime``: the life of one cluster; what other providers put into it is ``deleted_with`` this.
 

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,12 +22,17 @@ from tests.integration.conftest import JOBS, LEASES, Plane, plane_at
 from tests.support import processes
 from tests.support.api import Api, Refused
 from tests.support.elsewhere import HOST, Elsewhere, StandIn, settled, standing_in
+from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 
 MINE = "kumulus.io/pool=a100-use1"
-RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml", "tenants.yaml")]
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+POOLS = "/apis/karpenter.sh/v1/nodepools"
+MAPS = "/api/v1/namespaces/kube-system/configmaps"
+MADE = "karpenter.sh/nodepool"
+RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml", "tenants.yaml", "karpenter.yaml")]
 GROUP = {
     "name": "a100",
     "placement": [{"availabilityZone": "use1", "replicas": 6}],
@@ -270,6 +276,58 @@ def test_a_cluster_that_does_not_answer_ends_each_command_soon(shared: Shared, c
     assert "`pulumi stack rm --force` forgets" in result.text
     assert result.seconds < 60
     assert [each["urn"] for each in shared.project.state("shared")["resources"]] == [each["urn"] for each in before]
+
+
+def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_goes_with_all_that_it_made(
+    shared: Shared,
+) -> None:
+    try:
+        toolchain.find("karpenter")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error).splitlines()[0])
+    api, before = shared.elsewhere.api, shared.elsewhere.objects()
+    asked = {
+        "name": "karpenter",
+        "zones": ["us-central1-a"],
+        "instanceTypes": ["e2-standard-4"],
+        "image": "karpenter:x",
+    }
+    # Somebody else's is refused before anything is done.
+    theirs = {"metadata": {"name": "kumulus-karpenter"}, "rules": []}
+    api.create(ROLES, theirs)
+    shared.write(autoscaler=asked)
+    refused = shared.project.pulumi("preview", stack="shared")
+    assert refused.code != 0
+    assert "ClusterRole kumulus-karpenter was made by somebody else" in refused.text
+    api.delete(f"{ROLES}/kumulus-karpenter")
+
+    shared.project.up(stack="shared")
+    shared.project.preview("--expect-no-changes")
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "3"}}}
+    spec = {"containers": [container], "nodeSelector": {MADE: "default"}}
+    for number in range(3):
+        api.create(PODS, {"metadata": {"name": f"web-{number}"}, "spec": spec})
+    api.until(PODS, lambda pods: len(pods) == 3 and all(map(is_running, pods.values())), timeout=180)
+    nodes = api.until(NODES, lambda them: len(them) == 3 and all(map(is_ready, them.values())), 60, labelSelector=MADE)
+    assert {node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in nodes.values()} == {
+        "e2-standard-4"
+    }
+    # What it makes is no drift, and what somebody changes of it is.
+    shared.project.preview("--refresh", "--expect-no-changes")
+    api.merge(f"{POOLS}/default", {"spec": {"limits": {"cpu": "1"}}})
+    api.delete(f"{MAPS}/karpenter")
+    assert "missing" in shared.project.pulumi("preview", "--refresh", "--diff", stack="shared").text
+    shared.project.up("--refresh", stack="shared")
+    assert api.get(f"{MAPS}/karpenter")["data"].keys() == {"instance-types.json"}
+
+    # Pods are still on its nodes when it goes.
+    shared.cluster.pop("autoscaler")
+    shared.write()
+    result = shared.project.up(stack="shared")
+    for number in range(3):
+        with suppress(Refused):
+            api.request("DELETE", f"{PODS}/web-{number}", {"gracePeriodSeconds": 0})
+    assert settled(shared.elsewhere, before) == (set(), set()), result.text
 
 
 def test_destroy_leaves_the_cluster_as_it_was(shared: Shared) -> None:

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.e2e
 NAME = f"kumulus-test-{os.getpid()}"
 CONTROL_PLANE = f"{NAME}-control-plane"
 FLEET = "type=kwok"
+MADE = "karpenter.sh/nodepool"
 SYSTEM = "/api/v1/namespaces/kube-system"
 POOLS = 6
 JOB = {
@@ -187,6 +188,44 @@ def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp
     stack.cluster["clusterAddons"][0]["valuesObject"] = {}
     stack.write()
     stack.project.up()
+
+
+def test_karpenter_is_a_deployment_that_makes_nodes_and_takes_them_away(stack: Stack, tmp_path: Path) -> None:
+    try:
+        toolchain.find("karpenter")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error).splitlines()[0])
+    archive = tmp_path / "karpenter.tar"
+    for command in (
+        ["image", "karpenter", "--to", archive, "--name", "example.com/karpenter:made"],
+        ["kind", "load", "image-archive", archive, "--name", NAME],
+    ):
+        answer = subprocess.run([ROOT / "kumulus", *command], capture_output=True, text=True, check=False, timeout=120)
+        assert answer.returncode == 0, answer.stderr
+    machine = {"zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}
+    stack.cluster["autoscaler"] = {"name": "karpenter", "image": "example.com/karpenter:made", **machine}
+    stack.write()
+    stack.project.up()
+    stack.project.preview("--expect-no-changes")
+    api = stack.project.api(NAME)
+    [pod] = [each for each in api.list(f"{SYSTEM}/pods") if each["metadata"]["name"].startswith("karpenter-")]
+    assert (is_running(pod), pod["spec"]["nodeName"]) == (True, CONTROL_PLANE)
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "3"}}}
+    for number in range(2):
+        spec = {"containers": [container], "nodeSelector": {MADE: "default"}}
+        api.create(PODS, {"metadata": {"name": f"scaled-{number}"}, "spec": spec})
+    api.until(PODS, lambda pods: len(pods) == 2 and all(map(is_running, pods.values())), timeout=180)
+    api.until(NODES, lambda nodes: len(nodes) == 2 and all(map(is_ready, nodes.values())), 60, labelSelector=MADE)
+    for number in range(2):
+        api.delete(f"{PODS}/scaled-{number}")
+    # It takes them back by itself, as they are empty.
+    api.until(NODES, lambda nodes: not nodes, 180, labelSelector=MADE)
+    stack.cluster.pop("autoscaler")
+    stack.write()
+    stack.project.up()
+    assert [each for each in api.list(f"{SYSTEM}/pods") if each["metadata"]["name"].startswith("karpenter-")] == []
+    groups = {each["name"] for each in api.get("/apis")["groups"]}
+    assert {"karpenter.sh", "karpenter.kwok.sh"} & groups == set()
 
 
 def test_after_a_restart_of_the_machine_refresh_starts_the_nodes_again(stack: Stack) -> None:

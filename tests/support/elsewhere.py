@@ -1,8 +1,8 @@
 """A cluster that is not the stack's own: a control plane with RBAC, a node, and users of few rights.
 
-No container can run here. So where a stack makes a Deployment of a kwok-controller, :class:`StandIn` runs that program
-as a process, with the Deployment's own configuration, service account and arguments; the pod itself is emulated on the
-node `host`, which stands in for a real one.
+No container can run here. So where a stack makes a Deployment of a kwok-controller or of Karpenter, :class:`StandIn`
+runs that program as a process, with the Deployment's own configuration, service account and arguments; the pod itself
+is emulated on the node `host`, which stands in for a real one.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Controller:
 
 
 class StandIn:
-    """Runs each kwok-controller that the cluster has a Deployment of, until it is closed.
+    """Runs each kwok-controller and Karpenter that the cluster has a Deployment of, until it is closed.
 
     Args:
         elsewhere: the cluster.
@@ -171,7 +171,8 @@ class StandIn:
                 self._look()
 
     def _look(self) -> None:
-        wanted = {each["metadata"]["name"]: each for each in self._api.list(_DEPLOYMENTS, labelSelector=_MINE)}
+        found = self._api.list(_DEPLOYMENTS, labelSelector=_MINE)
+        wanted = {each["metadata"]["name"]: each for each in found if each["spec"]["replicas"]}
         for name, deployment in wanted.items():
             template = deployment["spec"]["template"]
             configuration = template["metadata"]["annotations"]["kumulus.io/configuration"]
@@ -187,6 +188,8 @@ class StandIn:
         """The program with what the pod would be given: its files, its arguments and its service account."""
         maps = {volume["name"]: volume["configMap"]["name"] for volume in spec["volumes"]}
         (container,) = spec["containers"]
+        if container["name"] == "karpenter":
+            return self._start_karpenter(name, spec, container)
         arguments = []
         for argument in container["args"]:
             mounted = next((m for m in container["volumeMounts"] if argument == f"--config={m['mountPath']}"), None)
@@ -196,9 +199,7 @@ class StandIn:
             file = self._folder / f"{name}-{mounted['name']}.yaml"
             file.write_text(self._api.get(f"{_MAPS}/{maps[mounted['name']]}")["data"][mounted["subPath"]])
             arguments.append(f"--config={file}")
-        kubeconfig = self._folder / f"{name}.kubeconfig"
-        user = self._elsewhere.user(self._elsewhere.token("kube-system", spec["serviceAccountName"]))
-        kubeconfig.write_text(json.dumps({**user, "current-context": "team"}))
+        kubeconfig = self._kubeconfig(name, spec)
         port = _free_port()
         command = [str(toolchain.find("kwok")), *arguments, "--kubeconfig", str(kubeconfig)]
         environment = {**os.environ, "KWOK_WORKDIR": str(self._folder / "none"), "HOME": str(self._folder)}
@@ -206,6 +207,28 @@ class StandIn:
             return subprocess.Popen(
                 [*command, "--server-address", f"127.0.0.1:{port}"], stdout=log, stderr=log, env=environment
             )
+
+    def _start_karpenter(self, name: str, spec: Object, container: Object) -> subprocess.Popen[bytes]:
+        (mount,) = container["volumeMounts"]
+        (volume,) = spec["volumes"]
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        for file, content in self._api.get(f"{_MAPS}/{volume['configMap']['name']}")["data"].items():
+            (folder / file).write_text(content)
+        given = {
+            each["name"]: each.get("value", "").replace(mount["mountPath"], str(folder)) for each in container["env"]
+        }
+        given |= {"METRICS_PORT": str(_free_port()), "HEALTH_PROBE_PORT": str(_free_port())}
+        environment = {**os.environ, **given, "KUBECONFIG": str(self._kubeconfig(name, spec))}
+        with (self._folder / f"{name}.log").open("ab") as log:
+            return subprocess.Popen([str(toolchain.find("karpenter"))], stdout=log, stderr=log, env=environment)
+
+    def _kubeconfig(self, name: str, spec: Object) -> Path:
+        """As a pod's service account reaches the API server."""
+        file = self._folder / f"{name}.kubeconfig"
+        user = self._elsewhere.user(self._elsewhere.token("kube-system", spec["serviceAccountName"]))
+        file.write_text(json.dumps({**user, "current-context": "team"}))
+        return file
 
     def _kubelet(self) -> None:
         """The host's part: a pod that came runs, and one that is to go, goes."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.autoscalers import registry
-from kumulus.autoscalers.descriptor import Autoscaler
+from kumulus.autoscalers.descriptor import Autoscaler, Manifest
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults import offerings
 from kumulus.kube import ApiError, objects
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 LABEL = "kumulus.io/autoscaler"
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _COLLECTIONS = {"KWOKNodeClass": "kwoknodeclasses"}
 _PATIENCE = 30.0
 _ROLES = (
@@ -40,19 +40,43 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     found = registry.asked_of(options)
     for name in registry.NAMES:
         if not found or found[0].name != name:
-            await _remove(client, registry.get(name))
+            await remove(client, registry.get(name))
     if not found:
         return
     autoscaler, asked = found
-    wanted = autoscaler.objects(asked)
+    await put(client, autoscaler, autoscaler.objects(asked))
+
+
+async def put(
+    client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], labels: Mapping[str, str] | None = None
+) -> None:
+    """Make objects of an autoscaler's, and take away those of its kinds that it had and is not to have any more.
+
+    Args:
+        client: of the cluster.
+        autoscaler: whose they are, which they carry as a label.
+        wanted: the objects, in the order in which to make them.
+        labels: which they carry besides.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: a kind is not served.
+    """
+    kept = set()
     for manifest in wanted:
-        marked = {**manifest["metadata"], "labels": {**manifest["metadata"].get("labels", {}), LABEL: autoscaler.name}}
-        await _put(client, {**manifest, "metadata": marked})
-    kept = {f"{_collection(each)}/{each['metadata']['name']}" for each in wanted}
+        body = labelled(manifest, {LABEL: autoscaler.name, **(labels or {})})
+        await _put(client, body)
+        kept.add(path_of(body))
     for collection in autoscaler.instances:
         for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
             if f"{collection}/{name}" not in kept:
                 await objects.remove(client, f"{collection}/{name}")
+
+
+def labelled(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
+    """A manifest with further labels."""
+    metadata = manifest["metadata"]
+    return {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
 
 
 async def _put(client: Client, manifest: dict[str, Any]) -> None:
@@ -95,18 +119,22 @@ async def _established(client: Client, path: str) -> bool:
     return await objects.find(client, f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") is not None
 
 
-async def _remove(client: Client, autoscaler: Autoscaler) -> None:
-    """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay."""
+async def remove(client: Client, autoscaler: Autoscaler) -> None:
+    """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
     ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
-    if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, _DEFINITIONS, ours):
+    if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, DEFINITIONS, ours):
         return
-    if await objects.names(client, _DEFINITIONS, ours):
+    if await objects.names(client, DEFINITIONS, ours):
         for collection in autoscaler.instances:
             await _freed(client, collection, await objects.names(client, collection))
     if autoscaler.nodes:
         made = await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
         await _freed(client, "/api/v1/nodes", made)
-    for collection in (*_ROLES, _DEFINITIONS):
+    for collection in (*_ROLES, DEFINITIONS):
         for name in await objects.names(client, collection, ours):
             await objects.remove(client, f"{collection}/{name}")
 
@@ -123,6 +151,14 @@ async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
                 raise
 
 
+def path_of(manifest: Mapping[str, Any]) -> str:
+    """Where an object is for the API."""
+    return f"{_collection(manifest)}/{manifest['metadata']['name']}"
+
+
 def _collection(manifest: Mapping[str, Any]) -> str:
-    kind = manifest["kind"]
-    return f"/apis/{manifest['apiVersion']}/{_COLLECTIONS.get(kind, kind.lower() + 's')}"
+    kind, version = manifest["kind"], manifest["apiVersion"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    namespace = manifest["metadata"].get("namespace")
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{inside}/{_COLLECTIONS.get(kind, kind.lower() + 's')}"

@@ -78,6 +78,8 @@ class Autoscaler:
         stages: what KWOK is to do to its nodes besides what it does to all.
         instances: the collections of its kinds whose objects have finalizers that it alone takes away.
         nodes: selects the nodes that it has made, which go with it; empty where node groups have them.
+        deployment: all that it needs where it runs in the cluster, itself as a Deployment, in the order in which to
+            make it; None for one that runs beside the cluster only.
         forget: deletes, while it does not run, machines that were on their way when it ended and that it would not
             finish, and returns how many; None for one that keeps nothing of them.
     """
@@ -92,4 +94,5 @@ class Autoscaler:
     stages: Callable[[Asked], list[Manifest]]
     instances: tuple[str, ...]
     nodes: str
+    deployment: Callable[[Asked], list[Manifest]] | None = None
     forget: Callable[[Client], Awaitable[int]] | None = None

@@ -69,6 +69,7 @@ COMMANDS: dict[str, Command] = {
     "completion": Command("completion", "print a script that completes commands and stacks in a shell", venv=True),
     "kind": Command("kind", "run kind the way Kumulus does", passes_on=True, venv=True),
     "kind-image": Command("kind_image", "build a node image for kind, for use without a registry"),
+    "image": Command("image", "make an image of an autoscaler, for clusters whose nodes run containers"),
     "tools": Command("tools", "fetch missing tools: download or build them, or list them"),
     "venv": Command("venv", "create or update .venv", checkout=True),
     "clean": Command("clean", "remove .venv and caches", checkout=True),

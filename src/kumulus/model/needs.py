@@ -14,7 +14,8 @@ HYPERNODES = "hypernodes"
 KWOK = "kwok"
 ADDONS = "addons"
 TENANTS = "tenants"
-NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS, TENANTS)
+AUTOSCALER = "autoscaler"
+NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS, TENANTS, AUTOSCALER)
 """Every part of a stack that takes permissions of its own."""
 
 

@@ -97,6 +97,14 @@ class Autoscaler(Section):
         description="Of cluster-autoscaler: its command line's options, without dashes.",
         examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"],
     )
+    image: Annotated[str, Field(pattern=r"^\S*$")] = Field(
+        default="",
+        description=(
+            "Of Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; "
+            "`kumulus image karpenter` makes an archive of one."
+        ),
+        examples=["kumulus/karpenter-kwok:1.14.0"],
+    )
     zones: list[str] = Field(
         default_factory=list,
         description="The zones that Karpenter may make nodes in; their names tell the region, and with it the prices.",
@@ -141,6 +149,7 @@ class Autoscaler(Section):
 
 
 KARPENTERS = (
+    "image",
     "zones",
     "instanceTypes",
     "capacityTypes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kumulus.autoscalers import registry
 from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
@@ -33,6 +34,32 @@ def autoscaler_problems(asked: Mapping[str, object]) -> Found:
     for key in unused:
         if asked.get(key) is not None:
             yield problem(("autoscaler", key), f"has no effect with {name}", "leave it out")
+
+
+def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found:
+    """What does not go with where the autoscaler runs: beside the cluster, or in it as a deployment.
+
+    Args:
+        asked: the section, whatever it is.
+        runtime: the cluster's.
+        local: whether it is one whose components run beside it.
+    """
+    if not isinstance(asked, Mapping):
+        return
+    name = asked.get("name")
+    if local:
+        if asked.get("image"):
+            message = f"has no effect with the runtime {runtime}, where it runs beside the cluster"
+            yield problem(("autoscaler", "image"), message, "leave it out")
+    elif name in registry.NAMES and registry.get(str(name)).deployment is None:
+        message = f"{name} is not to be had with the runtime {runtime}: it resizes groups from beside the cluster"
+        yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
+    elif not asked.get("image"):
+        remedy = (
+            "write image: REF; `kumulus image karpenter` makes an archive of one, which loadImages: gets into a kind "
+            "cluster's nodes and docker push into a registry"
+        )
+        yield problem(("autoscaler", "image"), f"is missing: with the runtime {runtime} it is a deployment", remedy)
 
 
 def bounds_rules(raw: Mapping[str, object]) -> Found:

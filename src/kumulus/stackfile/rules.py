@@ -28,7 +28,7 @@ from kumulus.model.observability import room_problems
 from kumulus.model.pools import allocatable_problems
 from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
-from kumulus.stackfile.autoscaler_rules import autoscaler_problems, bounds_rules
+from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.device_rules import device_problems
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.shapes import shape_problems
@@ -98,9 +98,7 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         yield problem(("prometheusStack",), message, elsewhere)
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
-    if not known.local and raw.get("autoscaler") is not None:
-        message = f"is not to be had with the runtime {runtime}, where it would be a deployment"
-        yield problem(("autoscaler",), message, "leave it out, or write runtime: kwok, where it is a local process")
+    yield from autoscaler_place_problems(raw.get("autoscaler"), runtime, known.local)
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)

@@ -12,7 +12,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.autoscalers import registry
 from kumulus.autoscalers.descriptor import Place
-from kumulus.autoscalers.karpenter import objects
+from kumulus.autoscalers.karpenter import deployment, objects
 from kumulus.autoscalers.karpenter.launch import instance_types
 from kumulus.catalog.prices import catalog
 from kumulus.model.errors import SpecError
@@ -117,9 +117,69 @@ def test_what_it_cannot_work_with_is_told_at_its_place(fields: dict[str, Any], w
 
 
 @pytest.mark.parametrize("runtime", ["kind", "existing"])
-def test_elsewhere_than_beside_the_control_plane_it_is_refused(runtime: str) -> None:
-    said = refusal({"cluster": {"runtime": runtime, "autoscaler": {"name": "karpenter", "zones": ZONES}}})
-    assert f"autoscaler: is not to be had with the runtime {runtime}" in said
+def test_in_a_cluster_whose_nodes_run_containers_it_needs_an_image(runtime: str) -> None:
+    section: dict[str, Any] = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"]}
+    said = refusal({"cluster": {"runtime": runtime, "autoscaler": section}})
+    assert f"autoscaler.image: is missing: with the runtime {runtime} it is a deployment" in said
+    section["image"] = "karpenter:x"
+    found = load({"cluster": {"runtime": runtime, "autoscaler": section}}, "dev", Path()).autoscaler
+    assert found is not None
+    assert found["image"] == "karpenter:x"
+    said = refusal({"cluster": {"autoscaler": section}})
+    assert "autoscaler.image: has no effect with the runtime kwok" in said
+
+
+def test_cluster_autoscaler_runs_beside_a_cluster_only() -> None:
+    section = {"name": "cluster-autoscaler", "binary": "x"}
+    said = refusal({"cluster": {"runtime": "kind", "autoscaler": section}})
+    assert "cluster-autoscaler is not to be had with the runtime kind" in said
+
+
+def deployed(**fields: Any) -> dict[str, dict[str, Any]]:
+    """What it is as a deployment, by kind; of several of a kind, the last."""
+    try:
+        toolchain.find("karpenter")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error).splitlines()[0])
+    return {each["kind"]: each for each in deployment.manifests({**asked(**fields), "image": "karpenter:x"})}
+
+
+def test_as_a_deployment_it_has_its_own_account_and_reads_the_machines_from_a_config_map() -> None:
+    found = deployed()
+    assert found["ClusterRoleBinding"]["subjects"] == [
+        {"kind": "ServiceAccount", "name": "karpenter", "namespace": "kube-system"}
+    ]
+    [types] = found["ConfigMap"]["data"].values()
+    assert json.loads(types) == instance_types(asked())
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    assert environment["INSTANCE_TYPES_FILE_PATH"] == "/etc/karpenter/instance-types.json"
+    assert "KUBECONFIG" not in environment
+    assert (container["image"], pod["serviceAccountName"]) == ("karpenter:x", "karpenter")
+    assert "Stage" in found
+    assert "Stage" not in deployed_without_stages()
+
+
+def deployed_without_stages() -> set[str]:
+    return {each["kind"] for each in deployment.manifests({**asked(), "image": "karpenter:x", "stages": False})}
+
+
+def test_another_machine_is_another_pod_and_another_pool_is_not() -> None:
+    def template(**fields: Any) -> Any:
+        return deployed(**fields)["Deployment"]["spec"]["template"]
+
+    assert template() == template(nodePools=[{"name": "other"}])
+    assert template() != template(instanceTypes=["e2-standard-8"])
+    assert template() != template(batchIdleDuration="5s")
+
+
+def test_machines_that_no_config_map_holds_are_refused_with_the_way_out() -> None:
+    deployed()
+    many = {**asked(), "image": "karpenter:x"}
+    many["machines"] = [{**many["machines"][0], "type": f"type-{number}"} for number in range(2000)]
+    with pytest.raises(ValueError, match=r"name those that Karpenter is to choose from \(autoscaler.instanceTypes\)"):
+        deployment.manifests(many)
 
 
 def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:

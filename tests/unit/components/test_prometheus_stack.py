@@ -161,7 +161,10 @@ def test_nothing_of_it_runs_on_an_emulated_node_or_takes_one_for_a_real_one() ->
         terms = each["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         assert {"key": "kumulus.io/pool", "operator": "DoesNotExist"} in terms[0]["matchExpressions"]
     # Otherwise each emulated node would be asked at an address that is nobody's, at three paths.
-    assert operator["kubeletService"] == {"name": "kumulus-kubelets", "selector": "!kumulus.io/pool,type!=kwok"}
+    assert operator["kubeletService"] == {
+        "name": "kumulus-kubelets",
+        "selector": "!kumulus.io/pool,!kumulus.io/cluster,type!=kwok",
+    }
 
 
 def test_the_kubelets_service_goes_after_the_operator_that_would_make_it_anew() -> None:

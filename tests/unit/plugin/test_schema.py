@@ -27,6 +27,7 @@ SCHEMA = package()
 COMPONENTS = {token for token, each in SCHEMA["resources"].items() if each.get("isComponent")}
 # What is anybody's: a runtime's options, a chart's values, quantities as texts or numbers, what a refresh may find.
 OPEN = {
+    "Autoscaler.autoscaler",
     "Cluster.options",
     "ChartCrds.values",
     "NodePool.drift",
@@ -111,6 +112,7 @@ REPLACED = {
     "Cluster": {"name", "runtime", "home"},
     "StackIdentity": set(),
     "NodePool": {"name", *PLACE},
+    "Autoscaler": PLACE,
     "HyperNodes": PLACE,
     "Lifetime": {"clusterIdentity"},
     "Fault": {"name", *PLACE},

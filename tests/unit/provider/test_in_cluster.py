@@ -12,6 +12,7 @@ import pytest
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.provider.connections import Connections
+from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Failure, Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
@@ -81,6 +82,7 @@ OF_A_CLUSTER: list[tuple[type[InCluster], dict[str, Any], str]] = [
     (HyperNodes, {"pools": {}}, "HyperNodes"),
     (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
     (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
+    (Autoscaler, {"autoscaler": {"name": "karpenter"}}, "autoscaler karpenter"),
     (Definitions, {"group": "g.io"}, "kinds of g.io"),
     (ReleasePreparation, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),

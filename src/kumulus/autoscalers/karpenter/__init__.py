@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Autoscaler, Program
-from kumulus.autoscalers.karpenter import launch, objects, stages, unfinished
+from kumulus.autoscalers.karpenter import deployment, launch, objects, stages, unfinished
 
 AUTOSCALER = Autoscaler(
     name="karpenter",
@@ -22,5 +22,6 @@ AUTOSCALER = Autoscaler(
     stages=stages.stages,
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
+    deployment=deployment.manifests,
     forget=unfinished.forget,
 )

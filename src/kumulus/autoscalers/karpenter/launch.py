@@ -15,7 +15,7 @@ from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGIO
 
 PORTS = ("http", "health")
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
-_TYPES = "instance-types.json"
+TYPES = "instance-types.json"
 # What the provider says itself of each type.
 _ITS_OWN = (ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL)
 _SETTINGS = {
@@ -28,7 +28,7 @@ _SETTINGS = {
 def files(asked: Asked, place: Place) -> dict[str, str]:
     """The one file that the provider reads, at its start."""
     # Sorted: a mapping that comes through Pulumi has another order each time, which would be a change each time.
-    return {_TYPES: json.dumps(instance_types(asked), indent=1, sort_keys=True)}
+    return {TYPES: json.dumps(instance_types(asked), indent=1, sort_keys=True)}
 
 
 def instance_types(asked: Asked) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def environment(asked: Asked, place: Place) -> dict[str, str]:
     gates = asked.get("featureGates") or {}
     return {
         "KUBECONFIG": str(place.kubeconfig),
-        "INSTANCE_TYPES_FILE_PATH": str(place.folder / _TYPES),
+        "INSTANCE_TYPES_FILE_PATH": str(place.folder / TYPES),
         "METRICS_PORT": str(place.ports["http"]),
         "HEALTH_PROBE_PORT": str(place.ports["health"]),
         # There is one of it, and it would end itself where etcd or the API server is silent for some seconds.

@@ -25,6 +25,7 @@ INSTANCES = (
 _NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _READ = ("get", "list", "watch")
+_SUBJECT = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}
 _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("karpenter.kwok.sh", ("kwoknodeclasses",), _READ),
     ("karpenter.kwok.sh", ("kwoknodeclasses", "kwoknodeclasses/status"), ("patch", "update")),
@@ -66,8 +67,12 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
-def manifests(asked: Asked) -> list[Manifest]:
+def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manifest]:
     """All of it, the definitions first.
+
+    Args:
+        asked: what the stack asks of it.
+        subject: who it is for the API server, as a ClusterRoleBinding has it.
 
     Raises:
         toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
@@ -75,7 +80,12 @@ def manifests(asked: Asked) -> list[Manifest]:
     offered = sorted(
         {"spot" if each["spot"] else "on-demand" for one in asked["machines"] for each in one["offerings"]}
     )
-    return [*definitions(), *_roles(), node_class(asked), *(node_pool(each, offered) for each in asked["nodePools"])]
+    return [
+        *definitions(),
+        *roles(subject),
+        node_class(asked),
+        *(node_pool(each, offered) for each in asked["nodePools"]),
+    ]
 
 
 def definitions() -> list[Manifest]:
@@ -122,7 +132,8 @@ def node_class(asked: Asked) -> Manifest:
     }
 
 
-def _roles() -> list[Manifest]:
+def roles(subject: Mapping[str, str]) -> list[Manifest]:
+    """What it may do, and who that is: a subject as a ClusterRoleBinding has it."""
     name = {"name": "kumulus-karpenter"}
     rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in _RULES]
     api = "rbac.authorization.k8s.io/v1"
@@ -132,6 +143,6 @@ def _roles() -> list[Manifest]:
         "kind": "ClusterRoleBinding",
         "metadata": dict(name),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **name},
-        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}],
+        "subjects": [dict(subject)],
     }
     return [role, binding]

@@ -6,6 +6,7 @@ from typing import Any
 
 from kumulus.helm.reach import FIND_CHARTS, find_charts
 from kumulus.provider.connections import Connections
+from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
@@ -46,6 +47,7 @@ CLASSES: tuple[type[Resource], ...] = (
     Lifetime,
     Fault,
     Namespace,
+    Autoscaler,
     Definitions,
     ReleasePreparation,
     ChartCrds,
@@ -78,6 +80,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         Lifetime(),
         Fault(connections, way.cleared),
         Namespace(connections),
+        Autoscaler(connections),
         Definitions(connections),
         ReleasePreparation(connections),
         ChartCrds(connections),

@@ -132,6 +132,27 @@ def _tenants() -> Iterator[Access]:
     yield from _verbs("", "nodes", "get list watch")
 
 
+def _autoscaler() -> Iterator[Access]:
+    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get list create update delete")
+    for kind in ("clusterroles", "clusterrolebindings"):
+        yield from _verbs(_RBAC_GROUP, kind, "get list create update delete")
+    for group, kind in (
+        ("karpenter.sh", "nodepools"),
+        ("karpenter.sh", "nodeclaims"),
+        ("karpenter.kwok.sh", "kwoknodeclasses"),
+    ):
+        yield from _verbs(group, kind, "get list create update patch delete")
+    # Whether they are served.
+    yield from _verbs("karpenter.sh", "nodeoverlays", "list")
+    yield from _verbs("autoscaling.x-k8s.io", "capacitybuffers", "list")
+    yield from _verbs(_KWOK_GROUP, "stages", "get list create update delete")
+    for kind in ("configmaps", "serviceaccounts"):
+        yield from _verbs("", kind, "get list create update delete", "kube-system")
+    yield from _verbs("apps", "deployments", "get list create update patch delete", "kube-system")
+    yield from _verbs("", "pods", "list", "kube-system")
+    yield from _verbs("", "nodes", "list patch delete")
+
+
 _OF = {
     needs.NODES: _nodes,
     needs.FAULTS: _faults,
@@ -142,6 +163,7 @@ _OF = {
     needs.KWOK: _kwok,
     needs.ADDONS: _addons,
     needs.TENANTS: _tenants,
+    needs.AUTOSCALER: _autoscaler,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.autoscalers.karpenter import objects
 from kumulus.model import needs
 from kumulus.runtimes.existing.permissions import Access, needed
 
@@ -41,6 +42,7 @@ def covers(rules: set[Access], wanted: Access) -> bool:
         (["nodes.yaml"], ON_NODES),
         (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK]),
         (["nodes.yaml", "tenants.yaml"], [*ON_NODES, needs.TENANTS]),
+        (["nodes.yaml", "karpenter.yaml"], [*ON_NODES, needs.AUTOSCALER]),
     ],
 )
 def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[str]) -> None:
@@ -56,8 +58,21 @@ def test_what_tenants_need_is_all_that_their_manifest_grants() -> None:
     assert set(granted("tenants.yaml")) <= set(needed([needs.TENANTS]))
 
 
+def test_karpenters_manifest_grants_what_is_needed_and_what_karpenter_is_granted_by_it() -> None:
+    its_own = {
+        Access("", group, resource, verb)
+        for each in objects.roles({"kind": "User", "name": "x"})
+        for rule in each.get("rules", [])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert its_own <= set(granted("karpenter.yaml"))
+    assert set(granted("karpenter.yaml")) <= its_own | set(needed([needs.AUTOSCALER]))
+
+
 def test_all_manifests_bind_the_same_account() -> None:
-    names = ("nodes.yaml", "kwok.yaml", "tenants.yaml")
+    names = ("nodes.yaml", "kwok.yaml", "tenants.yaml", "karpenter.yaml")
     subjects = [doc["subjects"] for name in names for doc in documents(name) if "subjects" in doc]
     assert {str(each) for each in subjects} == {
         str([{"kind": "ServiceAccount", "name": "stack", "namespace": "kumulus"}])

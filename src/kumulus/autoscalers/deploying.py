@@ -1,0 +1,219 @@
+"""An autoscaler as a Deployment of a cluster whose nodes run containers: looked at, made, and taken away.
+
+Whose it is stands on each of its objects. An autoscaler that somebody else has in the cluster, of which a single object
+is there, is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.autoscalers import applying
+from kumulus.autoscalers.descriptor import Autoscaler, Manifest
+from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.ownership import NotOurs, is_ours, whose
+from kumulus.cluster.pod_waiting import reason
+from kumulus.kube import ApiError, objects
+from kumulus.kwok.stages import STAGES
+from kumulus.model.identity import Owner
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_EVERY = 0.5
+_PATIENCE = 180.0
+# How long machines may take to go by themselves: pods with a grace period are on them.
+_EMPTYING = 60.0
+NAMESPACE = "kube-system"
+_DEPLOYMENT = "Deployment"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What of an autoscaler is in a cluster.
+
+    Attributes:
+        missing: what is not there, as ``Kind name``.
+        altered: what is there otherwise than it is wanted, likewise.
+        wanted: how many objects there should be.
+    """
+
+    missing: tuple[str, ...]
+    altered: tuple[str, ...]
+    wanted: int
+
+    @property
+    def there(self) -> bool:
+        """Whether anything is."""
+        return len(self.missing) < self.wanted
+
+
+async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> Seen:
+    """Compare what is there with what is wanted.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        wanted: its objects.
+        owner: the stack whose it is.
+
+    Raises:
+        NotOurs: one of the objects is somebody else's.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    missing, altered, count = [], [], 0
+    for manifest in wanted:
+        count += 1
+        named = f"{manifest['kind']} {manifest['metadata']['name']}"
+        there = await objects.find(client, applying.path_of(manifest))
+        if there is None:
+            missing.append(named)
+            continue
+        labels = there["metadata"].get("labels") or {}
+        if not (is_ours(there["metadata"], owner) and labels.get(applying.LABEL) == autoscaler.name):
+            raise NotOurs(f"{named} {await whose(client, there['metadata'])}")
+        if not _holds(manifest, there):
+            altered.append(named)
+    return Seen(tuple(missing), tuple(altered), count)
+
+
+async def deploy(
+    client: Client, autoscaler: Autoscaler, wanted: list[Manifest], owner: Owner, stop: asyncio.Event, say: Say
+) -> None:
+    """Make it as it is wanted, and wait until it works.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        wanted: its objects.
+        owner: the stack whose it is.
+        stop: when set, it is waited no longer.
+        say: takes how far it has come.
+
+    Raises:
+        NotOurs: one of the objects is somebody else's; nothing was changed.
+        ProviderError: it does not work in time, with what its pod says.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    await look(client, autoscaler, wanted, owner)
+    deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
+    path = applying.path_of(deployment)
+    there = await objects.find(client, path)
+    if there is not None and not _holds(deployment["spec"]["template"], there["spec"]["template"]):
+        # Another pod is begun: what the one that ends had on its way would be waited for in vain.
+        say("its pod ends")
+        await _end(client, there, path)
+        if autoscaler.forget is not None:
+            await autoscaler.forget(client)
+    await applying.put(client, autoscaler, wanted, owner.labels)
+    await _until_it_works(client, deployment, stop, say)
+
+
+async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asyncio.Event, say: Say) -> None:
+    """Take it away: its nodes, itself, its objects and its kinds.
+
+    While it still runs it takes its own nodes away, as their pools go; what it has not done after a minute is done for
+    it.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        owner: the stack whose it is.
+        stop: when set, it is waited no longer.
+        say: takes how far it has come.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    marks = {applying.LABEL: autoscaler.name, **owner.labels}
+    ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}
+    if not await objects.names(client, applying.DEFINITIONS, ours):
+        await _remove_deployment(client, ours)
+        return
+    pools, *_ = autoscaler.instances
+    for name in await objects.names(client, pools):
+        await objects.remove(client, f"{pools}/{name}", {"propagationPolicy": "Foreground"})
+    gives_up = time.monotonic() + _EMPTYING
+    while left := await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes}):
+        if time.monotonic() > gives_up or stop.is_set():
+            break
+        say(f"{len(left):,} of its nodes are still there")
+        await asyncio.sleep(_EVERY)
+    await _remove_deployment(client, ours)
+    await applying.remove(client, autoscaler)
+
+
+async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
+    metadata, gives_up, why = deployment["metadata"], time.monotonic() + _PATIENCE, ""
+    while True:
+        there = await client.get(applying.path_of(deployment))
+        status = there.get("status") or {}
+        current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
+        if current and status.get("updatedReplicas") and status.get("readyReplicas"):
+            return
+        why = await _why(client, there) or "its pod is not ready"
+        if stop.is_set() or time.monotonic() > gives_up:
+            ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
+            raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")
+        say(why)
+        await asyncio.sleep(_EVERY)
+
+
+async def _why(client: Client, deployment: Mapping[str, Any]) -> str:
+    return next((said for pod in await _pods(client, deployment) if (said := reason(pod))), "")
+
+
+async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    chosen = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
+    path = f"/api/v1/namespaces/{deployment['metadata']['namespace']}/pods"
+    return [pod async for page in client.pages(path, {"labelSelector": chosen}) for pod in page]
+
+
+async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:
+    """Wait until a Deployment has no pod any more; one that does not go in time is as good as gone."""
+    await client.merge_patch(path, {"spec": {"replicas": 0}})
+    gives_up = time.monotonic() + _EMPTYING
+    while await _pods(client, deployment):
+        if time.monotonic() > gives_up:
+            return
+        await asyncio.sleep(_EVERY)
+
+
+async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:
+    """The Deployment first, so that nobody makes anything any more, then what it read and what KWOK does for it."""
+    for collection in _ITS_OWN:
+        try:
+            found = await objects.names(client, collection, ours)
+        except ApiError as error:
+            # KWOK's kind may have gone with KWOK.
+            if error.status == 404:
+                continue
+            raise
+        for name in found:
+            path = f"{collection}/{name}"
+            if collection == _ITS_OWN[0]:
+                await _end(client, await client.get(path), path)
+            await objects.remove(client, path)
+
+
+_ITS_OWN = (
+    f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+    f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+    f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+    STAGES,
+)
+
+
+def _holds(wanted: Any, there: Any) -> bool:
+    """Whether everything that is wanted is there; what a server or a controller adds is no difference."""
+    if isinstance(wanted, Mapping):
+        return isinstance(there, Mapping) and all(_holds(value, there.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(there, list) and len(wanted) == len(there) and all(map(_holds, wanted, there))
+    # An empty one is left out by the server.
+    return bool(wanted == there or (not wanted and not there))
