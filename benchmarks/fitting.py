@@ -175,9 +175,9 @@ async def _judged(project: Project, count: int) -> Row:
     ]
     for each in wrong[:_SHOWN]:
         _said(each)
-    words_of = sum(not each.feasible for each in before.values())
+    words_of, (nodes, pods) = sum(not each.feasible for each in before.values()), size()
     return Row(
-        f"{count} drawn pods on the source and on an anonymised clone",
+        f"{count} drawn pods on a source of {nodes:,} nodes and {pods:,} pods, and on an anonymised clone",
         "the same number of feasible nodes, and the same reason, translated back",
         f"{count - len(wrong)} of {count} ({words_of} of them fit nowhere)",
         not wrong,
