@@ -128,6 +128,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
         say: takes how far it has come.
 
     Raises:
+        ProviderError: the server has not removed its kinds after a minute.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     marks = {applying.LABEL: autoscaler.name, **owner.labels}
@@ -146,6 +147,12 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
         await asyncio.sleep(_EVERY)
     await _remove_deployment(client, ours)
     await applying.remove(client, autoscaler)
+    # The server takes a moment for what was of its kinds; until then they could not be made again.
+    gives_up = time.monotonic() + _EMPTYING
+    while await objects.names(client, applying.DEFINITIONS, ours):
+        if time.monotonic() > gives_up:
+            raise ProviderError(f"{autoscaler.name}'s kinds are still being removed; the next run goes on")
+        await asyncio.sleep(_EVERY)
 
 
 async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
