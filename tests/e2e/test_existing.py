@@ -289,7 +289,7 @@ def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_go
     asked = {
         "name": "karpenter",
         "zones": ["us-central1-a"],
-        "instanceTypes": ["e2-standard-4"],
+        "instanceTypes": ["e2-standard-4", "e2-highmem-4"],
         "image": "karpenter:x",
     }
     # Somebody else's is refused before anything is done.
@@ -301,6 +301,9 @@ def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_go
     assert "ClusterRole kumulus-karpenter was made by somebody else" in refused.text
     api.delete(f"{ROLES}/kumulus-karpenter")
 
+    # A fault of what it is offered is there as it is.
+    cheap = {"name": "gone", "kind": "stock-out", "offers": {"instanceTypes": ["e2-standard-4"]}}
+    shared.write(faults=[cheap])
     shared.project.up(stack="shared")
     shared.project.preview("--expect-no-changes")
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "3"}}}
@@ -310,7 +313,7 @@ def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_go
     api.until(PODS, lambda pods: len(pods) == 3 and all(map(is_running, pods.values())), timeout=180)
     nodes = api.until(NODES, lambda them: len(them) == 3 and all(map(is_ready, them.values())), 60, labelSelector=MADE)
     assert {node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in nodes.values()} == {
-        "e2-standard-4"
+        "e2-highmem-4"
     }
     # What it makes is no drift, and what somebody changes of it is.
     shared.project.preview("--refresh", "--expect-no-changes")
@@ -322,6 +325,7 @@ def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_go
 
     # Pods are still on its nodes when it goes.
     shared.cluster.pop("autoscaler")
+    shared.cluster.pop("faults")
     shared.write()
     result = shared.project.up(stack="shared")
     for number in range(3):
