@@ -139,11 +139,13 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
     pools, *_ = autoscaler.instances
     for name in await objects.names(client, pools):
         await objects.remove(client, f"{pools}/{name}", {"propagationPolicy": "Foreground"})
-    gives_up = time.monotonic() + _EMPTYING
-    while left := await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes}):
+    gives_up, before = time.monotonic() + _EMPTYING, -1
+    while left := len(await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})):
         if time.monotonic() > gives_up or stop.is_set():
             break
-        say(f"{len(left):,} of its nodes are still there")
+        if left != before:
+            say(f"{left:,} of its nodes are still there")
+            before = left
         await asyncio.sleep(_EVERY)
     await _remove_deployment(client, ours)
     await applying.remove(client, autoscaler)
@@ -156,7 +158,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
 
 
 async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
-    metadata, gives_up, why = deployment["metadata"], time.monotonic() + _PATIENCE, ""
+    metadata, gives_up, shown = deployment["metadata"], time.monotonic() + _PATIENCE, ""
     while True:
         there = await client.get(applying.path_of(deployment))
         status = there.get("status") or {}
@@ -167,7 +169,10 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
         if stop.is_set() or time.monotonic() > gives_up:
             ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
             raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")
-        say(why)
+        if why != shown:
+            # Each is a line of its own where the output is no terminal.
+            say(why)
+            shown = why
         await asyncio.sleep(_EVERY)
 
 

@@ -48,8 +48,9 @@ def _config_map(asked: Asked) -> Manifest:
 
 def _deployment(asked: Asked) -> Manifest:
     environment = launch.environment(asked, Place(_FOLDER, Path(), _PORTS))
-    # In a pod it is the service account's.
+    # In a pod it is the service account's; and the kubelet asks from outside whether it is well.
     del environment["KUBECONFIG"]
+    environment["LISTEN_ADDRESS"] = ""
     # Both are read at its start only: other ones are another pod.
     read = json.dumps([_config_map(asked)["data"], environment], sort_keys=True)
     annotations = {"kumulus.io/configuration": hashlib.sha256(read.encode()).hexdigest()[:16]}
