@@ -14,6 +14,8 @@ MOST_BYTES = 4 * 1024 * 1024
 MOST_VALUES = 100_000
 """Keys and values of one text. The largest stack of the project's own has 2,000."""
 MOST_LEVELS = 100
+MOST_TRIED_TWICE = 10_000
+"""Values after which a text that libyaml refuses is not tried by PyYAML's own parser, which takes 40 µs for each."""
 
 FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader, libyaml's where PyYAML was built with it."""
@@ -37,29 +39,36 @@ def too_large() -> TooMuch:
     return TooMuch(f"is larger than {MOST_BYTES >> 20} MiB", "write less, or in several files")
 
 
-def check_limits(text: str, *, only_fast: bool = False) -> None:
+def check_limits(text: str, *, only_fast: bool = False) -> bool:
     """Refuse a text that costs too much to read; one that does not parse is for its reader to report.
 
     Args:
         text: the text.
         only_fast: where libyaml stumbles, leave the rest to a reader that counts by itself (:class:`Limits`).
 
+    Returns:
+        Whether libyaml takes it.
+
     Raises:
-        TooMuch: it is larger than 4 MiB, deeper than 100 levels, or stands for more than 100,000 values.
+        TooMuch: it is larger than 4 MiB, deeper than 100 levels, or stands for more than 100,000 values; or libyaml
+            refuses it after so many values that no other parser is to try.
     """
     if len(text) > MOST_BYTES:
         raise too_large()
     # The slower one as well where libyaml stumbles: what it refuses, PyYAML's own parser may take.
     for loader in (FAST_LOADER, *([] if only_fast else [yaml.SafeLoader])):
+        limits = Limits()
         try:
-            limits = Limits()
             for event in yaml.parse(text, Loader=loader):
                 limits.count(event)
         except (yaml.YAMLError, ValueError) as reason:
             if isinstance(reason, TooMuch):
                 raise
+            if limits.values > MOST_TRIED_TWICE:
+                raise TooMuch(_said(reason), "correct it") from None
             continue
-        return
+        return loader is FAST_LOADER
+    return False
 
 
 class Limits:
@@ -69,6 +78,11 @@ class Limits:
         self._values = 0
         self._sizes: dict[str, int] = {}
         self._begun: list[tuple[str | None, int]] = []
+
+    @property
+    def values(self) -> int:
+        """How many there have been."""
+        return self._values
 
     def count(self, event: Any) -> None:
         """Count one event.
@@ -92,6 +106,13 @@ class Limits:
         if self._values > MOST_VALUES:
             message = f"{_place(event)}more than {MOST_VALUES:,} values, with what its aliases repeat"
             raise TooMuch(message, "write fewer, or fewer aliases")
+
+
+def _said(reason: Exception) -> str:
+    mark = getattr(reason, "problem_mark", None)
+    if mark is None:
+        return f"is not a YAML text: {' '.join(str(reason).split())}"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {getattr(reason, 'problem', None) or 'is not YAML'}"
 
 
 def _place(event: Any) -> str:

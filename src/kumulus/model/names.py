@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
@@ -165,6 +166,12 @@ def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6
         most: how many to give at most.
         likeness: how alike they have to be, from 0 to 1.
     """
+    return list(_nearest(key, tuple(known), most, likeness))
+
+
+@lru_cache(maxsize=256)
+def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
+    # Kept, because who repeats a mistake a thousand times would wait for a second.
     # Imported on a mistake only: it costs every start of the plugin otherwise.
     import difflib
 
@@ -173,8 +180,8 @@ def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6
     for attempt in (key.lower(), plain):
         near = difflib.get_close_matches(attempt, lowered, n=most, cutoff=likeness)
         if near:
-            return [lowered[name] for name in near]
-    return []
+            return tuple(lowered[name] for name in near)
+    return ()
 
 
 def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Fault:

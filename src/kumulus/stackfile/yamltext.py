@@ -10,49 +10,65 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from kumulus.kube.yaml_limits import MOST_BYTES, Limits, TooMuch, check_limits, too_large
+from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, Limits, TooMuch, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
+if TYPE_CHECKING:
+    _Fast = yaml.SafeLoader
+else:
+    _Fast = FAST_LOADER
 T = TypeVar("T")
 
 
-class _TextLoader(yaml.SafeLoader):
+class _Once:
+    """Refuses a key that is there twice, which PyYAML lets pass."""
+
+    def get_single_node(self) -> Any:
+        return _checked(super().get_single_node())  # type: ignore[misc]
+
+    def get_node(self) -> Any:
+        return _checked(super().get_node())  # type: ignore[misc]
+
+
+class _TextLoader(_Once, _Fast):
     """Scalars stay text, except nothing at all: as go-yaml fills fields that are declared as strings."""
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+
+class _TypedLoader(_Once, _Fast):
+    """Scalars have the types go-yaml gives them, without timestamps and sexagesimal numbers."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+
+class _Counting(yaml.SafeLoader):
+    """For texts that libyaml refuses, whose values nobody has counted yet."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._limits = Limits()
 
     def get_event(self) -> Any:
-        # Here as well as beforehand by libyaml, which refuses some texts that are read here.
         event = super().get_event()  # type: ignore[no-untyped-call]
         self._limits.count(event)
         return event
 
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        # Here rather than when values are made: by then merge keys have brought in keys that may be there twice.
-        node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        seen: set[tuple[str, str]] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            if (key.tag, key.value) in seen:
-                twice = f"the key {shown(key.value)} is there twice"
-                raise yaml.constructor.ConstructorError(None, None, twice, key.start_mark)
-            seen.add((key.tag, key.value))
-        return node
+
+class _SlowTextLoader(_Once, _Counting):
+    """As :class:`_TextLoader`, by PyYAML's own parser."""
+
+    yaml_implicit_resolvers = _TextLoader.yaml_implicit_resolvers
 
 
-class _TypedLoader(_TextLoader):
-    """Scalars have the types go-yaml gives them, without timestamps and sexagesimal numbers."""
+class _SlowTypedLoader(_Once, _Counting):
+    """As :class:`_TypedLoader`, by PyYAML's own parser."""
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+    yaml_implicit_resolvers = _TypedLoader.yaml_implicit_resolvers
 
 
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -61,7 +77,7 @@ _INT = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
-def _resolve(loader: type[_TextLoader], kind: str, pattern: re.Pattern[str], first: str) -> None:
+def _resolve(loader: Any, kind: str, pattern: re.Pattern[str], first: str) -> None:
     whole = re.compile(f"(?:{pattern.pattern})\\Z")
     loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", whole, [*first, ""] if kind == "null" else list(first))
 
@@ -80,7 +96,39 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-_TypedLoader.add_constructor("tag:yaml.org,2002:float", _float)
+for _typed in (_TypedLoader, _SlowTypedLoader):
+    _typed.add_constructor("tag:yaml.org,2002:float", _float)
+
+
+def _checked(root: yaml.Node | None) -> yaml.Node | None:
+    """A document, once no key in it is there twice."""
+    # Here rather than when values are made: by then merge keys have brought in keys that may be there twice.
+    waiting, seen = [root] if root is not None else [], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.ScalarNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            waiting += [part for pair in reversed(node.value) for part in reversed(pair)]
+        else:
+            waiting += reversed(node.value)
+    return root
+
+
+def _check_keys(mapping: yaml.MappingNode) -> None:
+    seen: set[tuple[str, str]] = set()
+    for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if (key.tag, key.value) in seen:
+            twice = f"the key {shown(key.value)} is there twice"
+            raise yaml.constructor.ConstructorError(None, None, twice, key.start_mark)
+        seen.add((key.tag, key.value))
+
+
+_TEXTS, _TYPED = (_TextLoader, _SlowTextLoader), (_TypedLoader, _SlowTypedLoader)
 
 
 def read_yaml(text: str, source: str = "") -> object:
@@ -89,7 +137,7 @@ def read_yaml(text: str, source: str = "") -> object:
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
     """
-    return _read(text, source, _TypedLoader, _document)
+    return _read(text, source, _TYPED, _document)
 
 
 def read_yaml_file(file: Path, source: str = "") -> object:
@@ -113,7 +161,7 @@ def read_yaml_texts(text: str, source: str = "") -> object:
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
     """
-    return _read(text, source, _TextLoader, _document)
+    return _read(text, source, _TEXTS, _document)
 
 
 def read_all_yaml(text: str, source: str = "") -> list[object]:
@@ -122,7 +170,7 @@ def read_all_yaml(text: str, source: str = "") -> list[object]:
     Raises:
         SpecError: it does not parse, with line and column.
     """
-    return _read(text, source, _TypedLoader, _documents)
+    return _read(text, source, _TYPED, _documents)
 
 
 def json_problem(value: object) -> str | None:
@@ -150,11 +198,12 @@ def _documents(reading: yaml.SafeLoader) -> list[object]:
 
 
 def _read(
-    text: str, source: str, loader: Callable[[str], yaml.SafeLoader], wanted: Callable[[yaml.SafeLoader], T]
+    text: str, source: str, loaders: tuple[Callable[[str], Any], Callable[[str], Any]], wanted: Callable[[Any], T]
 ) -> T:
+    fast, slow = loaders
     try:
-        check_limits(text, only_fast=True)
-        reading = loader(text)
+        # What libyaml refuses, PyYAML's own parser may take; and it says better what is wrong.
+        reading = (fast if check_limits(text, only_fast=True) else slow)(text)
         try:
             return wanted(reading)
         finally:

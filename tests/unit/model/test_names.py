@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import pytest
@@ -132,3 +133,11 @@ def test_collisions_are_exact_at_any_replica_counts(pools: list[str]) -> None:
 )
 def test_misspelt_keys_are_guessed(key: str, meant: str | None) -> None:
     assert suggest(key, ["nodeGroups", "replicas", "kwok"]) == meant
+
+
+def test_a_mistake_that_is_there_thousands_of_times_costs_as_much_as_once() -> None:
+    known = [f"measure.of.{number}" for number in range(60)]
+    began = time.process_time()
+    for _ in range(20_000):
+        suggest("mesure.off.7", known)
+    assert time.process_time() - began < 2

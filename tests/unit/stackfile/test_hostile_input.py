@@ -47,6 +47,7 @@ TEXTS = {
     "a large file": ("a: 1\n" * 10_000_000, "larger than 4 MiB"),
     "one long line": ("a" * 50_000_000, "larger than 4 MiB"),
     "values up to a mistake at the end": ("- a\n" * 60_000 + "}", "line 60001"),
+    "a mistake after many values": ("[" + "1, " * 90_000 + "]\n" + "- b", "line 2"),
     "many values": ("[" + "1," * 1_000_000 + "]", "more than 100,000 values"),
 }
 # Limits of the process's own: a reader that never ends must not keep the tests.
@@ -114,6 +115,12 @@ def test_the_limit_is_on_what_aliases_stand_for() -> None:
     assert read_yaml(within)
     with pytest.raises(SpecError, match=r"line 2, column \d+: more than 100,000 values"):
         read_yaml(within[:-1] + "*a, *a, *a]")
+
+
+def test_as_many_values_as_may_be_are_read_soon() -> None:
+    began = time.process_time()
+    assert read_yaml("".join(f"a{number}: b\n" for number in range(MOST_VALUES // 2 - 10)))
+    assert time.process_time() - began < MOST_SECONDS
 
 
 def test_each_document_counts_towards_the_limit() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 from kumulus.model.errors import SpecError
+from kumulus.stackfile import yamltext
 from kumulus.stackfile.yamltext import json_problem, read_yaml, read_yaml_texts
+from tests.support import fuzz
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,27 @@ def test_only_json_can_be_handed_on() -> None:
     assert "deeply" in str(json_problem(deep))
     assert "JSON" in str(json_problem(float("nan")))
     assert "JSON" in str(json_problem({"a": {1, 2}}))
+
+
+@pytest.mark.parametrize("kind", fuzz.KINDS)
+def test_libyaml_and_pyyamls_own_parser_read_the_same_of_what_both_take(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = fuzz.sources(kind)
+    texts = good + [fuzz.damaged(random.Random(f"{kind}:{number}"), good) for number in range(150)]
+
+    def values() -> list[str | None]:
+        found: list[str | None] = []
+        for text in texts:
+            try:
+                found.append(repr(read_yaml(text[:20_000])))
+            except SpecError:
+                found.append(None)
+        return found
+
+    fast = values()
+    slow = yamltext._SlowTypedLoader
+    monkeypatch.setattr(yamltext, "_TYPED", (slow, slow))
+    both = [(one, other) for one, other in zip(fast, values(), strict=True) if one and other]
+    assert len(both) > 12
+    assert [pair for pair in both if pair[0] != pair[1]] == []
