@@ -54,4 +54,4 @@ def written(length: float) -> str:
     for unit, seconds_of in (("h", 3600), ("m", 60)):
         if length and length % seconds_of == 0:
             return f"{length / seconds_of:.0f}{unit}"
-    return f"{length:g}s"
+    return f"{length:.6f}".rstrip("0").rstrip(".") + "s"

@@ -44,6 +44,33 @@ def read_text(location: str, base: Path, path: str, source: str = "", most: int 
         raise SpecError([Problem(path, *reason.problem)], source) from None
 
 
+def large_file(location: str, base: Path, path: str, source: str, most: int) -> Path | None:
+    """The file at a location, where it is larger than a text that is read at once may be (4 MiB); None otherwise.
+
+    Args:
+        location: as of :func:`read_text`, whose business are URLs, and whatever cannot be read.
+        base: as there.
+        path: as there.
+        source: as there.
+        most: bytes that it may have.
+
+    Raises:
+        SpecError: it has more.
+    """
+    if "://" in location:
+        return None
+    try:
+        file = base / Path(location).expanduser()
+        status = file.stat()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    if not stat.S_ISREG(status.st_mode) or status.st_size <= MOST_BYTES:
+        return None
+    if status.st_size > most:
+        raise SpecError([Problem(path, f"is larger than {most >> 20} MiB", "write the path of a part of it")], source)
+    return file
+
+
 class _Unreadable(Exception):
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)

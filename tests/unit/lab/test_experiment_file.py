@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,41 @@ def test_a_trace_is_played_faster_from_its_first_job_on_and_in_part(tmp_path: Pa
     rows = "at,duration\n2026-01-01T00:00:00,60\n2026-01-01T00:02:00,120\n2026-01-01T00:05:00,1\n"
     found = load(write(tmp_path, e_yaml=body, t_csv=rows)).traces["a"]
     assert [(job.arrival, job.size, job.duration) for job in found] == [(0, None, 1), (2, None, 2)]
+
+
+LARGE = "{file: t.csv, window: {from: 1h, to: 3h}, limit: 3}"
+
+
+def test_of_a_large_trace_its_window_alone_is_read_kept_and_has_to_be_right(tmp_path: Path) -> None:
+    # Six megabytes in no order; what is wrong outside the window harms nobody.
+    outside = [f"{30_000 + number},1,{'9' * 20}" for number in range(200_000)]
+    inside = ["17200,2,60", "13600,1,", "20000,4,7", "13600,3,5"]
+    rows = [*outside[:100_000], *inside, *outside[100_000:], "10000,1,1"]
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {LARGE}}}}}]\n"
+    file = write(tmp_path, e_yaml=body, t_csv="\n".join(["arrival,size,duration", *rows]))
+    tracemalloc.start()
+    with pytest.raises(SpecError, match=r'line 100003, duration: is ""'):
+        load(file)
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace("13600,1,\n", "13600,1,9\n"))
+    tracemalloc.clear_traces()
+    loaded = load(file)
+    assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    tracemalloc.stop()
+    assert [(job.arrival, job.size, job.duration) for job in loaded.traces["a"]] == [
+        (0, 1, 9),
+        (0, 3, 5),
+        (3600, 2, 60),
+    ]
+    played = ["arrival,size,duration", "17200,2,60", "13600,1,9", "13600,3,5"]
+    assert loaded.inputs["t.csv"].splitlines() == played
+
+
+def test_a_large_trace_that_is_no_text_is_told(tmp_path: Path) -> None:
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {LARGE}}}}}]\n"
+    file = write(tmp_path, e_yaml=body)
+    (tmp_path / "t.csv").write_bytes(b"arrival\n" + b"1\n" * 3_000_000 + b"\xff")
+    with pytest.raises(SpecError, match=r"workloads\[0\].arrival.trace.file: is not a text in UTF-8"):
+        load(file)
 
 
 def test_a_replacement_that_replaces_nothing_is_a_mistake(tmp_path: Path) -> None:

@@ -210,6 +210,21 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
     assert [group["nodeTemplate"]["capacity"]["nvidia.com/gpu"] for group in described] == ["2", "8"]
 
 
+@pytest.mark.parametrize("window", [(3_024_000.0, 3_628_800.0), (0.0, 12_345_678.0), (0.5, 90.25)])
+def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, window: tuple[float, float]) -> None:
+    experiment = tmp_path / "e.yaml"
+    (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
+    machines, wanted = [Machine("a", 64000, 1, 8, "P100")], Wanted(window=window)
+    import_trace(
+        FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
+    )
+    [workload] = load(experiment).experiment.workloads
+    assert workload.arrival.trace is not None
+    read = workload.arrival.trace.window
+    assert read is not None
+    assert (read.from_, read.to) == window
+
+
 def test_the_command_says_what_came_and_what_did_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "jobs.csv").write_text("arrival,gpus\n1,1\nnever,1\n")
     outputs = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]

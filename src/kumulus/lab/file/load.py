@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kumulus.lab.file.manifest import Object, filled, objects_of, replacement_problems
@@ -11,7 +13,7 @@ from kumulus.lab.file.model import Experiment
 from kumulus.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.lab.file.trace import TraceJob, trace_jobs
 from kumulus.model.errors import Problem, SpecError, path_text
-from kumulus.stackfile.location import read_text
+from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.yamltext import read_yaml
 
 
@@ -26,7 +28,8 @@ class Loaded:
         traces: the jobs of each workload's trace, likewise.
         recordings: what each workload replays, likewise.
         setup: the objects that are there before the workloads.
-        inputs: the exact text of each file that was read, by the name it is kept under.
+        inputs: the exact text of each file that was read, by the name it is kept under; of a trace of more than 4 MiB
+            the lines that are played.
     """
 
     experiment: Experiment
@@ -96,6 +99,9 @@ def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+    if "trace" in where:
+        _read_trace(loaded, where, location, source)
+        return
     # A recorded day is as long as it was.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
@@ -113,8 +119,30 @@ def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: s
         loaded.manifests[workload.name] = text
     elif workload.replay is not None:
         loaded.recordings[workload.name] = recording(text, name)
-    elif workload.arrival.trace is not None:
-        loaded.traces[workload.name] = trace_jobs(text, workload.arrival.trace, name)
+
+
+def _read_trace(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+    workload = loaded.experiment.workloads[int(where[1])]
+    trace = workload.arrival.trace
+    if trace is None:
+        return
+    place, kept_as = path_text(where), _kept_as(loaded, Path(location).name)
+    file = large_file(location, loaded.directory, place, source, MOST_BYTES)
+    if file is None:
+        name, text = read_text(location, loaded.directory, place, source)
+        loaded.inputs[kept_as] = text
+        loaded.traces[workload.name] = trace_jobs(partial(io.StringIO, text), trace, name)
+        return
+    played = io.StringIO()
+    opened = partial(file.open, encoding="utf-8-sig", newline="")
+    try:
+        loaded.traces[workload.name] = trace_jobs(opened, trace, location, played)
+    except OSError as reason:
+        raise SpecError([Problem(place, f"cannot be read: {reason.strerror}")], source) from None
+    except UnicodeDecodeError:
+        raise SpecError([Problem(place, "is not a text in UTF-8", "write the path of a CSV file")], source) from None
+    # Of a trace of a million jobs a report keeps those that were played.
+    loaded.inputs[kept_as] = played.getvalue()
 
 
 def _kept_as(loaded: Loaded, name: str) -> str:

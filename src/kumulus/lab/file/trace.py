@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
+import heapq
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TextIO
 
 from kumulus.lab.file.arrival import Columns, Trace
 from kumulus.lab.file.fields import MOST_JOBS
@@ -65,51 +67,92 @@ class TraceJob:
     asked: Asked | None = None
 
 
-def trace_jobs(text: str, trace: Trace, source: str) -> list[TraceJob]:
+def trace_jobs(opened: Callable[[], TextIO], trace: Trace, source: str, kept: TextIO | None = None) -> list[TraceJob]:
     """The jobs of a CSV text, in the order of their arrival.
 
+    It is read twice, once for what arrives when, once for the jobs of the window: of those outside nothing is kept, and
+    nothing but their arrival has to be right.
+
     Args:
-        text: with a heading.
+        opened: opens the text, which has a heading.
         trace: which columns count, and how fast it is played.
         source: the file, for errors.
+        kept: takes the heading and the lines that are played.
 
     Raises:
         SpecError: a column is missing, or a line has no number where one is needed; ten of these at most.
+        UnicodeDecodeError: it is not UTF-8.
     """
-    reader = csv.DictReader(io.StringIO(text))
     try:
-        headings = [heading.strip() for heading in reader.fieldnames or ()]
-        reader.fieldnames = headings
-        columns = _columns(trace.columns, headings, source)
-        problems: list[Problem] = []
-        rows = []
-        for line, row in enumerate(reader, start=2):
-            found = _row(row, columns, line, problems)
-            if found is not None:
-                rows.append(found)
-            if len(problems) >= _MOST_PROBLEMS:
-                break
+        with opened() as text:
+            chosen = _chosen(_arrivals(text, trace, source), trace, source)
+        with opened() as text:
+            rows = _rows(text, chosen, trace, source, kept)
     except csv.Error as error:
         raise SpecError([Problem("", f"is no CSV: {error}")], source) from None
-    if not problems and not rows:
+    rows.sort(key=lambda job: job.arrival)
+    return list(_at_speed(rows, trace))
+
+
+def _arrivals(text: TextIO, trace: Trace, source: str) -> array[float]:
+    reader, columns = _reader(text, trace, source)
+    problems: list[Problem] = []
+    found = array("d")
+    for line, row in enumerate(reader, start=2):
+        found.append(_arrival(row, columns, line, problems) or 0.0)
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+    if not problems and not found:
         problems.append(Problem("", "has no jobs", "write a line for each below the heading"))
+    # Where all lines are played, what is wrong with them is told with all else that is.
+    if problems and (not found or trace.window is not None or trace.limit is not None):
+        raise SpecError(problems, source)
+    return found
+
+
+def _chosen(arrivals: array[float], trace: Trace, source: str) -> set[int]:
+    """The rows of the window, of these the first to arrive; by their places in the text."""
+    first, window = min(arrivals), trace.window
+    places: Sequence[int] = range(len(arrivals))
+    if window is not None:
+        places = [place for place in places if window.from_ <= arrivals[place] - first < window.to]
+    if not places:
+        raise SpecError([Problem("", "has no jobs in its window", "write another arrival.trace.window")], source)
+    if trace.limit is not None:
+        places = heapq.nsmallest(trace.limit, places, key=lambda place: (arrivals[place], place))
+    if len(places) > MOST_JOBS:
+        remedy = "write arrival.trace.limit or window"
+        raise SpecError([Problem("", f"has {len(places):,} jobs, more than {MOST_JOBS:,}", remedy)], source)
+    return set(places)
+
+
+def _rows(text: TextIO, chosen: Container[int], trace: Trace, source: str, kept: TextIO | None) -> list[TraceJob]:
+    reader, columns = _reader(text, trace, source)
+    copy = csv.DictWriter(kept, reader.fieldnames or (), restval="", extrasaction="ignore") if kept else None
+    if copy is not None:
+        copy.writeheader()
+    problems: list[Problem] = []
+    rows = []
+    for place, row in enumerate(reader):
+        if place not in chosen:
+            continue
+        found = _row(row, columns, place + 2, problems)
+        if found is not None:
+            rows.append(found)
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+        if copy is not None:
+            copy.writerow(row)
     if problems:
         raise SpecError(problems, source)
-    rows.sort(key=lambda job: job.arrival)
-    jobs = _part(rows, trace)
-    if not jobs:
-        raise SpecError([Problem("", "has no jobs in its window", "write another arrival.trace.window")], source)
-    if len(jobs) > MOST_JOBS:
-        remedy = "write arrival.trace.limit or window"
-        raise SpecError([Problem("", f"has {len(jobs):,} jobs, more than {MOST_JOBS:,}", remedy)], source)
-    return list(_at_speed(jobs, trace))
+    return rows
 
 
-def _part(rows: list[TraceJob], trace: Trace) -> list[TraceJob]:
-    first, window = rows[0].arrival, trace.window
-    if window is not None:
-        rows = [job for job in rows if window.from_ <= job.arrival - first < window.to]
-    return rows[: trace.limit]
+def _reader(text: TextIO, trace: Trace, source: str) -> tuple[csv.DictReader[str], Columns]:
+    reader = csv.DictReader(text)
+    headings = [heading.strip() for heading in reader.fieldnames or ()]
+    reader.fieldnames = headings
+    return reader, _columns(trace.columns, headings, source)
 
 
 def _at_speed(rows: list[TraceJob], trace: Trace) -> Iterator[TraceJob]:
@@ -137,26 +180,32 @@ def _columns(columns: Columns, headings: list[str], source: str) -> Columns:
 
 
 def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> TraceJob | None:
-    def number(heading: str, least: float, most: float) -> float | None:
-        written = (row.get(heading) or "").strip()
-        value = _number(written)
-        if value is not None and least <= value <= most:
-            return value
-        problems.append(
-            Problem(f"line {line}, {heading}", f"is {shown(written)}", f"write a number from {least:g} to {most:g}")
-        )
-        return None
-
     before = len(problems)
-    arrival = number(columns.arrival, -1e12, 1e12)
-    size = number(columns.size, 1, MOST_WORKERS) if columns.size else None
+    arrival = _arrival(row, columns, line, problems)
+    size = _between(row, columns.size, 1, MOST_WORKERS, line, problems) if columns.size else None
     # In a trace of tasks, a job whose duration is not known has none.
     has_duration = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
-    duration = number(columns.duration, 0, 366 * 86_400) if has_duration else None
+    duration = _between(row, columns.duration, 0, 366 * 86_400, line, problems) if has_duration else None
     asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None
     if len(problems) > before or arrival is None:
         return None
     return TraceJob(arrival, None if size is None else math.ceil(size), duration, asked)
+
+
+def _arrival(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> float | None:
+    return _between(row, columns.arrival, -1e12, 1e12, line, problems)
+
+
+def _between(
+    row: dict[str, str], heading: str, least: float, most: float, line: int, problems: list[Problem]
+) -> float | None:
+    written = (row.get(heading) or "").strip()
+    value = _number(written)
+    if value is not None and least <= value <= most:
+        return value
+    remedy = f"write a number from {least:g} to {most:g}"
+    problems.append(Problem(f"line {line}, {heading}", f"is {shown(written)}", remedy))
+    return None
 
 
 def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> Asked | None:

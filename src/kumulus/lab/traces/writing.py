@@ -14,6 +14,7 @@ import yaml
 
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.traces.tasks_file import COLUMNS
+from kumulus.model.durations import written
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE
 
 _PODS = "1000"
@@ -101,7 +102,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
     if wanted.limit is not None:
         trace["limit"] = wanted.limit
     if wanted.window is not None:
-        trace["window"] = {"from": f"{wanted.window[0]:g}s", "to": f"{wanted.window[1]:g}s"}
+        trace["window"] = {"from": written(wanted.window[0]), "to": written(wanted.window[1])}
     if wanted.inflate is not None:
         trace["inflate"] = wanted.inflate
     if wanted.shuffle or wanted.inflate is not None:
