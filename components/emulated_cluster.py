@@ -17,7 +17,7 @@ from kumulus.components.fault import Fault
 from kumulus.components.inputs import telling
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, HyperNodes, Lifetime
+from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, DestroyCheck, HyperNodes, Lifetime
 from kumulus.model.hypernodes import Fabric
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from kumulus.components.device_class import DeviceClass
     from kumulus.components.helm_addon import HelmAddon
     from kumulus.components.kwok_charts import KwokCharts
+    from kumulus.components.pod_lifecycles import PodLifecycles
+    from kumulus.components.prometheus_stack import PrometheusStack
     from kumulus.components.tenant import Tenant
     from kumulus.model.observability import Observability
 
@@ -147,12 +149,18 @@ class EmulatedCluster(pulumi.ComponentResource):
         self.faults = self.cluster.faults
         self.faults += self._faults(loaded)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
-        self._host_commands(loaded, "last", [*first, *second, *self.addons.values(), *self.groups, *self.faults])
-        self._hyper_nodes(resource_name, loaded)
+        within: list[pulumi.Resource] = [*first, *second, *self.addons.values(), *self.groups, *self.faults]
+        within += self._host_commands(loaded, "last", within)
+        within += self._hyper_nodes(resource_name, loaded)
         if spec.podLifecycles or spec.podUsage:
-            self._lifecycles(resource_name, loaded)
+            within.append(self._lifecycles(resource_name, loaded))
         if spec.observability and not spec.runtime_descriptor.local:
-            self._prometheus_stack(spec.observability, loaded)
+            within.append(self._prometheus_stack(spec.observability, loaded))
+        within += [each for each in (self.kwok, self.autoscaler) if each]
+        within += [*self.device_classes.values(), *self.tenants.values()]
+        if not spec.runtime_descriptor.outlives_stack:
+            opts = pulumi.ResourceOptions(parent=self, depends_on=within)
+            DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
         sums = totals(loaded.pools)
         measured = spec.observability and spec.runtime_descriptor.local
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
@@ -204,22 +212,16 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
-    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> None:
+    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[HyperNodes]:
         """Volcano's own objects, for the groups whose topology has its preset."""
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
-            return
-        HyperNodes(
-            f"{resource_name}-hypernodes",
-            fabrics=[Fabric.of(pool) for pool in loaded.pools if pool.group in groups],
-            cluster=self.cluster,
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                # An add-on may bring the CRD.
-                depends_on=list(self.addons.values()),
-                deleted_with=self.cluster.end,
-            ),
-        )
+            return []
+        fabrics = [Fabric.of(pool) for pool in loaded.pools if pool.group in groups]
+        # An add-on may bring the CRD.
+        first = list(self.addons.values())
+        opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
+        return [HyperNodes(f"{resource_name}-hypernodes", fabrics=fabrics, cluster=self.cluster, opts=opts)]
 
     @property
     def resource(self) -> Cluster:
@@ -266,10 +268,10 @@ class EmulatedCluster(pulumi.ComponentResource):
             for tenant in loaded.spec.tenants
         }
 
-    def _lifecycles(self, resource_name: str, loaded: Loaded) -> None:
+    def _lifecycles(self, resource_name: str, loaded: Loaded) -> PodLifecycles:
         from kumulus.components.pod_lifecycles import PodLifecycles
 
-        PodLifecycles(
+        return PodLifecycles(
             f"{resource_name}-lifecycles",
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,
@@ -296,7 +298,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
 
-    def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> None:
+    def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> PrometheusStack:
         """What is measured where nodes run containers; the kwok runtime has processes of its own for it."""
         from kumulus.components.prometheus_stack import PrometheusStack, arguments_of
 
@@ -305,7 +307,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         given = arguments_of(chart, asked, self.cluster, self._base, secrets)
         given["shards"] = len(self.kwok.services) if self.kwok else 0
         opts = pulumi.ResourceOptions(parent=self, depends_on=first)
-        PrometheusStack(f"{self._name}-observability", **given, opts=opts)
+        return PrometheusStack(f"{self._name}-observability", **given, opts=opts)
 
     def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.

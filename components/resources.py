@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from kumulus.components.kwok_node_group import KwokNodeGroup
 
 
-_CLUSTER_OUTPUTS = ("identity", "kubeconfig", "server", "directory", "status", "components", "endpoints")
+_CLUSTER_OUTPUTS = (
+    "identity", "kubeconfig", "server", "directory", "owner", "machine", "status", "components", "endpoints"
+)  # fmt: skip
 
 
 class Cluster(pulumi.CustomResource):
@@ -38,9 +40,13 @@ class Cluster(pulumi.CustomResource):
     """
 
     name: pulumi.Output[str]
+    runtime: pulumi.Output[str]
     identity: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     server: pulumi.Output[str]
+    directory: pulumi.Output[str]
+    owner: pulumi.Output[str]
+    machine: pulumi.Output[dict[str, str] | None]
     endpoints: pulumi.Output[dict[str, str]]
 
     def __init__(
@@ -291,3 +297,23 @@ class Lifetime(pulumi.CustomResource):
     ) -> None:
         properties = {"clusterIdentity": cluster_identity}
         super().__init__("kumulus:index:Lifetime", resource_name, properties, plugin.asked_for(opts))
+
+
+class DestroyCheck(pulumi.CustomResource):
+    """``kumulus:index:DestroyCheck``: asked first in a destroy, whether a cluster may be destroyed from here.
+
+    Args:
+        resource_name: its name in the stack.
+        cluster: the cluster.
+        opts: Pulumi's resource options; it depends on all that goes with the cluster.
+    """
+
+    def __init__(self, resource_name: str, *, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
+        properties = {
+            "name": cluster.name,
+            "runtime": cluster.runtime,
+            "directory": cluster.directory,
+            "owner": cluster.owner,
+            "machine": cluster.machine,
+        }
+        super().__init__("kumulus:index:DestroyCheck", resource_name, properties, plugin.asked_for(opts))

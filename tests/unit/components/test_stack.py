@@ -158,6 +158,7 @@ def test_the_tree_of_components() -> None:
     # They are registered side by side.
     assert sorted((r.type.removeprefix("kumulus:index:"), r.name, r.parent) for r in program.resources) == [
         ("Cluster", "dev-control-plane", "kumulus:index:KwokCluster::dev"),
+        ("DestroyCheck", "dev-destroy-check", root),
         ("EmulatedCluster", "dev", "pulumi:pulumi:Stack::kumulus-dev"),
         ("KwokCluster", "dev", root),
         ("KwokNodeGroup", "a100", root),

@@ -61,6 +61,7 @@ EVERYTHING: dict[str, Any] = {
 # What later versions declare besides.
 SINCE = {
     "pulumi:pulumi:Stack::kumulus-dev > kumulus:index:StackIdentity::stack-identity",
+    "kumulus:index:EmulatedCluster::dev > kumulus:index:DestroyCheck::dev-destroy-check",
     "kumulus:index:PrometheusStack::dev-observability"
     " > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
 }
@@ -93,3 +94,16 @@ def _formerly(declared: str) -> str:
     for now, before in RENAMED.items():
         declared = declared.replace(now, before)
     return re.sub(r"(?<=-)(preparation|lifecycles)\b", lambda found: ENDS[found[0]], declared)
+
+
+@pytest.mark.parametrize("runtime", ["kwok", "kind"])
+def test_a_destroy_asks_before_it_forgets_anything(runtime: str) -> None:
+    loaded = load({"cluster": {**EVERYTHING, "runtime": runtime}}, "dev", ROOT)
+    program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+    forgotten = {f"{each.type}::{each.name}" for each in program.resources if each.deleted_with}
+    assert len(forgotten) > 15
+    needed = {f"{each.type}::{each.name}": each.depends_on for each in program.resources}
+    before = set(program.only("kumulus:index:DestroyCheck").depends_on)
+    while more := set().union(*(needed[name] for name in before)) - before:
+        before |= more
+    assert forgotten <= before

@@ -115,6 +115,7 @@ REPLACED = {
     "Autoscaler": PLACE,
     "HyperNodes": PLACE,
     "Lifetime": {"clusterIdentity"},
+    "DestroyCheck": set(),
     "Fault": {"name", *PLACE},
     "Namespace": {"name", *PLACE},
     "Definitions": {"group", *PLACE},

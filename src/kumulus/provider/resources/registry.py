@@ -11,6 +11,7 @@ from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
+from kumulus.provider.resources.destroy_check import DestroyCheck
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
@@ -45,6 +46,7 @@ CLASSES: tuple[type[Resource], ...] = (
     NodePool,
     HyperNodes,
     Lifetime,
+    DestroyCheck,
     Fault,
     Namespace,
     Autoscaler,
@@ -78,6 +80,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
         HyperNodes(connections),
         Lifetime(),
+        DestroyCheck(runtimes, settings),
         Fault(connections, way.cleared),
         Namespace(connections),
         Autoscaler(connections),

@@ -1,0 +1,64 @@
+"""``kumulus:index:DestroyCheck``: asked first in a destroy, whether the cluster may be destroyed from here.
+
+Pulumi asks no provider about what goes with a cluster, such as its pools; it forgets that before the cluster can say
+that it is on another machine. This depends on all of it, so it is deleted before. See docs/decisions/machine.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from kumulus.provider.properties import STRING, STRINGS, Property
+from kumulus.provider.resources.base import Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.settings import Settings
+from kumulus.runtimes.base import Runtime
+
+_NAME = "name"
+
+
+class DestroyCheck(Resource):
+    """Where a cluster is, for a destroy to look there first; it stands for nothing outside the state."""
+
+    token: ClassVar[str] = "kumulus:index:DestroyCheck"
+    inputs: ClassVar = (
+        Property(_NAME, STRING, "The cluster's name.", required=True),
+        Property("runtime", STRING, "The cluster's runtime.", required=True),
+        Property("directory", STRING, "Where its files are."),
+        Property("owner", STRING, "Whose it is."),
+        Property("machine", STRINGS, "The machine that it is on: its `id` and its `name`."),
+    )
+    delete_before_replace: ClassVar[bool] = False
+
+    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings) -> None:
+        """Serve it.
+
+        Args:
+            runtimes: by name.
+            settings: where this is, and whether clusters are moved here.
+        """
+        self._settings = settings
+        self._places = Places(runtimes, settings)
+
+    async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
+        """See :meth:`Resource.create`."""
+        return "" if op.preview else str(known(inputs, _NAME)), inputs
+
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+        """See :meth:`Resource.read`; there is nothing to look at."""
+        by_id = {_NAME: resource_id}
+        return Found(resource_id, outputs or by_id, inputs or by_id)
+
+    async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
+        """See :meth:`Resource.update`."""
+        return inputs
+
+    async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        """See :meth:`Resource.delete`.
+
+        Raises:
+            ProviderError: the cluster is on another machine, or a later version has written its files.
+        """
+        if not self._settings.move_here:
+            self._places.require_here(outputs)
