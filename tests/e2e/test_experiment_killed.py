@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from kumulus.model.identity import STACK_ID
 from tests.support.project import CLUSTER, NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
@@ -53,6 +54,8 @@ def killed_amid_its_work(project: Project) -> None:
             assert run.poll() is None, run.stderr and run.stderr.read()
             assert time.monotonic() < give_up
             time.sleep(0.05)
+        (namespace,) = project.api().metadata("/api/v1/namespaces", labelSelector="kumulus.io/experiment")
+        assert namespace["labels"][STACK_ID] == project.api().metadata(NODES)[0]["labels"][STACK_ID]
         run.send_signal(signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL
 

@@ -19,6 +19,8 @@ import psutil
 import pytest
 
 from kumulus import toolchain
+from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers import SchedulerError, objects, registry, workloads
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.process import Running, start
@@ -164,6 +166,23 @@ def test_what_an_interrupted_run_left_is_taken_over_and_removed(plane: Plane) ->
 
     asyncio.run(acts())
     assert "left" not in names(api)["/api/v1/namespaces"]
+
+
+def test_what_a_scheduler_has_in_the_cluster_says_for_which_run_and_whose_cluster_it_is(plane: Plane) -> None:
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "marked"}}
+    mark = objects.Mark("a-run", Owner("0" * 32, "dev"))
+
+    async def acts() -> None:
+        async with connected(Path(plane.observed.kubeconfig)) as client:
+            await objects.create(client, "yunikorn", [namespace], mark)
+            labels = plane.api.get("/api/v1/namespaces/marked")["metadata"]["labels"]
+            assert {objects.LABEL: "yunikorn", RUN_LABEL: "a-run", STACK_ID: "0" * 32}.items() <= labels.items()
+            await objects.remove(client, "yunikorn", run="another-run")
+            assert plane.api.get("/api/v1/namespaces/marked")["metadata"]["labels"] == labels
+            await objects.remove(client, "yunikorn", run="a-run")
+
+    asyncio.run(acts())
+    assert "marked" not in names(plane.api)["/api/v1/namespaces"]
 
 
 async def test_an_installation_that_is_not_ours_is_left_alone(plane: Plane, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube import objects as verbs
+from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers.errors import SchedulerError
 
@@ -33,6 +35,24 @@ _KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
 """What may have been there before, and is then used as it is."""
 
 
+@dataclass(frozen=True)
+class Mark:
+    """For whom a scheduler is started: what it has in the cluster is marked with that.
+
+    Attributes:
+        run: an experiment's; empty for none.
+        owner: the stack whose cluster it is.
+    """
+
+    run: str = ""
+    owner: Owner = NOBODY
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """As labels."""
+        return {**({RUN_LABEL: self.run} if self.run else {}), **self.owner.labels}
+
+
 def path(manifest: Mapping[str, Any]) -> str:
     """The collection an object is created in: `/apis/batch/v1/namespaces/default/jobs`."""
     version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
@@ -41,7 +61,9 @@ def path(manifest: Mapping[str, Any]) -> str:
     return f"{root}{inside}/{manifest['kind'].lower()}s"
 
 
-async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]], run: str = "") -> None:
+async def create(
+    client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]], mark: Mark | None = None
+) -> None:
     """Make a scheduler's objects, and wait until the new kinds can be used.
 
     What an interrupted run left is taken over.
@@ -50,16 +72,17 @@ async def create(client: Client, scheduler: str, manifests: Sequence[Mapping[str
         client: of the cluster.
         scheduler: its name in the catalog.
         manifests: the objects.
-        run: the experiment's run that starts it, which is marked on them; empty for none.
+        mark: for whom it is started.
 
     Raises:
         SchedulerError: the cluster has this scheduler from elsewhere.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
+    labels = {LABEL: scheduler, **(mark.labels if mark else {})}
     for is_definition in (True, False):
         chosen = [each for each in manifests if (each["kind"] == "CustomResourceDefinition") == is_definition]
         for manifest in chosen:
-            await _create(client, scheduler, manifest, run)
+            await _create(client, scheduler, manifest, labels)
         for manifest in chosen if is_definition else ():
             await established(client, f"{_DEFINITIONS}/{manifest['metadata']['name']}")
 
@@ -97,10 +120,9 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
             await asyncio.sleep(0.1)
 
 
-async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], run: str) -> None:
+async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
     metadata = manifest["metadata"]
-    mark = {LABEL: scheduler, **({RUN_LABEL: run} if run else {})}
-    body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **mark}}}
+    body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
     collection = path(manifest)
     try:
         await client.create(collection, body)

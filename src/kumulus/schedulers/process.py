@@ -11,6 +11,7 @@ from kumulus.schedulers import children, objects, registry
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch.plan import Plan, Request
+from kumulus.schedulers.objects import Mark
 from kumulus.schedulers.running import Running
 from kumulus.surroundings import files
 
@@ -25,7 +26,7 @@ async def start(
     *,
     binary: Path | None = None,
     timeout: float = 60.0,
-    run: str = "",
+    mark: Mark | None = None,
     decisions: bool = False,
 ) -> Running:
     """Start a scheduler beside the cluster's own and wait until it works.
@@ -45,7 +46,7 @@ async def start(
             Configuration, YuniKorn's queues.yaml or ConfigMap. Where it listens, and whom it talks to, is set anyway.
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
-        run: the experiment's run that it is started for, marked on what it has in the cluster; empty for none.
+        mark: the experiment's run that it is started for and the stack whose cluster it is.
         decisions: whether a kube-scheduler is to say how it decides, in a file of that name in the directory.
 
     Raises:
@@ -58,14 +59,14 @@ async def start(
             async with connected(request.kubeconfig) as client:
                 # Before anything is made: a scheduler would try to reach its API server without end.
                 await client.get("/readyz")
-                return await _start(request, plan, client, timeout, run)
+                return await _start(request, plan, client, timeout, mark)
     except NoFreePort as error:
         raise SchedulerError(str(error)) from None
     except OSError as error:
         raise SchedulerError(f"{error.filename or directory}: {error.strerror or error}") from None
 
 
-async def _start(request: Request, plan: Plan, client: Client, timeout: float, run: str) -> Running:
+async def _start(request: Request, plan: Plan, client: Client, timeout: float, mark: Mark | None) -> Running:
     for name, content in plan.files.items():
         files.write(request.directory / name, content, mode=0o600)
     running = Running(
@@ -76,11 +77,11 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, r
         kubeconfig=request.kubeconfig,
         directory=request.directory,
         programs=tuple(plan.programs),
-        run=run,
+        run=mark.run if mark else "",
     )
     running.remember()
     try:
-        await objects.create(client, request.name, plan.objects, run)
+        await objects.create(client, request.name, plan.objects, mark)
         running.launch()
         await running.work(client, plan, timeout)
     except BaseException:

@@ -16,6 +16,7 @@ from kumulus.journal.errors import NotPutBack
 from kumulus.kube.objects import find
 from kumulus.lab.errors import LabError
 from kumulus.lab.plan.pods import EXPERIMENT_LABEL
+from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ async def clear_leftovers(client: Client) -> list[str]:
     return left
 
 
-async def make(client: Client, name: str, experiment: str, run: str) -> None:
+async def make(client: Client, name: str, experiment: str, run: str, owner: Owner = NOBODY) -> None:
     """Make a namespace and wait until pods can be created in it.
 
     Raises:
         LabError: the controller manager does not make its ServiceAccount.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run}
-    metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own()}}
+    labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
+    metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own(), **owner.annotations}}
     await client.create(_NAMESPACES, {"metadata": metadata})
     give_up = time.monotonic() + _ACCOUNT_WITHIN
     # Pods are refused until the controller manager has made it.

@@ -176,7 +176,7 @@ class Repetition:
             await replayer.prepare()
         for name in (self._name, *self._within.others):
             bench.journal.add(namespaces=[name])
-            await namespace.make(bench.client, name, bench.experiment.name, bench.journal.changes.run)
+            await namespace.make(bench.client, name, bench.experiment.name, bench.journal.changes.run, bench.owner)
         try:
             for each in plan.setup:
                 await self._creator.one(each)

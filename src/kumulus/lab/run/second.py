@@ -9,7 +9,9 @@ from kumulus.lab.cluster.components import Components
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Scheduler
 from kumulus.lab.run.switch import Turn
+from kumulus.runtimes.owner import beside
 from kumulus.schedulers import SchedulerError
+from kumulus.schedulers.objects import Mark
 from kumulus.schedulers.process import Running, start
 
 
@@ -98,7 +100,15 @@ async def started(
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None
     try:
-        running = await start(wanted.name, kubeconfig, directory, config, binary=binary, run=run, decisions=why)
+        running = await start(
+            wanted.name,
+            kubeconfig,
+            directory,
+            config,
+            binary=binary,
+            mark=Mark(run, beside(kubeconfig)),
+            decisions=why,
+        )
     except SchedulerError as error:
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)
