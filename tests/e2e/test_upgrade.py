@@ -38,6 +38,7 @@ def test_a_stack_of_a_former_release_is_brought_up_without_replacing_anything(re
         assert {(step.op, step.type if step.op != "update" else "") for step in foreseen.steps} == {
             ("update", ""),
             ("create", "kumulus:index:StackIdentity"),
+            ("create", "kumulus:index:DestroyCheck"),
         }, foreseen
         brought_up = project.up("--refresh")
     assert "replaced" not in brought_up.text
