@@ -173,22 +173,26 @@ class KwokRuntime(Runtime):
             report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
             return found
+        # All three at once: each is a wait for a process that answers, and `up` waits for this at every run.
+        renewing = asyncio.ensure_future(renewals.standing(layout, running))
         try:
             actual, full = await asyncio.gather(
                 apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),
                 etcd_space.is_full(layout),
             )
+            if identity and actual != identity:
+                return None
+            components = {**found.components, **({"etcd": "full"} if full else {})}
+            if components.get(renewals.CONTROLLER) == "running" and await renewing:
+                components[renewals.CONTROLLER] = "unhealthy"
+            return dataclasses.replace(found, components=components)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
             if components.get("etcd") == "running":
                 components["kube-apiserver"] = "unhealthy"
             return dataclasses.replace(found, components=components)
-        if identity and actual != identity:
-            return None
-        components = {**found.components, **({"etcd": "full"} if full else {})}
-        if components.get(renewals.CONTROLLER) == "running" and await renewals.standing(layout, running):
-            components[renewals.CONTROLLER] = "unhealthy"
-        return dataclasses.replace(found, components=components)
+        finally:
+            renewing.cancel()
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`."""
