@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ class Lab:
 
 @pytest.fixture
 async def lab(plane: Plane, pools: Pools, tmp_path: Path) -> Lab:
-    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "2"}
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "2", "kumulus.io/gpu-milli": "2000"}
     inputs = pools.inputs(4, labels={"lab": "policy", "nvidia.com/gpu.product": "test-gpu"}, capacity=capacity)
     await pools.create(inputs)
     return Lab(plane, tmp_path)
@@ -153,6 +154,26 @@ async def test_what_kube_scheduler_does_not_see_of_gpus_is_accounted_for(lab: La
     assert measures["pods.scheduled"] + measures["pods.pending"] == 31
     assert measures["pods.pending"] > 0, "30 pods ask for more than 8 GPUs"
     assert 80 < max(used.allocated_percent.values()) <= 100
+
+
+async def test_without_a_policy_the_nodes_count_parts_of_gpus(lab: Lab) -> None:
+    places: dict[str, str] = {}
+    lab.sampled = lambda outcome: places.update({each.job: each.node for each in outcome.records.pods.values()})
+    report, _ = await lab.run(lab.file({"milliGpus": True, "shuffle": None}))
+    test, used = only(report)
+    assert test.status == "success", test.details.ended
+    assert (used.policy, used.asked, used.failed) == ("", 0, 0)
+    measures = test.details.measures
+    assert measures["pods.pending"] > 0, "30 pods ask for more than 8 GPUs"
+    share = {f"tasks-{number + 1}": SHARES[number % 6] for number in range(30)}
+    given: Counter[str] = Counter()
+    for job, node in places.items():
+        given[node] += share.get(job, 0) if node else 0
+    assert max(given.values()) <= 2000, given
+    assert measures["policy.allocated"] == pytest.approx(sum(given.values()) / 8000, abs=0.15)
+    # What kube-scheduler put together that does not go together on two GPUs, counted by hand.
+    assert measures["policy.split"] == used.split
+    assert used.split <= measures["pods.scheduled"]
 
 
 BAD = """

@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inflate", type=float, metavar="SHARE", help="draw tasks until they ask for a share of all GPUs, as 1.3"
     )
     imports.add_argument("--stay", action="store_true", help="pods stay: nothing ends")
+    imports.add_argument(
+        "--milli-gpus",
+        action="store_true",
+        help="nodes declare GPUs in thousandths as well, so that schedulers without a policy count parts of them",
+    )
     imports.add_argument("--shuffle", action="store_true", help="the seed decides the order of the tasks")
     imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
     imports.add_argument("--limit", type=int, metavar="N", help="only so many of the first tasks")
@@ -113,8 +118,15 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         if value is not None and value <= 0:
             raise UserError(f"--{name} is {value:g}; write a number above 0")
     return Wanted(
-        args.policy, args.inflate, args.stay, args.shuffle, args.speed, args.limit, _window(args.window)
-    )  # fmt: skip
+        args.policy,
+        args.inflate,
+        args.stay,
+        args.shuffle,
+        args.speed,
+        args.limit,
+        _window(args.window),
+        args.milli_gpus,
+    )
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

@@ -16,8 +16,8 @@ from kumulus.model.errors import Problem, Where, shown
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SHARE_RESOURCE = "kumulus.io/gpu-milli"
-"""What a pod asks for of one GPU, in thousandths: an extended resource that no node declares, and which kube-scheduler
-leaves to the policy (`ignoredResources` of NodeResourcesFit)."""
+"""What a pod asks for of one GPU, in thousandths: an extended resource. Nodes that declare it, 1000 for each GPU, have
+every scheduler count it; beside a policy kube-scheduler leaves it alone (`ignoredResources` of NodeResourcesFit)."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
 """By it the fake GPU operator knows which of its pools a node belongs to."""

@@ -30,8 +30,10 @@ def pod_of(name: str, spec: Mapping[str, Any], product_label: str) -> Pod:
         product_label: the node label that says which GPUs a node has.
     """
     asked = spec_requests(spec, lenient)
-    share = _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
-    gpus = 1 if share else _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO)
+    whole = _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO)
+    # Who asks for whole GPUs may ask for their thousandths beside them.
+    share = 0 if whole else _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
+    gpus = whole or int(share > 0)
     return Pod(
         name,
         cpu=_rounded_up(asked.get("cpu", ZERO), NANO // 1000),

@@ -128,6 +128,14 @@ class Trace(Section):
     stay: bool = Field(
         default=False, description="Jobs stay: none of them ends, whatever the trace says.", examples=["true"]
     )
+    milliGpus: bool = Field(
+        default=False,
+        description=(
+            "Pods ask for GPUs in thousandths as well, by the extended resource `kumulus.io/gpu-milli`. Every "
+            "scheduler counts it on nodes that declare it, by node and not GPU by GPU."
+        ),
+        examples=["true"],
+    )
 
 
 class Arrival(Section):

@@ -87,6 +87,11 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
         "the share of all GPUs, parts of them included, given when as much was asked for",
     ),
     "policy.fragmented": ("share", "lower", "the share of all GPUs that no typical pod could use at that time"),
+    "policy.split": (
+        "count",
+        "lower",
+        "pods on nodes where no GPU has enough free for them, without a policy to count GPU by GPU",
+    ),
     "bindings.counted": ("count", "", "bindings by the API server's own counter"),
     "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
 }

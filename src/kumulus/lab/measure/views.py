@@ -13,7 +13,7 @@ from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
-from kumulus.model.gfd import SHARE_RESOURCE
+from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
 FINAL = ("Succeeded", "Failed")
@@ -91,7 +91,9 @@ def pod_view(message: Any) -> PodView:
 
 
 def _share(spec: Any) -> int:
-    """Milli-GPU of one GPU, which a pod's containers ask for together."""
+    """Milli-GPU of one GPU, which a pod's containers ask for together; 0 where they ask for whole GPUs."""
+    if any(GPU_RESOURCE in each.resources.requests for each in spec.containers):
+        return 0
     written = [
         each.resources.requests[SHARE_RESOURCE] for each in spec.containers if SHARE_RESOURCE in each.resources.requests
     ]

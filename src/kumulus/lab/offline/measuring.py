@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kumulus.lab.offline.arrived import ByArrival, Curves
-from kumulus.lab.offline.fleet import Placement, place
+from kumulus.lab.offline.fleet import Placement, gpus_for, place
 from kumulus.lab.policies import Nodes, Pod
 from kumulus.lab.policies.fragmentation import Fragmentation
 from kumulus.lab.policies.pod import WHOLE_GPU
@@ -23,20 +23,49 @@ class Measuring:
         self._by_node = fragmentation(nodes)
         self._fragmented = float(self._by_node.sum())
         self._arrived = self._allocated = 0
-        self.pods = self.placed = 0
+        self.pods = self.placed = self.split = 0
 
     def arrive(self, pod: Pod, where: Placement | None) -> None:
         """A pod has arrived, and got a place or did not."""
+        if where is not None:
+            place(self._nodes, pod, where)
+        self._arrived_on(pod, None if where is None else where.node)
+
+    def arrive_on(self, pod: Pod, node: int | None) -> None:
+        """A pod has arrived, and somebody who does not count GPU by GPU gave it a node, or did not.
+
+        It has the tightest GPU of the node, or the first that are free. Where there are no such, it has something of
+        several, the fullest first, and counts as split.
+        """
+        if node is not None:
+            alone = self._nodes.some(slice(node, node + 1))
+            gpus = gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0]))
+            if all(alone.gpu_free[0, gpu] >= pod.gpu_milli for gpu in gpus) and len(gpus) == pod.gpus:
+                place(self._nodes, pod, Placement(node, gpus))
+            else:
+                self.split += 1
+                self._nodes.cpu_free[node] -= pod.cpu
+                self._nodes.memory_free[node] -= pod.memory
+                self._take_of_several(node, pod.total_gpu_milli)
+        self._arrived_on(pod, node)
+
+    def _take_of_several(self, node: int, milli: int) -> None:
+        free = self._nodes.gpu_free[node]
+        for gpu in free.argsort(kind="stable"):
+            taken = min(int(free[gpu]), milli)
+            free[gpu] -= taken
+            milli -= taken
+
+    def _arrived_on(self, pod: Pod, node: int | None) -> None:
         self.pods += 1
         self._arrived += pod.total_gpu_milli
-        if where is not None:
+        if node is not None:
             self.placed += 1
             self._allocated += pod.total_gpu_milli
-            place(self._nodes, pod, where)
             # Only one node is another than before.
-            now = float(self._fragmentation(self._nodes.some(slice(where.node, where.node + 1)))[0])
-            self._fragmented += now - self._by_node[where.node]
-            self._by_node[where.node] = now
+            now = float(self._fragmentation(self._nodes.some(slice(node, node + 1)))[0])
+            self._fragmented += now - self._by_node[node]
+            self._by_node[node] = now
         self._noted.note(self._arrived, self._allocated, self._fragmented)
 
     def curves(self) -> Curves:

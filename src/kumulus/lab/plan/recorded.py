@@ -26,21 +26,26 @@ def playable(loaded: Loaded) -> None:
     if loaded.experiment.policy:
         return
     for workload in loaded.experiment.workloads:
+        if workload.arrival.trace is not None and workload.arrival.trace.milliGpus:
+            continue
         recorded = (job.asked for job in loaded.traces.get(workload.name, []))
         shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
         if shares:
             what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
-            raise LabError(f"workload {workload.name}: {what}\n  Write policy: KubeScheduler, or FGD")
+            remedy = f"Write policy: KubeScheduler, or FGD; or milliGpus: true, where nodes declare {SHARE_RESOURCE}"
+            raise LabError(f"workload {workload.name}: {what}\n  {remedy}")
 
 
 def asking(workload: Workload, asked: Asked) -> Workload:
     """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
     share = asked.gpus == 1 and 0 < asked.gpu_milli < _WHOLE_GPU
+    trace = workload.arrival.trace
+    milli = asked.gpus * asked.gpu_milli if share or (trace is not None and trace.milliGpus) else 0
     wanted = {
         "cpu": f"{asked.cpu}m" if asked.cpu else "",
         "memory": f"{asked.memory}Mi" if asked.memory else "",
         GPU_RESOURCE: str(asked.gpus) if asked.gpus and not share else "",
-        SHARE_RESOURCE: str(asked.gpu_milli) if share else "",
+        SHARE_RESOURCE: str(milli) if milli else "",
     }
     labels = {USER_LABEL: _value(asked.user), QOS_LABEL: _value(asked.qos)}
     update: dict[str, object] = {

@@ -103,7 +103,7 @@ def _by_user(users: Users) -> ByUser | None:
 
 
 def _of_policy(used: PolicyUsed) -> dict[str, float]:
-    found: dict[str, float] = {"policy.failed": used.failed}
+    found: dict[str, float] = {"policy.failed": used.failed} if used.policy else {"policy.split": used.split}
     for name, curve in (
         ("policy.allocated", used.allocated_percent),
         ("policy.fragmented", used.fragmented_percent_of_all_gpus),

@@ -143,15 +143,22 @@ class ReplayBeside(Part):
 
 
 class PolicyUsed(Part):
-    """What a policy did beside kube-scheduler, and what the cluster came to by it."""
+    """What a policy did beside kube-scheduler, and what the cluster came to by it, or without one."""
 
-    policy: str
-    ties: str = Field(description="whether equally good nodes go by the seed's order, or kube-scheduler draws one")
-    asked: int = Field(description="how often it was asked; a pod may be tried more than once")
-    failed: int = Field(description="how often it raised, took too long or answered nonsense")
-    failure: str = Field(description="what it said the first time, with its traceback; empty when it did not fail")
-    elsewhere: int = Field(description="pods that were bound to another node than it had chosen")
-    seconds: dict[str, float] = Field(description="the spread of the time that an answer took")
+    policy: str = Field(default="", description="empty where there was none: all but the measures by demand, too")
+    ties: str = Field(
+        default="", description="whether equally good nodes go by the seed's order, or kube-scheduler draws one"
+    )
+    asked: int = Field(default=0, description="how often it was asked; a pod may be tried more than once")
+    failed: int = Field(default=0, description="how often it raised, took too long or answered nonsense")
+    failure: str = Field(
+        default="", description="what it said the first time, with its traceback; empty when it did not fail"
+    )
+    elsewhere: int = Field(default=0, description="pods that were bound to another node than it had chosen")
+    seconds: dict[str, float] = Field(default_factory=dict, description="the spread of the time that an answer took")
+    split: int = Field(
+        default=0, description="pods on nodes without a GPU that has enough free, where a scheduler counts by node"
+    )
     allocated_percent: dict[str, float] = Field(
         description="of all GPUs, by whole per cents of demand arrived; empty where pods end, as all measures by it"
     )
@@ -197,7 +204,9 @@ class Details(Part):
         description="seconds, the API server's count since the start, the watch's count"
     )
     watch_interruptions: int
-    policy: PolicyUsed | None = Field(default=None, description="of runs with a policy")
+    policy: PolicyUsed | None = Field(
+        default=None, description="of runs with a policy, and of traces whose pods ask for GPUs and stay"
+    )
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
     users: ByUser | None = Field(default=None, description="of runs whose jobs have users or queues")
     replays: dict[str, ReplayBeside] = Field(

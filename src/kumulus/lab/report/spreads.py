@@ -29,7 +29,7 @@ def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
-            about = (report.metadata.experiment, used.policy if used else report.metadata.scheduler.name)
+            about = (report.metadata.experiment, (used and used.policy) or report.metadata.scheduler.name)
             for measure, value in test.details.measures.items():
                 found.setdefault(measure, {}).setdefault(" · ".join(about), []).append(value)
     return found

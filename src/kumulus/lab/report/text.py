@@ -95,13 +95,16 @@ def _policy(used: PolicyUsed | None) -> Iterator[str]:
     if used is None:
         return
     took = ", ".join(f"{name} {1000 * used.seconds[name]:.1f} ms" for name in ("p50", "p99") if name in used.seconds)
-    yield f"  policy {used.policy}, ties by {used.ties}: asked {used.asked:,} times, {took or 'never answered'}"
+    if used.policy:
+        yield f"  policy {used.policy}, ties by {used.ties}: asked {used.asked:,} times, {took or 'never answered'}"
     for percent in map(str, _SHOWN):
         if percent in used.allocated_percent:
             yield (
                 f"  at {percent:>3} % arrived    allocated {used.allocated_percent[percent]:.2f} %, "
                 f"fragmented {used.fragmented_percent_of_all_gpus[percent]:.2f} % of all"
             )
+    if used.split:
+        yield f"  {'policy.split':<18}  {used.split:,} pods are on nodes where no GPU has enough free for them"
     if used.failed:
         yield f"  the policy failed {used.failed:,} times, the first time so:"
         yield from (f"    {line}" for line in used.failure.splitlines())

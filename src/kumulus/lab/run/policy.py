@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from kumulus.lab.extender.extender import Extender
 from kumulus.lab.extender.reading import machines_of, pod_of
 from kumulus.lab.extender.server import served
 from kumulus.lab.file.load import Loaded
-from kumulus.lab.file.model import OWN, Experiment
+from kumulus.lab.file.model import OWN
 from kumulus.lab.file.model import Scheduler as Wanted
 from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.views import PodView
@@ -30,6 +30,7 @@ from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
+from kumulus.lab.run.arriving import nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
 from kumulus.schedulers import registry
@@ -239,12 +240,3 @@ def _written(directory: Path, document: dict[str, Any]) -> Path:
     # The address in it is what lets somebody ask the policy: a file that is its owner's alone.
     files.write(file, yaml.safe_dump(document, sort_keys=False), mode=0o600)
     return file
-
-
-def nothing_ends(experiment: Experiment) -> bool:
-    """Whether all pods stay, so that one that fits nowhere never will."""
-    traces: Sequence[Any] = [workload.arrival.trace for workload in experiment.workloads]
-    return not experiment.timeline and all(
-        trace.stay if trace is not None else workload.duration is None
-        for workload, trace in zip(experiment.workloads, traces, strict=True)
-    )

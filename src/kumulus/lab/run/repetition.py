@@ -33,9 +33,9 @@ from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.plan.scheduling import queue_of
 from kumulus.lab.report.model import PolicyUsed
+from kumulus.lab.run.arriving import Arriving
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
-from kumulus.lab.run.policy import Policies
 from kumulus.lab.run.replaying import Played, Replayer
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened, Timeline
@@ -66,7 +66,8 @@ class Outcome:
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
         played: what came of each recording that was played, by its workload.
-        policy: what the policy did; None without one.
+        policy: what the policy did, and what the cluster came to by the demand that arrived; None where that says
+            nothing.
     """
 
     records: Records
@@ -99,7 +100,7 @@ class Bench:
         owner: the stack.
         places: which labels say where nodes stand.
         prices: what machines cost.
-        policies: the policy that kube-scheduler asks; None without one.
+        arriving: who keeps account of the pods as they arrive; None where their order says nothing.
     """
 
     client: Client
@@ -112,7 +113,7 @@ class Bench:
     owner: Owner = NOBODY
     places: Places = NOWHERE
     prices: prices.Prices = field(default_factory=prices.catalog)
-    policies: Policies | None = None
+    arriving: Arriving | None = None
 
 
 class Repetition:
@@ -136,7 +137,7 @@ class Repetition:
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
         self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        on_pod = bench.policies.seen if bench.policies else None
+        on_pod = bench.arriving.seen if bench.arriving else None
         self._listener = Listener(bench.client, records, self._now, placement, on_pod)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
@@ -149,8 +150,8 @@ class Repetition:
             workload: replayer.played for workload, replayer in zip(plan.replays, self._replayers, strict=True)
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
-        # A policy's outcome depends on the order of the pods, which is that of their creation.
-        self._at_once = 1 if bench.policies is not None else bench.client.connections
+        # What comes of them depends on the order of the pods, which is that of their creation.
+        self._at_once = 1 if bench.arriving is not None else bench.client.connections
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
             bench.client,
@@ -180,8 +181,8 @@ class Repetition:
         try:
             for each in plan.setup:
                 await self._creator.one(each)
-            if bench.policies is not None:
-                await bench.policies.begin(plan)
+            if bench.arriving is not None:
+                await bench.arriving.begin(plan)
             await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
             await self._measured()
         finally:
@@ -221,8 +222,8 @@ class Repetition:
                 task.cancel()
             await asyncio.gather(*listening, queues, return_exceptions=True)
             self.outcome.interruptions = self._listener.interruptions
-            if self._bench.policies is not None:
-                self.outcome.policy = await self._bench.policies.used()
+            if self._bench.arriving is not None:
+                self.outcome.policy = await self._bench.arriving.used()
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler

@@ -36,8 +36,9 @@ from kumulus.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
+from kumulus.lab.run.arriving import Arriving, by_node
 from kumulus.lab.run.autoscaling import autoscaled
-from kumulus.lab.run.policy import Policies, PolicySwitch, extending, started_with, with_scheduler
+from kumulus.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Bench, Outcome, Repetition
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
@@ -102,7 +103,7 @@ class Run:
         self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
         self._cleaning: list[Repetition] = []
         self._places = NOWHERE
-        self._policies: Policies | None = None
+        self._arriving: Arriving | None = None
 
     async def run(self) -> Report:
         """Run every repetition; the report is on the disk when this returns.
@@ -147,7 +148,7 @@ class Run:
                     self.directory.write(report)
                 stop, owner = options.stop, beside(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
-                bench = Bench(*shared, owner, self._places, options.prices, self._policies)
+                bench = Bench(*shared, owner, self._places, options.prices, self._arriving)
                 try:
                     error = await self._repeat(bench, plan, report, numbers)
                     if error or numbers[-1] == experiment.repetitions:
@@ -193,6 +194,7 @@ class Run:
             LabError: it cannot be started.
         """
         kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
+        self._arriving = by_node(self._loaded, self._client)
         if wanted.name == "default":
             yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
             return
@@ -203,7 +205,7 @@ class Run:
             if self._loaded.experiment.policy:
                 policies, url = await around.enter_async_context(extending(self._loaded, self._client))
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
-                self._policies = policies
+                self._arriving = policies
             else:
                 base, why = self._loaded.directory, self._loaded.experiment.why
                 second = await started(wanted, kubeconfig, directory, base, components, self.id, why=why)

@@ -99,7 +99,7 @@ def import_trace(
     if not sums.tasks:
         first = f": {bad.first[0]}" if bad.first else ""
         raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
-    _write(stack, stack_text(everything, kind.source))
+    _write(stack, stack_text(everything, kind.source, wanted.milli_gpus))
     _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums.gangs > 0))
     if wanted.stay:
         # Which durations are not known is of no account then.

@@ -13,9 +13,10 @@ from typing import Any
 import yaml
 
 from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.lab.traces.tasks_file import COLUMNS
 from kumulus.model.durations import written
-from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE
+from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 
 _PODS = "1000"
 """A node's pods: as many as the published simulator allows, so that pods of a little CPU are not what fills a node."""
@@ -35,6 +36,7 @@ class Wanted:
         speed: how many times faster than recorded.
         limit: only so many tasks.
         window: seconds from the trace's first task, from and to; None for all of it.
+        milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
     """
 
     policy: str = ""
@@ -44,6 +46,7 @@ class Wanted:
     speed: float = 1.0
     limit: int | None = None
     window: tuple[float, float] | None = None
+    milli_gpus: bool = False
 
 
 def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
@@ -58,12 +61,13 @@ def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
         yield name, Machine(name, cpu, memory, gpus, model), count
 
 
-def stack_text(machines: Sequence[Machine], source: str) -> str:
+def stack_text(machines: Sequence[Machine], source: str, milli_gpus: bool = False) -> str:
     """A stack file with a node group for each kind of machine.
 
     Args:
         machines: of the cluster.
         source: where the trace is from, for a comment.
+        milli_gpus: whether nodes declare their GPUs in thousandths as well.
     """
     made = [
         {
@@ -76,6 +80,7 @@ def stack_text(machines: Sequence[Machine], source: str) -> str:
                     "memory": f"{machine.memory}Mi",
                     "pods": _PODS,
                     **({GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}),
+                    **({SHARE_RESOURCE: str(machine.gpus * WHOLE_GPU)} if machine.gpus and milli_gpus else {}),
                 },
             },
         }
@@ -109,6 +114,8 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         trace["shuffle"] = "seed"
     if wanted.stay:
         trace["stay"] = True
+    if wanted.milli_gpus:
+        trace["milliGpus"] = True
     workload = {"name": "tasks", "kind": "Pod" if wanted.stay and not gangs else "Job", "arrival": {"trace": trace}}
     experiment: dict[str, Any] = {
         "name": _word(file.stem)[:_LONGEST] or "trace",

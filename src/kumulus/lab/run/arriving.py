@@ -1,0 +1,107 @@
+"""Who keeps account of the pods of a run as they arrive, and says in the end what the cluster came to by them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Protocol
+
+from kumulus.lab.extender.reading import machines_of
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.model import Experiment
+from kumulus.lab.measure.views import PodView
+from kumulus.lab.offline.fleet import Machine, empty
+from kumulus.lab.offline.measuring import Measuring
+from kumulus.lab.plan.asked import pods_planned
+from kumulus.lab.plan.plan import Plan
+from kumulus.lab.plan.stream import pods_recorded
+from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.lab.report.model import PolicyUsed
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class Arriving(Protocol):
+    """Keeps account of the pods of one repetition after the other."""
+
+    async def begin(self, plan: Plan) -> None:
+        """Begin a repetition.
+
+        Raises:
+            ApiError, Unreachable: the cluster's nodes cannot be listed.
+        """
+
+    def seen(self, pod: PodView, over: bool) -> None:
+        """The cluster says what a pod of the experiment does."""
+
+    async def used(self) -> PolicyUsed:
+        """What became of the cluster in the repetition."""
+
+
+class ByNode:
+    """Keeps account of which node each pod got: all that a scheduler says which does not count GPU by GPU.
+
+    On its node, a pod has the GPUs that are the best for those to come: of a share, the tightest. Where none has room
+    for it, although all together have, it has something of several, which is counted: no real node could do that.
+
+    Args:
+        loaded: the experiment.
+        client: of the cluster.
+    """
+
+    def __init__(self, loaded: Loaded, client: Client) -> None:
+        self._loaded, self._client = loaded, client
+        self._plan: Plan | None = None
+        self._machines: list[Machine] = []
+        self._nodes: dict[str, tuple[str, str]] = {}
+
+    async def begin(self, plan: Plan) -> None:
+        """See :meth:`Arriving.begin`."""
+        self._plan, self._nodes = plan, {}
+        self._machines = await machines_of(self._client, self._loaded.experiment.productLabel)
+
+    def seen(self, pod: PodView, over: bool) -> None:
+        """See :meth:`Arriving.seen`."""
+        if over:
+            self._nodes.pop(pod.uid, None)
+        elif pod.node:
+            self._nodes[pod.uid] = (pod.job, pod.node)
+
+    async def used(self) -> PolicyUsed:
+        """See :meth:`Arriving.used`."""
+        plan = self._plan
+        assert plan is not None
+        numbers = {machine.name: number for number, machine in enumerate(self._machines)}
+        places: dict[str, list[int]] = defaultdict(list)
+        for job, node in self._nodes.values():
+            # One that has come since is not of the cluster that is measured.
+            if node in numbers:
+                places[job].append(numbers[node])
+        wanted = pods_planned(plan, self._loaded.experiment.productLabel)
+        nodes = empty(self._machines)
+        typical = typical_kinds(pods_recorded(self._loaded) or wanted)
+        measuring = Measuring(nodes, Fragmentation.of(typical, nodes.models))
+        for pod in wanted:
+            of_job = places[pod.name]
+            measuring.arrive_on(pod, of_job.pop(0) if of_job else None)
+        return PolicyUsed(split=measuring.split, **measuring.curves())
+
+
+def by_node(loaded: Loaded, client: Client) -> ByNode | None:
+    """An account of the pods of an experiment without a policy, where its measures by demand say something.
+
+    They do where pods of a trace arrive that ask for GPUs, and none ever ends.
+    """
+    recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
+    if nothing_ends(loaded.experiment) and any(asked is not None and asked.gpus for asked in recorded):
+        return ByNode(loaded, client)
+    return None
+
+
+def nothing_ends(experiment: Experiment) -> bool:
+    """Whether all pods stay, so that one that fits nowhere never will."""
+    traces = [workload.arrival.trace for workload in experiment.workloads]
+    return not experiment.timeline and all(
+        trace.stay if trace is not None else workload.duration is None
+        for workload, trace in zip(experiment.workloads, traces, strict=True)
+    )
