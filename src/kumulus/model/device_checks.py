@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, unknown_key_problems, whole_problems
-from kumulus.model.devices import PER_DEVICE, SLICES_KEYS
+from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import dns_subdomain_fault, is_dns_subdomain, suggest
 
@@ -53,6 +53,11 @@ def devices_problems(where: Where, raw: object) -> list[Problem]:
     for key in ("pcieRoots", "numaNodes"):
         if raw.get(key) is not None:
             found += whole_problems((*where, key), raw[key], 1, MOST_DEVICES)
+    shared = raw.get("allowMultipleAllocations")
+    if shared is not None and not isinstance(shared, bool):
+        found.append(problem((*where, "allowMultipleAllocations"), f"is {shown(shared)}", "write true or false"))
+    elif shared and isinstance(raw.get("capacity"), Mapping):
+        found += milli_problems((*where, "capacity"), raw["capacity"])
     if names > _MOST_NAMES - len(PER_DEVICE):
         message = f"has {names} attributes and capacities, a device has at most {_MOST_NAMES - len(PER_DEVICE)} given"
         found.append(problem(where, message, "write fewer"))
@@ -100,6 +105,14 @@ def device_capacity_problems(where: Where, raw: object) -> list[Problem]:
         found += _name_problems((*where, name), name, "capacity")
         found += quantity_problems((*where, name), written, example="81559Mi")
     return found
+
+
+def milli_problems(where: Where, capacity: Mapping[str, object]) -> list[Problem]:
+    """Whether the capacities of a shared device leave the name free by which parts of it are asked for."""
+    if MILLI not in capacity:
+        return []
+    message = f"is {WHOLE} on every device with allowMultipleAllocations, so Kumulus sets it itself"
+    return [problem((*where, MILLI), message, "leave it out")]
 
 
 def version_problems(where: Where, raw: object) -> list[Problem]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from kumulus.model.quantity import canonical
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
-SLICES_KEYS = ("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes")
+SLICES_KEYS = ("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes", "allowMultipleAllocations")
 """The keys of the plain form, in its order."""
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
@@ -20,6 +20,10 @@ PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
 PER_DEVICE = ("uuid", PCI_BUS_ID, PCIE_ROOT, NUMA_NODE)
 """Attributes that differ from device to device, so that a stack cannot give them."""
+
+MILLI = "milli"
+"""The capacity of a shared device that parts of it are asked for by: thousandths, WHOLE of them."""
+WHOLE = 1000
 
 Attribute = Mapping[str, str | int | bool]
 """A device attribute as the API writes it: one of string, int, bool and version, and its value."""
@@ -36,6 +40,7 @@ class Devices:
         capacity: quantities by name, such as memory; canonical.
         pcie_roots: over how many PCIe root complexes a node's devices are spread evenly; each has its own when 0.
         numa_nodes: over how many NUMA nodes they are spread evenly; not said when 0.
+        allow_multiple_allocations: whether several claims may have parts of one device (consumable capacity, KEP-5075).
     """
 
     driver: str
@@ -44,6 +49,7 @@ class Devices:
     capacity: Mapping[str, str] = field(default_factory=dict)
     pcie_roots: int = 0
     numa_nodes: int = 0
+    allow_multiple_allocations: bool = False
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
@@ -54,6 +60,7 @@ class Devices:
             "capacity": dict(self.capacity),
             **({"pcieRoots": self.pcie_roots} if self.pcie_roots else {}),
             **({"numaNodes": self.numa_nodes} if self.numa_nodes else {}),
+            **({"allowMultipleAllocations": True} if self.allow_multiple_allocations else {}),
         }
 
 
@@ -66,6 +73,7 @@ def devices_from(raw: Mapping[str, Any]) -> Devices:
         capacity={name: canonical(written) for name, written in (raw.get("capacity") or {}).items()},
         pcie_roots=int(raw.get("pcieRoots") or 0),
         numa_nodes=int(raw.get("numaNodes") or 0),
+        allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
     )
 
 

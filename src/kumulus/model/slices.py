@@ -10,11 +10,21 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from kumulus.model.devices import NUMA_NODE, NVIDIA_DRIVER, PCI_BUS_ID, PCIE_ROOT, Attribute, Devices, extended_resource
+from kumulus.model.devices import (
+    MILLI,
+    NUMA_NODE,
+    NVIDIA_DRIVER,
+    PCI_BUS_ID,
+    PCIE_ROOT,
+    WHOLE,
+    Attribute,
+    Devices,
+    extended_resource,
+)
 from kumulus.model.identity import STACK_ID
 from kumulus.model.node_effects import lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from kumulus.model.quantity import NANO
+from kumulus.model.quantity import NANO, canonical
 
 RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
@@ -111,6 +121,22 @@ def _device(devices: Devices, cluster: str, node: str, index: int) -> dict[str, 
     if devices.numa_nodes:
         own[NUMA_NODE] = {"int": index * devices.numa_nodes // devices.count}
     described: dict[str, Any] = {"name": f"gpu-{index}", "attributes": {**devices.attributes, **own}}
-    if devices.capacity:
-        described["capacity"] = {name: {"value": written} for name, written in devices.capacity.items()}
+    if devices.capacity or devices.allow_multiple_allocations:
+        described["capacity"] = _capacity(devices)
+    if devices.allow_multiple_allocations:
+        described["allowMultipleAllocations"] = True
     return described
+
+
+def _capacity(devices: Devices) -> dict[str, Any]:
+    """What a device has; of a shared one, how much of it a claim gets that does not say: all thousandths, no other.
+
+    Without such a policy a claim that asks for 300 thousandths would have all of the memory.
+    """
+    found: dict[str, Any] = {name: {"value": written} for name, written in devices.capacity.items()}
+    if devices.allow_multiple_allocations:
+        for each in found.values():
+            each["requestPolicy"] = {"default": "0", "validRange": {"min": "0"}}
+        policy = {"default": canonical(str(WHOLE)), "validRange": {"min": "1", "step": "1"}}
+        found[MILLI] = {"value": canonical(str(WHOLE)), "requestPolicy": policy}
+    return found

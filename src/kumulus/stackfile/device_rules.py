@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from kumulus.catalog.instances import gpu_products, instance_types
 from kumulus.model.checks import problem
+from kumulus.model.device_checks import milli_problems
 from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -19,6 +20,9 @@ FIRST_VERSION = (1, 34)
 """Where resource.k8s.io/v1 is served and allocated from by default (k8s.io/kubernetes pkg/features)."""
 
 _GATE = "DynamicResourceAllocation"
+_SHARING = "DRAConsumableCapacity"
+_SHARED_SINCE = (1, 36)
+"""Where parts of devices are allocated by default (k8s.io/kubernetes pkg/features)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 Found = Iterator[Problem]
 
@@ -31,7 +35,7 @@ def device_problems(raw: Mapping[str, object]) -> Found:
     """
     groups = raw.get("nodeGroups")
     owners: dict[str, str] = {}
-    some = False
+    some = shared = False
     for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
         slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
         if not isinstance(slices, Mapping):
@@ -42,8 +46,13 @@ def device_problems(raw: Mapping[str, object]) -> Found:
         yield from _count(where, slices, _mapping(template, "capacity"))
         yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
         yield from _class(where, slices, owners)
+        if slices.get("allowMultipleAllocations") is True:
+            shared = True
+            yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
     if some:
         yield from _served(raw)
+    if shared:
+        yield from _sharing(raw)
 
 
 def _mapping(raw: object, key: str) -> Mapping[str, object]:
@@ -103,10 +112,10 @@ def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -
 
 
 def _served(raw: Mapping[str, object]) -> Found:
-    version = raw.get("kubernetesVersion")
-    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", version) if isinstance(version, str) else None
-    if numbers and (int(numbers[1]), int(numbers[2])) < FIRST_VERSION:
-        message = f"is {shown(version)}, which does not serve resource.k8s.io/v1 for the groups' resourceSlices"
+    version = _version(raw)
+    if version and version < FIRST_VERSION:
+        written = shown(raw["kubernetesVersion"])
+        message = f"is {written}, which does not serve resource.k8s.io/v1 for the groups' resourceSlices"
         yield problem(("kubernetesVersion",), message, 'write "1.34.0" or later, or leave it out')
     kwok = _mapping(raw, "kwok")
     if _mapping(kwok, "featureGates").get(_GATE) is False:
@@ -118,3 +127,18 @@ def _served(raw: Mapping[str, object]) -> Found:
                 continue
             message = "switches resource.k8s.io/v1 off, but groups have resourceSlices"
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
+
+
+def _sharing(raw: Mapping[str, object]) -> Found:
+    """The kwok runtime has the gate off; what another runtime's API server leaves out is told when it has done so."""
+    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
+        return
+    if _mapping(_mapping(raw, "kwok"), "featureGates").get(_SHARING) is not True:
+        message = "is off, but groups have resourceSlices with allowMultipleAllocations"
+        yield problem(("kwok", "featureGates", _SHARING), message, f"write featureGates: {{{_SHARING}: true}}")
+
+
+def _version(raw: Mapping[str, object]) -> tuple[int, int] | None:
+    version = raw.get("kubernetesVersion")
+    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", version) if isinstance(version, str) else None
+    return (int(numbers[1]), int(numbers[2])) if numbers else None

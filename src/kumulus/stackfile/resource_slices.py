@@ -71,6 +71,14 @@ class ResourceSlices(Section):
         description="How many NUMA nodes a node's devices are spread over; by default not published.",
         examples=["2"],
     )
+    allowMultipleAllocations: bool = Field(
+        default=False,
+        description=(
+            "Whether several claims may share a device, each by its part of the capacity `milli`, 1000, and of others. "
+            "Before Kubernetes 1.36 it takes the feature gate DRAConsumableCapacity."
+        ),
+        examples=["true"],
+    )
     extendedResource: bool = Field(
         default=True,
         description="Whether nodes also offer the devices as the extended resource nvidia.com/gpu.",
@@ -122,6 +130,7 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
         capacity=canonical_resources({**memory, **slices.capacity}),
         pcie_roots=slices.pcieRoots or 0,
         numa_nodes=slices.numaNodes or 0,
+        allow_multiple_allocations=slices.allowMultipleAllocations,
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
-from kumulus.cluster.live.devices import Claim, Place, Published
+from kumulus.cluster.live.devices import Claim, Gpu, Place, Published
 from kumulus.cluster.live.model import Fleet, Group
 from kumulus.cluster.live.node import Node
 from kumulus.cluster.live.pod import Pod
@@ -66,7 +66,9 @@ CLAIMS = st.tuples(
     st.sampled_from(["default/a", "default/b"]),
     st.none()
     | st.lists(st.sampled_from(["p0", "p1", "p2"]), max_size=3).map(
-        lambda pools: Claim(tuple(Place("gpu.nvidia.com", pool) for pool in pools))
+        lambda pools: Claim(
+            tuple(Gpu(Place("gpu.nvidia.com", pool), f"gpu-{number}") for number, pool in enumerate(pools))
+        )
     ),
 )
 
@@ -138,7 +140,9 @@ def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
         gpus = sum(s.gpus for s in slices.values() if s.node == name)
         assert fleet.nodes[name].allocatable.gpus == max(2, gpus)
         mine = {s.place for s in slices.values() if s.node == name}
-        assert fleet.taken(name).gpus == sum(place in mine for claim in claims.values() for place in claim.gpus)
+        assert fleet.taken(name).gpus == len(
+            {gpu for claim in claims.values() for gpu in claim.gpus if gpu.place in mine}
+        )
     assert fleet.total.allocatable.gpus == sum(node.allocatable.gpus for node in fleet.nodes.values())
     assert fleet.total.taken.gpus == sum(fleet.taken(name).gpus for name in fleet.nodes)
 
@@ -150,8 +154,21 @@ def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts()
     fleet.set_slice("s0", Published("n1", pool, 1))
     fleet.set_slice("s1", Published("n0", pool, 1))
     fleet.set_slice("s1", None)
-    fleet.set_claim("default/a", Claim((pool,)))
+    fleet.set_claim("default/a", Claim((Gpu(pool, "gpu-0"),)))
     assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
+
+
+def test_a_gpu_that_claims_share_is_taken_once() -> None:
+    fleet, gpu = Fleet(), Gpu(Place("gpu.nvidia.com", "p0"), "gpu-0")
+    fleet.set_node("n0", replace(NODE, name="n0", allocatable=ALLOCATABLE._replace(gpus=2)))
+    fleet.set_slice("s0", Published("n0", gpu.place, 2))
+    for name in ("default/a", "default/b"):
+        fleet.set_claim(name, Claim((gpu,)))
+    assert fleet.taken("n0").gpus == 1
+    fleet.set_claim("default/a", None)
+    assert fleet.taken("n0").gpus == 1
+    fleet.set_claim("default/b", None)
+    assert fleet.taken("n0").gpus == 0
 
 
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:

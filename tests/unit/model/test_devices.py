@@ -188,6 +188,22 @@ def test_the_plain_form_is_small_json_and_reads_back() -> None:
     assert len(json.dumps(plain["resourceSlices"])) < 600
 
 
+def test_a_shared_gpu_has_thousandths_and_a_claim_that_names_nothing_gets_all_of_them() -> None:
+    kwok = {"featureGates": {"DRAConsumableCapacity": True}}
+    (made,) = pools(cluster(group({"allowMultipleAllocations": True}), kwok=kwok), "lab")
+    assert made.devices is not None
+    [first, *_] = slice_manifest(made, made.devices, 0, "a-uid")["spec"]["devices"]
+    assert first["allowMultipleAllocations"] is True
+    policy = {"default": "1k", "validRange": {"min": "1", "step": "1"}}
+    assert first["capacity"]["milli"] == {"value": "1k", "requestPolicy": policy}
+    # Who asks for thousandths has not asked for all of the memory.
+    assert first["capacity"]["memory"]["requestPolicy"]["default"] == "0"
+    assert pool_from_properties(json.loads(json.dumps(pool_to_properties(made)))) == made
+    [alone, *_] = published({})["spec"]["devices"]
+    assert "allowMultipleAllocations" not in alone
+    assert "requestPolicy" not in alone["capacity"]["memory"]
+
+
 @pytest.mark.parametrize("product", gpu_products())
 def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
     made = pool({}, product)
@@ -222,6 +238,8 @@ def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
         ({"attributes": {"uuid": "GPU-1"}}, "attributes.uuid", "so Kumulus sets it itself"),
         ({"capacity": {"memory": "-1"}}, "capacity.memory", "is negative"),
         ({"capacity": {"a b": "1"}}, 'capacity["a b"]', "write a_b"),
+        ({"capacity": {"milli": "5"}, "allowMultipleAllocations": True}, "capacity.milli", "Kumulus sets it itself"),
+        ({"allowMultipleAllocations": "yes"}, "allowMultipleAllocations", "not true or false"),
         ({"pcieRoots": 0}, "pcieRoots", "is 0, less than 1"),
         ({"deviceClass": "My Class"}, "deviceClass", "write my-class"),
         ({"driver": "x.example.com", "count": 1, "extendedResource": False}, "extendedResource", "says nothing"),
@@ -266,6 +284,16 @@ def test_a_kubernetes_without_the_api_is_refused(version: str) -> None:
 )
 def test_a_cluster_with_the_api_off_is_refused(kwok: dict[str, object], path: str) -> None:
     assert "groups have resourceSlices; leave it out" in problems({}, kwok=kwok)[path]
+
+
+def test_devices_are_shared_where_the_gate_is_on() -> None:
+    path = "kwok.featureGates.DRAConsumableCapacity"
+    shared = {"allowMultipleAllocations": True}
+    assert "write featureGates: {DRAConsumableCapacity: true}" in problems(shared)[path]
+    assert path in problems(shared, kubernetesVersion="1.35.4")
+    cluster(group(shared), kwok={"featureGates": {"DRAConsumableCapacity": True}})
+    cluster(group(shared), runtime="existing", existing={})
+    cluster(group({"allowMultipleAllocations": False}))
 
 
 def test_two_drivers_cannot_share_a_class() -> None:

@@ -19,6 +19,13 @@ class Place(NamedTuple):
     pool: str
 
 
+class Gpu(NamedTuple):
+    """A GPU of a pool of devices."""
+
+    place: Place
+    device: str
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """What a ResourceSlice says.
@@ -39,10 +46,10 @@ class Claim:
     """What a ResourceClaim has got.
 
     Attributes:
-        gpus: the pools that its GPUs are of, each as often as it has one of them.
+        gpus: those that it has, or has a part of.
     """
 
-    gpus: tuple[Place, ...]
+    gpus: tuple[Gpu, ...]
 
 
 def published_from(message: Any) -> Published:
@@ -65,7 +72,9 @@ def claim_from(message: Any) -> Claim:
     """
     results = message.status.allocation.devices.results
     # Who looks after a device by adminAccess takes it from nobody.
-    return Claim(tuple(Place(r.driver, r.pool) for r in results if _are_gpus(r.driver) and not r.adminAccess))
+    return Claim(
+        tuple(Gpu(Place(r.driver, r.pool), r.device) for r in results if _are_gpus(r.driver) and not r.adminAccess)
+    )
 
 
 def _are_gpus(driver: str) -> bool:
@@ -82,6 +91,7 @@ class Devices:
         self._places: dict[str, Counter[Place]] = {}
         # One each, but for a moment in which a pool's name goes from one node to another.
         self._nodes: dict[Place, set[str]] = {}
+        self._claimed: Counter[Gpu] = Counter()
         self._allocated: Counter[Place] = Counter()
 
     def published(self, node: str) -> int:
@@ -89,7 +99,7 @@ class Devices:
         return self._published[node]
 
     def claimed(self, node: str) -> int:
-        """How many of them claims have."""
+        """How many of them claims have, or have parts of."""
         return sum(self._allocated[place] for place in self._places.get(node, ()))
 
     def set_slice(self, key: str, found: Published | None) -> set[str]:
@@ -116,9 +126,17 @@ class Devices:
         """A claim is now so, None: it is gone; returns the nodes that it concerns."""
         changes = _changed(self._claims, key, found)
         for each, sign in changes:
-            for place in each.gpus:
-                self._allocated[place] += sign
-        return {node for each, _ in changes for place in each.gpus for node in self._nodes.get(place, ())}
+            for gpu in each.gpus:
+                self._claim(gpu, sign)
+        return {node for each, _ in changes for gpu in each.gpus for node in self._nodes.get(gpu.place, ())}
+
+    def _claim(self, gpu: Gpu, sign: int) -> None:
+        """One more claim, or one fewer, has the GPU or a part of it: the first and the last make a difference."""
+        before = self._claimed[gpu]
+        self._claimed[gpu] += sign
+        if not self._claimed[gpu]:
+            del self._claimed[gpu]
+        self._allocated[gpu.place] += (before + sign > 0) - (before > 0)
 
     def keys(self) -> tuple[list[str], list[str]]:
         """The slices and the claims that there are."""

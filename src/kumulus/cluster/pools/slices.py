@@ -115,6 +115,8 @@ async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, no
     async def attempt() -> bool:
         try:
             await client.write("POST", SLICES, body)
+            if devices.allow_multiple_allocations and ordinal == 0:
+                await _require_sharing(client, path)
             return True
         except ApiError as error:
             if error.status != 409:
@@ -201,6 +203,22 @@ async def slices_of(client: Client, pool_name: str) -> list[str]:
 
 def _selector(pool: Pool) -> dict[str, str]:
     return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
+
+
+async def _require_sharing(client: Client, path: str) -> None:
+    """An API server without the feature leaves out what it does not know, and says nothing.
+
+    Raises:
+        NotServed: it has left out that devices are shared.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    there = await objects.find(client, path)
+    devices = there["spec"].get("devices") if there else None
+    if devices and not devices[0].get("allowMultipleAllocations"):
+        raise NotServed(
+            "the cluster's API server drops allowMultipleAllocations of resourceSlices: switch the feature gate "
+            "DRAConsumableCapacity on, in the scheduler, too, or leave allowMultipleAllocations out"
+        )
 
 
 def _explained(error: ApiError) -> Exception:
