@@ -12,7 +12,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.report import compare, history, plots, plots_nodes
 from kumulus.lab.report.files import RunDirectory, manifest
 from kumulus.lab.report.junit import junit
-from kumulus.lab.report.model import Cluster, Moment, Report
+from kumulus.lab.report.model import Cluster, Moment, PolicyUsed, Report
 from kumulus.lab.report.read import find, report_at
 from kumulus.lab.report.text import lines
 from tests.support import disk
@@ -120,6 +120,17 @@ def test_repetitions_are_compared_by_median_and_range() -> None:
     assert rows["timeToSchedule.p99"] == ["2.00 s (1.00 s … 3.00 s)", "4.00 s"]
     assert rows["scheduler"] == ["default", "volcano"]
     assert "makespan" not in rows
+
+
+def test_what_came_of_the_demand_is_compared_with_the_policy_that_placed_it() -> None:
+    one, other = report(measures=[{"policy.allocated": 0.95}]), report(measures=[{"policy.allocated": 0.9}])
+    assert [row for row in compare.table([one, other]) if row[0] == "policy"] == []
+    one.results.tests[0].details.policy = PolicyUsed(
+        policy="FGD", allocated_percent={}, fragmented_percent_of_all_gpus={}, fragmented_percent_of_idle_gpus={}
+    )
+    rows = {row[0]: row[1:] for row in compare.table([one, other])}
+    assert rows["policy"] == ["FGD", "-"]
+    assert rows["policy.allocated"] == ["95.0 %", "90.0 %"]
 
 
 def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:

@@ -17,7 +17,7 @@ _FEW = (
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
     "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
     "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
-    "pods.disrupted", "nodes.came", "nodes.gone",
+    "pods.disrupted", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
 )  # fmt: skip
 
 
@@ -31,6 +31,9 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
     rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
     rows.append(["experiment", *(each.metadata.experiment for each in reports)])
     rows.append(["scheduler", *(each.metadata.scheduler.name for each in reports)])
+    policies = [_policy(each) for each in reports]
+    if any(policies):
+        rows.append(["policy", *(each or "-" for each in policies)])
     rows.append(["status", *(each.results.status for each in reports)])
     rows.append(["repetitions", *(str(len(each.results.tests)) for each in reports)])
     for name in UNITS if everything else _FEW:
@@ -38,6 +41,11 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
         if any(cell != "-" for cell in cells):
             rows.append([name, *cells])
     return [*rows, *_by_user(reports)]
+
+
+def _policy(report: Report) -> str:
+    """What its policy was called; empty without one."""
+    return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
 
 
 def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
