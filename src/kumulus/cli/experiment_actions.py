@@ -75,9 +75,10 @@ def compare(args: argparse.Namespace) -> int:
         print(f"wrote {args.page}")
     if args.pictures is not None:
         # Drawing takes a library that is slow to load.
-        from kumulus.lab.report import spreads
+        from kumulus.lab.report import by_demand, spreads
 
-        print(f"wrote {len(spreads.write(reports, args.pictures))} pictures to {args.pictures}")
+        drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
+        print(f"wrote {len(drawn)} pictures to {args.pictures}")
     return 0
 
 

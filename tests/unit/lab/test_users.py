@@ -18,8 +18,9 @@ from kumulus.lab.measure.views import NodeView, pod_view
 from kumulus.lab.plan.asked import pods_planned, users_planned
 from kumulus.lab.plan.plan import make
 from kumulus.lab.policies import Pod
-from kumulus.lab.report import compare, plots, spreads
+from kumulus.lab.report import by_demand, compare, plots, spreads
 from kumulus.lab.report.making import _by_user
+from kumulus.lab.report.model import PolicyUsed, Report
 from kumulus.lab.report.text import lines
 from tests.support.messages import pod_message, quantities
 from tests.support.reports import report
@@ -217,3 +218,26 @@ def test_each_measure_has_a_picture_with_the_spread_of_all_seeds(tmp_path: Path)
     assert [path.name for path in found] == ["slowdown.p50.svg"]
     # One line for the three of them: they differ by seed alone.
     assert "(n = 3)" in found[0].read_text()
+
+
+def test_what_came_of_the_demand_is_one_line_for_all_seeds(tmp_path: Path) -> None:
+    def placed(*allocated: float) -> Report:
+        made = report(measures=[{}] * len(allocated))
+        for test, at_most in zip(made.results.tests, allocated, strict=True):
+            curve = {str(percent): min(percent, at_most) for percent in range(1, 131)}
+            test.details.policy = PolicyUsed(
+                allocated_percent=curve,
+                fragmented_percent_of_all_gpus=dict.fromkeys(curve, 5.0),
+                fragmented_percent_of_idle_gpus={},
+            )
+        return made
+
+    fgd = placed(95.0)
+    used = fgd.results.tests[0].details.policy
+    assert used is not None
+    used.policy, used.ties = "FGD", "name"
+    [found] = by_demand.write([placed(90.0, 92.0), placed(91.0), fgd], tmp_path)
+    drawn = found.read_text()
+    assert "default (n = 3)" in drawn
+    assert "FGD, ties by name (n = 1)" in drawn
+    assert by_demand.write([report()], tmp_path) == []

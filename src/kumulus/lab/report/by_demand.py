@@ -1,0 +1,71 @@
+"""A picture of what came of the demand that arrived: allocated and fragmented GPUs, one line for all seeds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from kumulus.lab.report.files import telling
+from kumulus.lab.report.model import PolicyUsed, Report
+
+FILE = "by-demand.svg"
+_COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
+_PANELS = (
+    ("allocated_percent", "allocated, % of all GPUs", 60),
+    ("fragmented_percent_of_all_gpus", "free, and no typical pod fits, % of all GPUs", 0),
+)
+
+
+def write(reports: Sequence[Report], directory: Path) -> list[Path]:
+    """Draw what came of the demand, where any of the runs says so; returns the file.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    groups = _groups(reports)
+    if not groups:
+        return []
+    path = directory / FILE
+    with telling(path), pyplot.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus"}):
+        figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+        for axes, (name, what, least) in zip(panels, _PANELS, strict=True):
+            for number, (about, runs) in enumerate(groups.items()):
+                curves: list[Mapping[str, float]] = [getattr(run, name) for run in runs]
+                arrived = sorted({int(percent) for curve in curves for percent in curve})
+                at = {each: [curve[str(each)] for curve in curves if str(each) in curve] for each in arrived}
+                colour = _COLOURS[number % len(_COLOURS)]
+                middle = [statistics.median(at[each]) for each in arrived]
+                axes.plot(arrived, middle, color=colour, linewidth=1.4, label=about)
+                if len(runs) > 1:
+                    low, high = ([of(at[each]) for each in arrived] for of in (min, max))
+                    axes.fill_between(arrived, low, high, color=colour, alpha=0.25, linewidth=0)
+            axes.set_xlabel("demand arrived, % of all GPUs")
+            axes.set_title(what, fontsize=10, loc="left")
+            axes.set_ylim(bottom=least)
+            axes.set_xlim(left=least)
+            axes.grid(color="#dddddd", linewidth=0.5)
+            axes.spines[["top", "right"]].set_visible(False)
+        panels[0].legend(frameon=False, fontsize=8, loc="upper left")
+        figure.savefig(path, metadata={"Date": None})
+        pyplot.close(figure)
+    return [path]
+
+
+def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
+    """What the runs came to, by experiment, scheduler or policy, and ties."""
+    found: dict[str, list[PolicyUsed]] = {}
+    for report in reports:
+        for test in report.results.tests:
+            used = test.details.policy
+            if used is None or not used.allocated_percent:
+                continue
+            by = f"{used.policy}, ties by {used.ties}" if used.policy else report.metadata.scheduler.name
+            label = f"{report.metadata.experiment} · {by}"
+            found.setdefault(label, []).append(used)
+    return {f"{label} (n = {len(runs)})": runs for label, runs in found.items()}
