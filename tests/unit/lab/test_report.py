@@ -147,6 +147,16 @@ def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
     assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
 
 
+def test_where_a_cluster_keeps_its_files_makes_no_comparison_unfair() -> None:
+    one, second = report(), report("20261121-160000-def456")
+    for each, place in ((one, "a"), (second, "b")):
+        each.metadata.client_settings["kwok-controller"] = {"config": f"/work/{place}/kwok.yaml"}
+    assert list(compare.unfair([one, second])) == []
+    second.metadata.client_settings["kube-controller-manager"] = {"kube-api-qps": "50"}
+    [said] = compare.unfair([one, second])
+    assert "limits of the control plane's requests differ" in said
+
+
 def test_the_history_page_holds_every_run_and_needs_nothing_else(tmp_path: Path) -> None:
     odd = report("20261121-160000-def456", status="partial", error="</script><b>\u2028")
     written(tmp_path, report(), odd)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kumulus.lab.file.measures import PERCENTILES, UNITS, Unit
 from kumulus.lab.file.units import shown
@@ -117,7 +117,9 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
             "seeds": str(metadata.seed),
             "cores": str(metadata.machine.cores),
             "limits of the control plane's requests": "; ".join(
-                f"{name} {value}" for name, value in sorted(limits.items()) if name != "kube-scheduler"
+                f"{name} {' '.join(_said(settings))}"
+                for name, settings in sorted(limits.items())
+                if name != "kube-scheduler"
             ),
             "limits of the scheduler's requests": _limits(metadata),
         }
@@ -125,6 +127,11 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
     mine, theirs = described(one), described(other)
     for what in mine:
         yield what, mine[what], theirs[what]
+
+
+def _said(settings: Mapping[str, str]) -> list[str]:
+    """A component's settings, less the file that they are in: it is another one in each cluster."""
+    return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
 
 
 def _limits(metadata: Metadata) -> str:
