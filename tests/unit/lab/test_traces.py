@@ -210,6 +210,26 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
     assert [group["nodeTemplate"]["capacity"]["nvidia.com/gpu"] for group in described] == ["2", "8"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "patience"),
+    [
+        (Wanted(), 1.5 * 4_000_000),
+        (Wanted(speed=4_000), 1.5 * 1_000),
+        (Wanted(window=(3_000_000.0, 3_100_000.0), speed=100), 1.5 * 1_000),
+        (Wanted(window=(3_000_000.0, 9_000_000.0), speed=100), 1.5 * 10_000),
+        (Wanted(inflate=1.3, stay=True), 1),
+    ],
+)
+def test_a_run_is_given_the_time_that_its_jobs_take_to_come(tmp_path: Path, wanted: Wanted, patience: float) -> None:
+    experiment = tmp_path / "e.yaml"
+    (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
+    machines = [Machine("a", 64000, 1, 8, "P100")]
+    import_trace(
+        FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
+    )
+    assert 0 <= load(experiment).experiment.timeout - (patience + 1800) < 600
+
+
 @pytest.mark.parametrize("window", [(3_024_000.0, 3_628_800.0), (0.0, 12_345_678.0), (0.5, 90.25)])
 def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, window: tuple[float, float]) -> None:
     experiment = tmp_path / "e.yaml"

@@ -100,7 +100,7 @@ def import_trace(
         first = f": {bad.first[0]}" if bad.first else ""
         raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
     _write(stack, stack_text(everything, kind.source, wanted.milli_gpus))
-    _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums.gangs > 0))
+    _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums))
     if wanted.stay:
         # Which durations are not known is of no account then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -14,6 +15,7 @@ import yaml
 
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.policies.pod import WHOLE_GPU
+from kumulus.lab.traces.summary import Sums
 from kumulus.lab.traces.tasks_file import COLUMNS
 from kumulus.model.durations import written
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
@@ -21,6 +23,8 @@ from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 _PODS = "1000"
 """A node's pods: as many as the published simulator allows, so that pods of a little CPU are not what fills a node."""
 _ZONE = "trace"
+_SLOWEST = 5
+"""Pods that a busy control plane of two cores takes in a second."""
 _LONGEST = 40
 
 
@@ -90,7 +94,7 @@ def stack_text(machines: Sequence[Machine], source: str, milli_gpus: bool = Fals
     return f"# The machines of a trace, a node group for each kind: {source}\n{_yaml(config)}"
 
 
-def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, gangs: bool) -> str:
+def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, sums: Sums) -> str:
     """An experiment file that plays a file of tasks.
 
     Args:
@@ -99,8 +103,9 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         tasks: the file of tasks.
         source: where the trace is from.
         wanted: what the command line says.
-        gangs: whether tasks have more than one pod.
+        sums: over the trace's tasks.
     """
+    gangs = sums.gangs > 0
     trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}
     if wanted.speed != 1:
         trace["speed"] = wanted.speed
@@ -123,9 +128,23 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "stack": stack_name(stack),
         "stackFile": _from(file, stack),
         **({"policy": wanted.policy} if wanted.policy else {}),
+        "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
     return f"# A recorded trace, as `kumulus trace import` made it.\n{_yaml(experiment)}"
+
+
+def _patience(wanted: Wanted, sums: Sums) -> float:
+    """Seconds after which the run ends in any case: half as long again as its jobs come, and half an hour.
+
+    Jobs that the seed draws come one right after the other, as fast as a control plane takes them.
+    """
+    if wanted.shuffle or wanted.inflate is not None:
+        lasts = sums.pods * (wanted.inflate or 1) / _SLOWEST
+    else:
+        first, last = wanted.window or (0.0, math.inf)
+        lasts = max(0.0, min(last, sums.last - sums.first) - first) / wanted.speed
+    return math.ceil((1.5 * lasts + 1800) / 600) * 600.0
 
 
 def stack_name(file: Path) -> str:
