@@ -44,7 +44,9 @@ def asked(plan: Plan, number: int) -> dict[str, str]:
     return requests
 
 
-async def came_to(monkeypatch: pytest.MonkeyPatch, loaded: Loaded, nodes: list[str | None]) -> PolicyUsed:
+async def came_to(
+    monkeypatch: pytest.MonkeyPatch, loaded: Loaded, nodes: list[str | None], complete: bool = True
+) -> PolicyUsed:
     """What a run comes to whose pods get these nodes, in the order of their arrival."""
 
     async def machines(client: Client, product_label: str) -> list[Machine]:
@@ -55,9 +57,9 @@ async def came_to(monkeypatch: pytest.MonkeyPatch, loaded: Loaded, nodes: list[s
     assert account is not None
     plan = make(loaded, {})
     await account.begin(plan)
-    for number, (job, node) in enumerate(zip(plan.jobs, nodes, strict=True)):
+    for number, (job, node) in enumerate(zip(plan.jobs, nodes, strict=False)):
         account.seen(PodView(str(number), "t", job.name, node or "", "Pending", "", "", Amounts()), over=False)
-    return await account.used()
+    return await account.used(complete)
 
 
 def test_a_pod_of_whole_gpus_may_ask_for_their_thousandths_too(tmp_path: Path) -> None:
@@ -115,3 +117,14 @@ def test_there_is_no_such_measure_where_pods_end_or_ask_for_no_gpu(tmp_path: Pat
     for jobs in loaded.traces.values():
         jobs.clear()
     assert by_node(loaded, nobody) is None
+
+
+async def test_what_a_run_that_was_cut_off_did_not_create_has_not_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = played(tmp_path, milliGpus=True)
+    cut = await came_to(monkeypatch, loaded, ["m-0", None, "m-1"], complete=False)
+    assert list(cut.allocated_percent)[-1] == "45", "1,800 of 4,000 had arrived"
+    # A job that waits in a queue has no pod to be seen.
+    whole = await came_to(monkeypatch, loaded, ["m-0", None, "m-1"])
+    assert list(whole.allocated_percent)[-1] == "70"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.lab.extender.reading import machines_of
@@ -14,6 +15,7 @@ from kumulus.lab.offline.measuring import Measuring
 from kumulus.lab.plan.asked import pods_planned
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.stream import pods_recorded
+from kumulus.lab.policies import Pod
 from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.report.model import PolicyUsed
 
@@ -34,8 +36,12 @@ class Arriving(Protocol):
     def seen(self, pod: PodView, over: bool) -> None:
         """The cluster says what a pod of the experiment does."""
 
-    async def used(self) -> PolicyUsed:
-        """What became of the cluster in the repetition."""
+    async def used(self, complete: bool) -> PolicyUsed:
+        """What became of the cluster in the repetition.
+
+        Args:
+            complete: whether everything was created; otherwise what comes after the last pod that was seen was not.
+        """
 
 
 class ByNode:
@@ -54,20 +60,22 @@ class ByNode:
         self._plan: Plan | None = None
         self._machines: list[Machine] = []
         self._nodes: dict[str, tuple[str, str]] = {}
+        self._seen: set[str] = set()
 
     async def begin(self, plan: Plan) -> None:
         """See :meth:`Arriving.begin`."""
-        self._plan, self._nodes = plan, {}
+        self._plan, self._nodes, self._seen = plan, {}, set()
         self._machines = await machines_of(self._client, self._loaded.experiment.productLabel)
 
     def seen(self, pod: PodView, over: bool) -> None:
         """See :meth:`Arriving.seen`."""
+        self._seen.add(pod.job)
         if over:
             self._nodes.pop(pod.uid, None)
         elif pod.node:
             self._nodes[pod.uid] = (pod.job, pod.node)
 
-    async def used(self) -> PolicyUsed:
+    async def used(self, complete: bool) -> PolicyUsed:
         """See :meth:`Arriving.used`."""
         plan = self._plan
         assert plan is not None
@@ -77,7 +85,7 @@ class ByNode:
             # One that has come since is not of the cluster that is measured.
             if node in numbers:
                 places[job].append(numbers[node])
-        wanted = pods_planned(plan, self._loaded.experiment.productLabel)
+        wanted = came(pods_planned(plan, self._loaded.experiment.productLabel), self._seen, complete)
         nodes = empty(self._machines)
         typical = typical_kinds(pods_recorded(self._loaded) or wanted)
         measuring = Measuring(nodes, Fragmentation.of(typical, nodes.models))
@@ -96,6 +104,20 @@ def by_node(loaded: Loaded, client: Client) -> ByNode | None:
     if nothing_ends(loaded.experiment) and any(asked is not None and asked.gpus for asked in recorded):
         return ByNode(loaded, client)
     return None
+
+
+def came(planned: Sequence[Pod], seen: Container[str], complete: bool) -> Sequence[Pod]:
+    """The planned pods, in their order, that have been created.
+
+    Args:
+        planned: named as their jobs.
+        seen: jobs of which a pod was seen; one that waits in a queue has none.
+        complete: whether all were created.
+    """
+    if complete:
+        return planned
+    last = max((number for number, pod in enumerate(planned, start=1) if pod.name in seen), default=0)
+    return planned[:last]
 
 
 def nothing_ends(experiment: Experiment) -> bool:

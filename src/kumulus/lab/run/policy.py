@@ -30,7 +30,7 @@ from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
-from kumulus.lab.run.arriving import nothing_ends
+from kumulus.lab.run.arriving import came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
 from kumulus.schedulers import registry
@@ -86,6 +86,7 @@ class Policies:
         self._product_label = loaded.experiment.productLabel
         self._plan: Plan | None = None
         self._wants: dict[str, Pod] = {}
+        self._seen: set[str] = set()
 
     async def begin(self, plan: Plan) -> None:
         """Begin a repetition.
@@ -94,7 +95,7 @@ class Policies:
             ApiError, Unreachable: the cluster's nodes cannot be listed.
         """
         self._plan = plan
-        self._wants = {}
+        self._wants, self._seen = {}, set()
         for job in plan.jobs:
             for template in pod_templates(list(job.objects)):
                 self._wants[job.name] = pod_of(job.name, template["spec"], self._product_label)
@@ -105,6 +106,7 @@ class Policies:
 
     def seen(self, pod: PodView, over: bool) -> None:
         """The cluster says what a pod of the experiment does."""
+        self._seen.add(pod.job)
 
         def wants() -> Pod:
             return self._wants.get(pod.job) or Pod(pod.job, pod.wants.cpu, pod.wants.memory >> 20)
@@ -121,20 +123,22 @@ class Policies:
         """Why the policy ends the run; empty while it does not."""
         return self._extender.ended
 
-    async def used(self) -> PolicyUsed:
-        """What the policy did in the repetition, and what became of the cluster by it."""
+    async def used(self, complete: bool) -> PolicyUsed:
+        """See :meth:`kumulus.lab.run.arriving.Arriving.used`; and what the policy did."""
         await self._extender.settle()
         done, plan = self._extender.done, self._plan
         assert plan is not None
         machines = self._extender.machines
         numbers = {machine.name: number for number, machine in enumerate(machines)}
         measuring = Measuring(empty(machines), self._extender.fragmentation)
-        for job in plan.jobs if nothing_ends(self._loaded.experiment) else ():
-            pod, placed = self._wants.get(job.name), list(done.places.get(job.name, ()))
-            for _ in range(job.workers if pod is not None else 0):
-                assert pod is not None
-                where = placed.pop(0) if placed else None
-                measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
+        planned = [
+            pod for job in plan.jobs if (pod := self._wants.get(job.name)) is not None for _ in range(job.workers)
+        ]
+        places = {name: list(there) for name, there in done.places.items()}
+        for pod in came(planned, self._seen, complete) if nothing_ends(self._loaded.experiment) else ():
+            placed = places.get(pod.name)
+            where = placed.pop(0) if placed else None
+            measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
         return PolicyUsed(
             policy=self._loaded.experiment.policy,
             ties="random" if self._extender.leaves else self._loaded.experiment.policyTies,

@@ -223,7 +223,8 @@ class Repetition:
             await asyncio.gather(*listening, queues, return_exceptions=True)
             self.outcome.interruptions = self._listener.interruptions
             if self._bench.arriving is not None:
-                self.outcome.policy = await self._bench.arriving.used()
+                created = self._creator.done_at is not None and not self._bench.stop.is_set()
+                self.outcome.policy = await self._bench.arriving.used(complete=created)
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler
