@@ -36,12 +36,12 @@ class Lab:
         self.plane, self.directory = plane, directory
         self.sampled: Any = lambda _: None
 
-    def file(self, trace: dict[str, Any] | None = None, **fields: Any) -> Path:
+    def file(self, trace: dict[str, Any] | None = None, kind: str = "Pod", **fields: Any) -> Path:
         # No GPU's share and no CPU is asked for by so many that a node of another test would do.
         rows = "".join(f"t{n},{n},{100 + 20 * (n % 5)}m,64Mi,1,{SHARES[n % 6]}\n" for n in range(30))
         (self.directory / "tasks.csv").write_text(f"{HEADING}\n{rows}c0,30,200m,64Mi,0,0\n")
         played = {"file": "tasks.csv", "columns": COLUMNS, "stay": True, "shuffle": "seed", **(trace or {})}
-        workload = {"name": "tasks", "kind": "Pod", "nodeSelector": {"lab": "policy"}, "arrival": {"trace": played}}
+        workload = {"name": "tasks", "kind": kind, "nodeSelector": {"lab": "policy"}, "arrival": {"trace": played}}
         # The nodes are kept on for a long time: a busy machine is no failure here.
         given = {"name": "placed", "settle": "3s", "timeout": "180s", "seed": 5, "workloads": [workload], **fields}
         path = self.directory / "experiment.yaml"
@@ -174,6 +174,15 @@ async def test_without_a_policy_the_nodes_count_parts_of_gpus(lab: Lab) -> None:
     # What kube-scheduler put together that does not go together on two GPUs, counted by hand.
     assert measures["policy.split"] == used.split
     assert used.split <= measures["pods.scheduled"]
+
+
+async def test_jobs_that_stay_keep_their_gpus(lab: Lab) -> None:
+    report, _ = await lab.run(lab.file({"milliGpus": True}, kind="Job"))
+    test, _ = only(report)
+    assert test.status == "success", test.details.ended
+    measures = test.details.measures
+    assert measures["pods.pending"] > 0, "30 pods ask for more than 8 GPUs"
+    assert measures["pods.scheduled"] + measures["pods.pending"] == 31
 
 
 BAD = """

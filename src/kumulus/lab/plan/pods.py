@@ -15,6 +15,8 @@ JOB_LABEL = "kumulus.io/workload-job"
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """How long a Job's pod runs, a Go duration; see docs/pods.md."""
 
+_FOR_EVER = "876000h"
+"""A hundred years: KWOK ends a Job's pod at once where nothing says when."""
 _WELL_KNOWN = {"host": "kubernetes.io/hostname", "zone": ZONE_LABEL, "region": REGION_LABEL}
 TOLERATIONS = [{"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}]
 """Of the taint that emulated nodes have."""
@@ -49,6 +51,8 @@ def pod_template(
     annotations = dict(workload.annotations)
     if duration is not None:
         annotations[DELAY_ANNOTATION] = f"{duration:.3f}s"
+    elif workload.kind in ("Job", "JobSet"):
+        annotations.setdefault(DELAY_ANNOTATION, _FOR_EVER)
     selector = dict(workload.nodeSelector)
     if workload.gpuProduct:
         selector[product_label] = workload.gpuProduct
