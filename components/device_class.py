@@ -54,7 +54,7 @@ class DeviceClass(pulumi.ComponentResource):
             api_version=RESOURCE_API,
             kind="DeviceClass",
             metadata=marked({"name": name}, cluster),
-            spec={"selectors": [{"cel": {"expression": _expression(found["driver"])}}]},
+            spec={"selectors": [{"cel": {"expression": _expression(found["driver"], name)}}]},
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=cluster.kubernetes,
@@ -68,7 +68,7 @@ class DeviceClass(pulumi.ComponentResource):
         self.register_outputs({"name": name})
 
 
-def _expression(driver: Any) -> Any:
+def _expression(driver: Any, name: str) -> Any:
     if isinstance(driver, pulumi.Output):
-        return driver.apply(device_class_expression)
-    return device_class_expression(driver)
+        return driver.apply(lambda known: device_class_expression(known, name))
+    return device_class_expression(driver, name)

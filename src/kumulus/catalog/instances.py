@@ -74,12 +74,19 @@ def gpu_products() -> Mapping[str, GpuProduct]:
             model=entry.get("model", name.replace("-", " ")),
             memory=entry["memoryMiB"],
             compute=(int(major), int(minor)),
-            mig=entry.get("mig", False),
+            mig=bool(entry.get("mig")),
             driver=raw["driver"],
             cuda=raw["cuda"],
             source=entry["source"],
         )
     return found
+
+
+@cache
+def mig_profiles() -> Mapping[str, tuple[str, ...]]:
+    """The names of the MIG profiles of every GPU product that has any, in the order of `kumulus.model.mig.PROFILES`."""
+    products = _read("gpus")["products"]
+    return {name: tuple(entry["mig"]) for name, entry in products.items() if "mig" in entry}
 
 
 def _instance_type(

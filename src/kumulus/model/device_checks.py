@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, unknown_key_problems, whole_problems
 from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.mig import PROFILES
 from kumulus.model.names import dns_subdomain_fault, is_dns_subdomain, suggest
 
 MOST_DEVICES = 128
-"""What one ResourceSlice holds; no machine has as many whole GPUs, so a node's devices are one slice."""
+"""What one ResourceSlice holds; no machine has as many whole GPUs, so devices that stay whole are one slice."""
 
 DRIVER_LENGTH = 63
 _NAME_LENGTH = 32
@@ -27,6 +28,7 @@ VERSION = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
     r"(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
 )
+_PROFILE = re.compile(r"[1-7]g\.[0-9]+gb")
 _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=[0-9])")
 
 
@@ -58,6 +60,8 @@ def devices_problems(where: Where, raw: object) -> list[Problem]:
         found.append(problem((*where, "allowMultipleAllocations"), f"is {shown(shared)}", "write true or false"))
     elif shared and isinstance(raw.get("capacity"), Mapping):
         found += milli_problems((*where, "capacity"), raw["capacity"])
+    if raw.get("migProfiles"):
+        found += profile_problems((*where, "migProfiles"), raw)
     if names > _MOST_NAMES - len(PER_DEVICE):
         message = f"has {names} attributes and capacities, a device has at most {_MOST_NAMES - len(PER_DEVICE)} given"
         found.append(problem(where, message, "write fewer"))
@@ -113,6 +117,26 @@ def milli_problems(where: Where, capacity: Mapping[str, object]) -> list[Problem
         return []
     message = f"is {WHOLE} on every device with allowMultipleAllocations, so Kumulus sets it itself"
     return [problem((*where, MILLI), message, "leave it out")]
+
+
+def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Problem]:
+    """Whether devices can be divided into the MIG devices whose profiles they name."""
+    names = devices["migProfiles"]
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) and _PROFILE.fullmatch(n) for n in names):
+        return [problem(where, f"is {shown(names)}", "write names of MIG profiles: [1g.10gb, …]")]
+    if len(names) != len(PROFILES):
+        return [problem(where, f"has {len(names)} names", f"write {len(PROFILES)}: of 1g, 1g twice, 2g, 3g, 4g and 7g")]
+    capacity = devices.get("capacity")
+    if not isinstance(capacity, Mapping) or "memory" not in capacity:
+        return [problem((*where[:-1], "capacity"), "has no memory for MIG devices to have parts of", "write memory")]
+    if devices.get("allowMultipleAllocations"):
+        return [partly_problem((*where[:-1], "allowMultipleAllocations"))]
+    return []
+
+
+def partly_problem(where: Where) -> Problem:
+    """What to say of devices that are to be divided and shared."""
+    return problem(where, "is true, and devices are divided into MIG devices", "leave one of the two out")
 
 
 def version_problems(where: Where, raw: object) -> list[Problem]:

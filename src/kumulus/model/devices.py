@@ -12,7 +12,10 @@ from typing import Any, cast
 from kumulus.model.quantity import canonical
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
-SLICES_KEYS = ("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes", "allowMultipleAllocations")
+SLICES_KEYS = (
+    *("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes"),
+    *("allowMultipleAllocations", "migProfiles"),
+)
 """The keys of the plain form, in its order."""
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
@@ -41,6 +44,8 @@ class Devices:
         pcie_roots: over how many PCIe root complexes a node's devices are spread evenly; each has its own when 0.
         numa_nodes: over how many NUMA nodes they are spread evenly; not said when 0.
         allow_multiple_allocations: whether several claims may have parts of one device (consumable capacity, KEP-5075).
+        mig_profiles: names of the MIG profiles that each device can be divided into as well, in the order of
+            `kumulus.model.mig.PROFILES` (partitionable devices, KEP-4815); none when it stays whole.
     """
 
     driver: str
@@ -50,6 +55,7 @@ class Devices:
     pcie_roots: int = 0
     numa_nodes: int = 0
     allow_multiple_allocations: bool = False
+    mig_profiles: tuple[str, ...] = ()
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
@@ -61,6 +67,7 @@ class Devices:
             **({"pcieRoots": self.pcie_roots} if self.pcie_roots else {}),
             **({"numaNodes": self.numa_nodes} if self.numa_nodes else {}),
             **({"allowMultipleAllocations": True} if self.allow_multiple_allocations else {}),
+            **({"migProfiles": list(self.mig_profiles)} if self.mig_profiles else {}),
         }
 
 
@@ -74,6 +81,7 @@ def devices_from(raw: Mapping[str, Any]) -> Devices:
         pcie_roots=int(raw.get("pcieRoots") or 0),
         numa_nodes=int(raw.get("numaNodes") or 0),
         allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
+        mig_profiles=tuple(raw.get("migProfiles") or ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""The ResourceSlices of a pool: one per node, as the kubelet plugin of a DRA driver publishes them. Pure functions.
+"""The ResourceSlices of a pool: what the kubelet plugin of a DRA driver publishes for each node. Pure functions.
 
 Sources: k8s.io/api/resource/v1 (ResourceSlice), k8s.io/dynamic-resource-allocation (how a kubelet plugin publishes:
 one pool per node, named after it, the slice owned by the Node), and what NVIDIA's driver gpu.nvidia.com says of a GPU
@@ -8,7 +8,8 @@ one pool per node, named after it, the slice owned by the Node), and what NVIDIA
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from kumulus.model.devices import (
     MILLI,
@@ -22,17 +23,56 @@ from kumulus.model.devices import (
     extended_resource,
 )
 from kumulus.model.identity import STACK_ID
+from kumulus.model.mig import DEVICES_OF_A_GPU, MIG_CLASS, counter_set, partitioned
 from kumulus.model.node_effects import lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from kumulus.model.quantity import NANO, canonical
+from kumulus.model.quantity import NANO, canonical, parse
 
 RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
 
 
-def slice_name(node: str, driver: str) -> str:
+# A slice has at most so many devices that take from counters, and sets of counters (k8s.io/api/resource/v1, 1.35).
+_MOST_COUNTING = 64
+_MOST_COUNTER_SETS = 8
+_GPUS_OF_A_SLICE = _MOST_COUNTING // DEVICES_OF_A_GPU
+
+
+class Part(NamedTuple):
+    """One of the slices that a node publishes.
+
+    Attributes:
+        ordinal: which of its pool's nodes, from 0.
+        number: which of that node's slices, from 0.
+    """
+
+    ordinal: int
+    number: int
+
+
+def slice_count(devices: Devices) -> int:
+    """How many slices a node publishes: one, and more where GPUs can be divided."""
+    return _device_slices(devices) + _counter_slices(devices)
+
+
+def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[Part]:
+    """Every slice of some nodes of a pool."""
+    numbers = range(slice_count(devices))
+    return (Part(ordinal, number) for ordinal in ordinals for number in numbers)
+
+
+def slice_name(pool: Pool, devices: Devices, part: Part) -> str:
     """The name of a node's slice. A kubelet plugin appends random letters; ours is found again without them."""
-    return f"{node}-{driver}"
+    name = f"{pool.node_name(part.ordinal)}-{devices.driver}"
+    return f"{name}-{part.number}" if part.number else name
+
+
+def _device_slices(devices: Devices) -> int:
+    return -(-devices.count // _GPUS_OF_A_SLICE) if devices.mig_profiles else 1
+
+
+def _counter_slices(devices: Devices) -> int:
+    return -(-devices.count // _MOST_COUNTER_SETS) if devices.mig_profiles else 0
 
 
 def device_uuid(cluster: str, node: str, index: int) -> str:
@@ -41,10 +81,15 @@ def device_uuid(cluster: str, node: str, index: int) -> str:
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def device_class_expression(driver: str) -> str:
-    """The CEL expression that selects a driver's devices; of NVIDIA's only whole GPUs, as its own class does."""
+def device_class_expression(driver: str, name: str) -> str:
+    """The CEL expression that selects a driver's devices.
+
+    Of NVIDIA's whole GPUs only, or MIG devices by a class called mig.nvidia.com, as its own classes do.
+    """
     expression = f'device.driver == "{driver}"'
-    return f'{expression} && device.attributes["{driver}"].type == "gpu"' if driver == NVIDIA_DRIVER else expression
+    if driver != NVIDIA_DRIVER:
+        return expression
+    return f'{expression} && device.attributes["{driver}"].type == "{"mig" if name == MIG_CLASS else "gpu"}"'
 
 
 def slice_labels(pool: Pool) -> dict[str, str]:
@@ -53,24 +98,42 @@ def slice_labels(pool: Pool) -> dict[str, str]:
     return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name, **marked}
 
 
-def slice_spec(pool: Pool, devices: Devices, ordinal: int) -> dict[str, Any]:
-    """What the slice of one node says, exactly as the API server gives it back.
+def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
+    """What one slice of a node says, exactly as the API server gives it back.
 
     Args:
         pool: the node's pool, with the faults that hold on its nodes.
         devices: the pool's devices.
-        ordinal: which of its nodes, from 0.
+        part: which slice, of which node.
     """
-    node, cluster = pool.node_name(ordinal), pool.labels.get(CLUSTER_LABEL, "")
-    left = devices_left(pool, devices, ordinal)
+    node = pool.node_name(part.ordinal)
+    said = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
     return {
         "driver": devices.driver,
         "nodeName": node,
-        # A pool of one slice is changed in place; its generation counts only where several have to agree.
-        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        # Slices are changed in place: each says the same of the others whatever it has left.
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": slice_count(devices)},
         # The API server leaves an empty list out.
-        **({"devices": [_device(devices, cluster, node, index) for index in range(left)]} if left else {}),
+        **{key: value for key, value in said.items() if value},
     }
+
+
+def _devices_of(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
+    node, cluster = pool.node_name(part.ordinal), pool.labels.get(CLUSTER_LABEL, "")
+    left = devices_left(pool, devices, part.ordinal)
+    if not devices.mig_profiles:
+        return {"devices": [_device(devices, cluster, node, index) for index in range(left)]}
+    first = part.number * _GPUS_OF_A_SLICE
+    memory = parse(devices.capacity["memory"]).nanos // NANO >> 20
+    whole = (_device(devices, cluster, node, index) for index in range(first, min(left, first + _GPUS_OF_A_SLICE)))
+    return {"devices": [each for gpu in whole for each in partitioned(gpu, devices.mig_profiles, memory)]}
+
+
+def _counters_of(devices: Devices, part: Part) -> dict[str, Any]:
+    """A slice of counters has no devices. Counters of a GPU that a fault has taken stay: nothing takes from them."""
+    first = (part.number - _device_slices(devices)) * _MOST_COUNTER_SETS
+    found = range(first, min(devices.count, first + _MOST_COUNTER_SETS))
+    return {"sharedCounters": [counter_set(f"gpu-{index}") for index in found]}
 
 
 def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
@@ -84,27 +147,27 @@ def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
     return max(0, devices.count - gone)
 
 
-def slice_manifest(pool: Pool, devices: Devices, ordinal: int, node_uid: str) -> dict[str, Any]:
+def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> dict[str, Any]:
     """A whole ResourceSlice to post, owned by its node, so that it goes when the node does.
 
     Args:
         pool: the node's pool.
         devices: the pool's devices.
-        ordinal: which of its nodes, from 0.
+        part: which slice, of which node.
         node_uid: UID of the node as it is now.
     """
-    node = pool.node_name(ordinal)
+    node = pool.node_name(part.ordinal)
     return {
         "apiVersion": RESOURCE_API,
         "kind": "ResourceSlice",
         "metadata": {
-            "name": slice_name(node, devices.driver),
+            "name": slice_name(pool, devices, part),
             "labels": slice_labels(pool),
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node_uid, "controller": True}
             ],
         },
-        "spec": slice_spec(pool, devices, ordinal),
+        "spec": slice_spec(pool, devices, part),
     }
 
 

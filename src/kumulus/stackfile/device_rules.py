@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kumulus.catalog.instances import gpu_products, instance_types
+from kumulus.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.model.checks import problem
-from kumulus.model.device_checks import milli_problems
+from kumulus.model.device_checks import milli_problems, partly_problem
 from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -21,8 +21,9 @@ FIRST_VERSION = (1, 34)
 
 _GATE = "DynamicResourceAllocation"
 _SHARING = "DRAConsumableCapacity"
+_DIVIDING = "DRAPartitionableDevices"
 _SHARED_SINCE = (1, 36)
-"""Where parts of devices are allocated by default (k8s.io/kubernetes pkg/features)."""
+"""Where parts of devices are allocated by default, of either kind (k8s.io/kubernetes pkg/features)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 Found = Iterator[Problem]
 
@@ -35,7 +36,8 @@ def device_problems(raw: Mapping[str, object]) -> Found:
     """
     groups = raw.get("nodeGroups")
     owners: dict[str, str] = {}
-    some = shared = False
+    some = False
+    gates: dict[str, str] = {}
     for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
         slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
         if not isinstance(slices, Mapping):
@@ -47,12 +49,15 @@ def device_problems(raw: Mapping[str, object]) -> Found:
         yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
         yield from _class(where, slices, owners)
         if slices.get("allowMultipleAllocations") is True:
-            shared = True
+            gates[_SHARING] = "allowMultipleAllocations"
             yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
+        if slices.get("partitionable") is True:
+            gates[_DIVIDING] = "partitionable"
+            yield from _divided(where, group, slices)
     if some:
         yield from _served(raw)
-    if shared:
-        yield from _sharing(raw)
+    for gate, key in gates.items():
+        yield from _gated(raw, gate, key)
 
 
 def _mapping(raw: object, key: str) -> Mapping[str, object]:
@@ -100,6 +105,26 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
     yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{said}", remedy)
 
 
+def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:
+    """Only NVIDIA's driver publishes MIG devices, and only the catalog says which a product has."""
+    driver = _driver(slices)
+    if driver != NVIDIA_DRIVER:
+        yield problem((*where, "partitionable"), f"is of MIG devices, which {driver} does not have", "leave it out")
+        return
+    if slices.get("allowMultipleAllocations") is True:
+        yield partly_problem((*where, "allowMultipleAllocations"))
+    labels = _mapping(_mapping(_mapping(group, "nodeTemplate"), "metadata"), "labels")
+    named = group.get("instanceType")
+    of_type = instance_types()[named].product if isinstance(named, str) and named in instance_types() else None
+    product = labels.get(GPU_PRODUCT_LABEL) or group.get("gpuProduct") or of_type
+    if isinstance(product, str) and product in gpu_products() and product not in mig_profiles():
+        message = f"is true, and {product} cannot be divided"
+        yield problem((*where, "partitionable"), message, f"leave it out, or take one of {', '.join(mig_profiles())}")
+    elif product not in gpu_products() and "productName" in _mapping(slices, "attributes"):
+        message = "is true, and the catalog does not know which MIG devices the GPUs have"
+        yield problem((*where, "partitionable"), message, "write gpuProduct: NVIDIA-H100-80GB-HBM3")
+
+
 def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -> Found:
     name, driver = slices.get("deviceClass"), _driver(slices)
     name = driver if name is None else name
@@ -129,13 +154,13 @@ def _served(raw: Mapping[str, object]) -> Found:
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
 
-def _sharing(raw: Mapping[str, object]) -> Found:
+def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
     """The kwok runtime has the gate off; what another runtime's API server leaves out is told when it has done so."""
     if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
         return
-    if _mapping(_mapping(raw, "kwok"), "featureGates").get(_SHARING) is not True:
-        message = "is off, but groups have resourceSlices with allowMultipleAllocations"
-        yield problem(("kwok", "featureGates", _SHARING), message, f"write featureGates: {{{_SHARING}: true}}")
+    if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
+        message = f"is off, but groups have resourceSlices with {key}"
+        yield problem(("kwok", "featureGates", gate), message, f"write featureGates: {{{gate}: true}}")
 
 
 def _version(raw: Mapping[str, object]) -> tuple[int, int] | None:

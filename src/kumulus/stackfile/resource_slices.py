@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.catalog.instances import gpu_products
+from kumulus.catalog.instances import gpu_products, mig_profiles
 from kumulus.fields import Section, checked, text, whole, whole_form
 from kumulus.model import device_checks as checks
 from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
+from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Fault, dns_subdomain_fault
 from kumulus.model.pools import canonical_resources
 from kumulus.model.quantity import NANO, parse
@@ -79,6 +80,15 @@ class ResourceSlices(Section):
         ),
         examples=["true"],
     )
+    partitionable: bool = Field(
+        default=False,
+        description=(
+            "Whether each GPU can also be claimed in parts: as every MIG device that its product can be divided into, "
+            "of which those go together that have room on it. Before Kubernetes 1.36 it takes the feature gate "
+            "DRAPartitionableDevices."
+        ),
+        examples=["true"],
+    )
     extendedResource: bool = Field(
         default=True,
         description="Whether nodes also offer the devices as the extended resource nvidia.com/gpu.",
@@ -98,7 +108,12 @@ class ResourceSlices(Section):
 
 def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
     """The DeviceClasses that groups declare, each with its driver, in the order of the file."""
-    return {each.device_class: each.driver for each in sections if each and each.device_class}
+    found: dict[str, str] = {}
+    for each in sections:
+        if each and each.device_class:
+            found[each.device_class] = each.driver
+            found |= {MIG_CLASS: each.driver} if each.partitionable else {}
+    return found
 
 
 def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:
@@ -131,6 +146,7 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
         pcie_roots=slices.pcieRoots or 0,
         numa_nodes=slices.numaNodes or 0,
         allow_multiple_allocations=slices.allowMultipleAllocations,
+        mig_profiles=mig_profiles().get(product.name, ()) if slices.partitionable and product else (),
     )
 
 

@@ -12,10 +12,11 @@ from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
-from kumulus.model.slices import device_uuid, slice_manifest
+from kumulus.model.slices import Part, device_uuid, slice_manifest
 from kumulus.model.totals import totals
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.resource_slices import device_classes
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 
@@ -50,7 +51,7 @@ def problems(slices: object, product: str | None = H100, **rest: object) -> dict
 def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:
     made = pool(slices, **capacity)
     assert made.devices is not None
-    return slice_manifest(made, made.devices, ordinal, "a-uid")
+    return slice_manifest(made, made.devices, Part(ordinal, 0), "a-uid")
 
 
 # --- what is published -----------------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def test_a_shared_gpu_has_thousandths_and_a_claim_that_names_nothing_gets_all_of
     kwok = {"featureGates": {"DRAConsumableCapacity": True}}
     (made,) = pools(cluster(group({"allowMultipleAllocations": True}), kwok=kwok), "lab")
     assert made.devices is not None
-    [first, *_] = slice_manifest(made, made.devices, 0, "a-uid")["spec"]["devices"]
+    [first, *_] = slice_manifest(made, made.devices, Part(0, 0), "a-uid")["spec"]["devices"]
     assert first["allowMultipleAllocations"] is True
     policy = {"default": "1k", "validRange": {"min": "1", "step": "1"}}
     assert first["capacity"]["milli"] == {"value": "1k", "requestPolicy": policy}
@@ -294,6 +295,56 @@ def test_devices_are_shared_where_the_gate_is_on() -> None:
     cluster(group(shared), kwok={"featureGates": {"DRAConsumableCapacity": True}})
     cluster(group(shared), runtime="existing", existing={})
     cluster(group({"allowMultipleAllocations": False}))
+
+
+DIVIDED = {"featureGates": {"DRAPartitionableDevices": True}}
+
+
+def test_gpus_are_divided_where_the_gate_is_on_and_the_product_can_be() -> None:
+    divided = {"partitionable": True}
+    path = "kwok.featureGates.DRAPartitionableDevices"
+    assert "write featureGates: {DRAPartitionableDevices: true}" in problems(divided)[path]
+    cluster(group(divided), runtime="existing", existing={})
+    (made,) = pools(cluster(group(divided), kwok=DIVIDED), "lab")
+    assert made.devices is not None
+    assert made.devices.mig_profiles == ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
+    assert pool_from_properties(pool_to_properties(made)) == made
+    assert device_classes([cluster(group(divided), kwok=DIVIDED).nodeGroups[0].resourceSlices]) == {
+        "gpu.nvidia.com": "gpu.nvidia.com",
+        "mig.nvidia.com": "gpu.nvidia.com",
+    }
+
+
+@pytest.mark.parametrize(
+    ("slices", "product", "path", "told"),
+    [
+        ({}, "NVIDIA-L4", "partitionable", "NVIDIA-L4 cannot be divided; leave it out, or take one of NVIDIA-A100"),
+        ({"driver": "gpu.example.com", "count": 1}, H100, "partitionable", "gpu.example.com does not have"),
+        ({"attributes": {"productName": "X1"}}, None, "partitionable", "write gpuProduct: NVIDIA-H100-80GB-HBM3"),
+        ({"allowMultipleAllocations": True}, H100, "allowMultipleAllocations", "leave one of the two out"),
+    ],
+)
+def test_gpus_that_cannot_be_divided_are_told_of(
+    slices: dict[str, object], product: str | None, path: str, told: str
+) -> None:
+    assert told in problems({**slices, "partitionable": True}, product, kwok=DIVIDED)[path]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"migProfiles": "1g.10gb"}, "write names of MIG profiles"),
+        ({"migProfiles": ["1g.10gb", "huge"]}, "write names of MIG profiles"),
+        ({"migProfiles": ["1g.10gb"]}, "has 1 names; write 6"),
+        ({"migProfiles": ["1g.10gb"] * 6, "capacity": {}}, "no memory for MIG devices to have parts of"),
+        ({"migProfiles": ["1g.10gb"] * 6, "allowMultipleAllocations": True}, "leave one of the two out"),
+    ],
+)
+def test_mig_profiles_are_checked_in_the_plain_form(change: dict[str, object], told: str) -> None:
+    plain = pool_to_properties(pool({}))
+    plain["resourceSlices"] |= change  # type: ignore[operator]
+    with pytest.raises(SpecError, match=told):
+        pool_from_properties(plain)
 
 
 def test_two_drivers_cannot_share_a_class() -> None:

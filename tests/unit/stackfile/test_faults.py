@@ -24,7 +24,7 @@ from kumulus.model.nodes import owned_fields
 from kumulus.model.offer_effects import OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import pod_effects_from
 from kumulus.model.pools import Pool
-from kumulus.model.slices import slice_spec
+from kumulus.model.slices import Part, slice_spec
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.fault_targets import ResolvedFault, chosen
 from kumulus.stackfile.faults import Target
@@ -389,9 +389,9 @@ def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:
         for n, kind in enumerate(("gpu-fell-off-bus", "gpu-driver"))
     )
     sick = replace(pool, faults=faults_of("a-z", [lost_gpu, all_gone]))
-    published = [slice_spec(sick, devices, n).get("devices", []) for n in range(3)]
+    published = [slice_spec(sick, devices, Part(n, 0)).get("devices", []) for n in range(3)]
     assert [[each["name"] for each in there] for there in published] == [["gpu-0"], [], ["gpu-0", "gpu-1"]]
-    assert published[0] == slice_spec(pool, devices, 0)["devices"][:1]
+    assert published[0] == slice_spec(pool, devices, Part(0, 0))["devices"][:1]
     # A group whose GPUs are to be had by claims only loses them all the same.
     assert loss(lost_gpu.effects, lost_gpu.nodes, [pool]) == {"nvidia.com/gpu": "1"}
 

@@ -5,12 +5,12 @@ A pool publishes the same (spec/slices.py), so that neither takes the other's sl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, devices_left, slice_manifest, slice_name, slice_spec
+from kumulus.model.slices import RESOURCE_API, devices_left, parts_of, slice_manifest, slice_name, slice_spec
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -33,25 +33,33 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     devices = after.devices
     if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
         return
-    name = slice_name(after.node_name(ordinal), devices.driver)
-    # A merge patch removes what is null.
-    patch = {"spec": {"devices": None, **slice_spec(after, devices, ordinal)}}
-    try:
-        await client.write("PATCH", f"{_SLICES}/{name}", patch, content_type=MERGE_PATCH)
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    for part in parts_of((ordinal,), devices):
+        said = slice_spec(after, devices, part)
+        if said == slice_spec(before, devices, part):
+            continue
+        path = f"{_SLICES}/{slice_name(after, devices, part)}"
+        # A merge patch removes what is null.
+        patch = {"spec": {"devices": None, **said}}
+        try:
+            await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
-    """Publish the slice of a node that has come back; its former self's may still be on its way out.
+    """Publish the slices of a node that has come back; its former self's may still be on its way out.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     if pool.devices is None:
         return
-    manifest = slice_manifest(pool, pool.devices, ordinal, node_uid)
+    for part in parts_of((ordinal,), pool.devices):
+        await _publish(client, slice_manifest(pool, pool.devices, part, node_uid), node_uid)
+
+
+async def _publish(client: Client, manifest: dict[str, Any], node_uid: str) -> None:
     path = f"{_SLICES}/{manifest['metadata']['name']}"
 
     async def attempt() -> bool:

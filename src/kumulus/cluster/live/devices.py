@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from kumulus.model.devices import extended_resource
+from kumulus.model.mig import gpu_of
 from kumulus.model.totals import is_gpu
 
 T = TypeVar("T")
@@ -33,7 +34,8 @@ class Published:
     Attributes:
         node: whose devices they are; empty where they are not one node's, which no view shows.
         place: the pool they belong to.
-        gpus: how many there are; 0 of a driver whose devices are something else.
+        gpus: how many there are, each counted once with the MIG devices it can be divided into; 0 of a driver whose
+            devices are something else.
     """
 
     node: str
@@ -59,9 +61,8 @@ def published_from(message: Any) -> Published:
         message: ``ResourceSlice`` of :mod:`kumulus.kube.messages`.
     """
     spec = message.spec
-    return Published(
-        spec.nodeName, Place(spec.driver, spec.pool.name), len(spec.devices) if _are_gpus(spec.driver) else 0
-    )
+    gpus = {gpu_of(device.name) for device in spec.devices} if _are_gpus(spec.driver) else set()
+    return Published(spec.nodeName, Place(spec.driver, spec.pool.name), len(gpus))
 
 
 def claim_from(message: Any) -> Claim:
@@ -73,7 +74,9 @@ def claim_from(message: Any) -> Claim:
     results = message.status.allocation.devices.results
     # Who looks after a device by adminAccess takes it from nobody.
     return Claim(
-        tuple(Gpu(Place(r.driver, r.pool), r.device) for r in results if _are_gpus(r.driver) and not r.adminAccess)
+        tuple(
+            Gpu(Place(r.driver, r.pool), gpu_of(r.device)) for r in results if _are_gpus(r.driver) and not r.adminAccess
+        )
     )
 
 

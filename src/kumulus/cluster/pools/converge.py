@@ -22,6 +22,7 @@ from kumulus.cluster.pools.through_storage import FEWEST, NotThroughStorage, Sto
 from kumulus.cluster.reporter import Reporter
 from kumulus.kube.bulk import for_each
 from kumulus.model.pools import Pool
+from kumulus.model.slices import parts_of
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -100,7 +101,8 @@ class _Work:
             # Its slice may take long, or fail: the node is there, and counts.
             made.add(ordinal)
             if self.pool.devices is not None:
-                await publish(self.client, self.pool, self.pool.devices, ordinal, uid)
+                for part in parts_of((ordinal,), self.pool.devices):
+                    await publish(self.client, self.pool, self.pool.devices, part, uid)
 
         await self._each(self.seen.missing, one, lambda done: self.meter.show("nodes", done + there, total, done))
         self.result.created = len(made)

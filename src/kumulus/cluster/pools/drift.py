@@ -9,7 +9,7 @@ from kumulus.cluster.pools.observe import Observation
 from kumulus.cluster.pools.slices import SliceObservation
 from kumulus.model.devices import Devices
 from kumulus.model.pools import Pool
-from kumulus.model.slices import slice_name
+from kumulus.model.slices import Part, slice_name
 
 _NAMED = 5
 
@@ -27,7 +27,7 @@ def describe(pool: Pool, seen: Observation) -> dict[str, object]:
     """
     drift: dict[str, object] = {}
     if seen.missing:
-        drift["missing"] = _names([pool.node_name(ordinal) for ordinal in seen.missing])
+        drift["missing"] = _names([pool.node_name(part) for part in seen.missing])
     if seen.extra:
         drift["extra"] = _names(sorted(seen.extra))
     if seen.foreign:
@@ -56,8 +56,8 @@ def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[
 
 
 def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
-    def name(ordinal: int) -> str:
-        return slice_name(pool.node_name(ordinal), devices.driver)
+    def name(part: Part) -> str:
+        return slice_name(pool, devices, part)
 
     drift: dict[str, object] = {}
     if seen.missing:
@@ -65,9 +65,7 @@ def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, o
     if seen.extra:
         drift["extra"] = _names(sorted(seen.extra))
     if seen.altered:
-        drift["altered"] = _altered(
-            {name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "slices"
-        )
+        drift["altered"] = _altered({name(part): seen.altered[part][1] for part in sorted(seen.altered)}, "slices")
     return drift
 
 

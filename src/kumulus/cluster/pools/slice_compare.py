@@ -11,7 +11,7 @@ from kumulus.cluster.pools.compare import FieldDifference
 from kumulus.model.devices import Devices
 from kumulus.model.errors import path_text, under
 from kumulus.model.pools import Pool
-from kumulus.model.slices import slice_labels, slice_spec
+from kumulus.model.slices import Part, slice_labels, slice_spec
 
 # The API server lets nobody change these: such a slice is deleted and published again.
 _IMMUTABLE = ("driver", "nodeName")
@@ -34,18 +34,18 @@ class LiveSlice:
 
 
 def slice_differences(
-    pool: Pool, devices: Devices, ordinal: int, node_uid: str, live: Mapping[str, Any]
+    pool: Pool, devices: Devices, part: Part, node_uid: str, live: Mapping[str, Any]
 ) -> list[FieldDifference]:
     """Return every field of a slice that is not as its pool wants it, devices by their names.
 
     Args:
         pool: what is wanted.
         devices: the pool's devices.
-        ordinal: whose slice it is.
+        part: which slice, of which node.
         node_uid: UID of that node.
         live: the slice as it is.
     """
-    want, have, meta = slice_spec(pool, devices, ordinal), live.get("spec") or {}, live["metadata"]
+    want, have, meta = slice_spec(pool, devices, part), live.get("spec") or {}, live["metadata"]
     found: list[FieldDifference] = []
     labels = meta.get("labels") or {}
     for key, value in slice_labels(pool).items():
@@ -103,9 +103,9 @@ def _owned(meta: Mapping[str, Any], node_uid: str) -> bool:
     return [owner.get("uid") for owner in meta.get("ownerReferences") or ()] == [node_uid]
 
 
-def live_slice(pool: Pool, devices: Devices, ordinal: int, node_uid: str, item: Mapping[str, Any]) -> LiveSlice:
+def live_slice(pool: Pool, devices: Devices, part: Part, node_uid: str, item: Mapping[str, Any]) -> LiveSlice:
     """Reduce a slice that is not as wanted; the arguments are those of :func:`slice_differences`."""
-    want, have = slice_spec(pool, devices, ordinal), item.get("spec") or {}
+    want, have = slice_spec(pool, devices, part), item.get("spec") or {}
     fixed = any(have.get(key) != want[key] for key in _IMMUTABLE)
     fixed = fixed or (have.get("pool") or {}).get("name") != want["pool"]["name"]
     return LiveSlice(

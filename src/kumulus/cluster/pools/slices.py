@@ -1,4 +1,4 @@
-"""The ResourceSlices of a pool: compared with what is wanted, and made so. One per node, owned by it.
+"""The ResourceSlices of a pool: compared with what is wanted, and made so. A node has one or more, and owns them.
 
 A slice is published as a whole by one driver, which is played here: everything in its `spec` is ours, and so are its
 owner and our two labels. Other labels and annotations on it are left alone.
@@ -19,7 +19,7 @@ from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import Devices
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.model.slices import RESOURCE_API, slice_labels, slice_manifest, slice_name
+from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -39,13 +39,13 @@ class SliceObservation:
     """A pool's slices compared with what is wanted.
 
     Attributes:
-        missing: ordinals of nodes that are there without their slice.
-        altered: slices that differ, by ordinal, each with its differences.
+        missing: slices that are not there, of nodes that are.
+        altered: slices that differ, each with its differences.
         extra: names of slices that carry the pool's label and belong to none of its nodes.
     """
 
-    missing: list[int] = field(default_factory=list)
-    altered: dict[int, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    missing: list[Part] = field(default_factory=list)
+    altered: dict[Part, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -77,15 +77,17 @@ async def observe_slices(
         ApiError, Unreachable: the server could not be asked.
     """
     found = SliceObservation()
-    unseen = {slice_name(pool.node_name(ordinal), devices.driver): ordinal for ordinal in range(pool.replicas)}
+    unseen = {slice_name(pool, devices, part): part for part in parts_of(range(pool.replicas), devices)}
 
     def look(item: Mapping[str, Any]) -> None:
-        ordinal = unseen.pop(item["metadata"]["name"], None)
-        if ordinal is None:
+        part = unseen.pop(item["metadata"]["name"], None)
+        if part is None:
             found.extra.append(item["metadata"]["name"])
+            return
         # The slice of a node that is gone goes with it; that the node is missing is recorded already.
-        elif ordinal in nodes and (different := slice_differences(pool, devices, ordinal, nodes[ordinal], item)):
-            found.altered[ordinal] = (live_slice(pool, devices, ordinal, nodes[ordinal], item), different)
+        uid = nodes.get(part.ordinal)
+        if uid is not None and (different := slice_differences(pool, devices, part, uid, item)):
+            found.altered[part] = (live_slice(pool, devices, part, uid, item), different)
 
     try:
         async for page in client.pages(SLICES, _selector(pool), limit=_PAGE, patience=patience):
@@ -93,30 +95,30 @@ async def observe_slices(
                 look(item)
     except ApiError as error:
         raise _explained(error) from None
-    strays = [name for name, ordinal in unseen.items() if ordinal in nodes]
+    strays = [name for name, part in unseen.items() if part.ordinal in nodes]
     for name in strays if len(strays) <= _ASK_SINGLY else ():
         if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
             look(stray)
-    found.missing = sorted(ordinal for ordinal in unseen.values() if ordinal in nodes)
+    found.missing = sorted(part for part in unseen.values() if part.ordinal in nodes)
     return found
 
 
-async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, node_uid: str) -> None:
-    """Post a node's slice; one that is there already (a repeated post, a former node's) is made what is wanted.
+async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
+    """Post a slice of a node; one that is there already (a repeated post, a former node's) is made what is wanted.
 
     Raises:
         NotServed: the cluster is too old, or has the API switched off.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    body = json.dumps(slice_manifest(pool, devices, ordinal, node_uid), separators=(",", ":")).encode()
-    name = slice_name(pool.node_name(ordinal), devices.driver)
+    body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
+    name = slice_name(pool, devices, part)
     path = f"{SLICES}/{name}"
 
     async def attempt() -> bool:
         try:
             await client.write("POST", SLICES, body)
-            if devices.allow_multiple_allocations and ordinal == 0:
-                await _require_sharing(client, path)
+            if part == (0, 0):
+                await _require_kept(client, path, devices)
             return True
         except ApiError as error:
             if error.status != 409:
@@ -124,17 +126,17 @@ async def publish(client: Client, pool: Pool, devices: Devices, ordinal: int, no
         there = await objects.find(client, path)
         if there is None:
             return False
-        if not slice_differences(pool, devices, ordinal, node_uid, there):
+        if not slice_differences(pool, devices, part, node_uid, there):
             return True
-        live = live_slice(pool, devices, ordinal, node_uid, there)
-        return await _mend(client, pool, devices, ordinal, node_uid, live)
+        live = live_slice(pool, devices, part, node_uid, there)
+        return await _mend(client, pool, devices, part, node_uid, live)
 
     await objects.persist(attempt, path, f"resource slice {name}")
 
 
-async def _mend(client: Client, pool: Pool, devices: Devices, ordinal: int, node_uid: str, live: LiveSlice) -> bool:
+async def _mend(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str, live: LiveSlice) -> bool:
     """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
-    manifest = slice_manifest(pool, devices, ordinal, node_uid)
+    manifest = slice_manifest(pool, devices, part, node_uid)
     path = f"{SLICES}/{manifest['metadata']['name']}"
     try:
         if live.replace:
@@ -171,10 +173,10 @@ async def converge_slices(
         progress: called with the number of slices done.
     """
 
-    async def put(ordinal: int) -> None:
-        known = seen.altered.get(ordinal)
-        if known is None or not await _mend(client, pool, devices, ordinal, nodes[ordinal], known[0]):
-            await publish(client, pool, devices, ordinal, nodes[ordinal])
+    async def put(part: Part) -> None:
+        known, uid = seen.altered.get(part), nodes[part.ordinal]
+        if known is None or not await _mend(client, pool, devices, part, uid, known[0]):
+            await publish(client, pool, devices, part, uid)
 
     todo = sorted([*seen.missing, *seen.altered])
     made = await for_each(todo, put, workers=client.connections, stop=stop, progress=progress)
@@ -205,19 +207,24 @@ def _selector(pool: Pool) -> dict[str, str]:
     return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
 
 
-async def _require_sharing(client: Client, path: str) -> None:
-    """An API server without the feature leaves out what it does not know, and says nothing.
+async def _require_kept(client: Client, path: str, devices: Devices) -> None:
+    """An API server without a feature leaves out what it does not know, and says nothing.
 
     Raises:
-        NotServed: it has left out that devices are shared.
+        NotServed: it has left out that devices are shared, or what each takes of its GPU.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
+    wanted, gate, written = ("allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations")
+    if devices.mig_profiles:
+        wanted, gate, written = ("consumesCounters", "DRAPartitionableDevices", "partitionable")
+    elif not devices.allow_multiple_allocations:
+        return
     there = await objects.find(client, path)
-    devices = there["spec"].get("devices") if there else None
-    if devices and not devices[0].get("allowMultipleAllocations"):
+    published = there["spec"].get("devices") if there else None
+    if published and not published[0].get(wanted):
         raise NotServed(
-            "the cluster's API server drops allowMultipleAllocations of resourceSlices: switch the feature gate "
-            "DRAConsumableCapacity on, in the scheduler, too, or leave allowMultipleAllocations out"
+            f"the cluster's API server drops {wanted} of resourceSlices: switch the feature gate {gate} on, in the "
+            f"scheduler, too, or leave {written} out"
         )
 
 

@@ -1,0 +1,111 @@
+"""The MIG devices of a GPU: what each takes, and which go together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from kumulus.catalog.instances import gpu_products, mig_profiles
+from kumulus.model.devices import Devices
+from kumulus.model.mig import DEVICES_OF_A_GPU, counter_set, gpu_of, partitioned
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.slices import parts_of, slice_count, slice_name, slice_spec
+
+NAMES = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
+GPU: dict[str, Any] = {"name": "gpu-3", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": "GPU-x"}}}
+
+
+def pool(count: int) -> tuple[Pool, Devices]:
+    devices = Devices("gpu.nvidia.com", count, {"type": {"string": "gpu"}}, {"memory": "81559Mi"}, mig_profiles=NAMES)
+    return Pool("h100-a", "h100", "a", "", 2, {CLUSTER_LABEL: "lab", POOL_LABEL: "h100-a"}, devices=devices), devices
+
+
+def published(count: int) -> list[dict[str, Any]]:
+    """The specs of the slices of a node."""
+    made, devices = pool(count)
+    return [slice_spec(made, devices, part) for part in parts_of((0,), devices)]
+
+
+def fit(names: Iterable[str]) -> bool:
+    """Whether a GPU has room for these devices together, as the scheduler counts it."""
+    left = Counter({name: int(counter["value"]) for name, counter in counter_set("gpu-3")["counters"].items()})
+    devices = {device["name"]: device for device in partitioned(GPU, NAMES, 81559)}
+    for name in names:
+        (use,) = devices[name]["consumesCounters"]
+        assert use["counterSet"] == "gpu-3-counter-set"
+        left.subtract({counter: int(each["value"]) for counter, each in use["counters"].items()})
+    return min(left.values()) >= 0
+
+
+def mig(profile: str, *starts: int) -> list[str]:
+    return [f"gpu-3-mig-{profile}-{start}" for start in starts]
+
+
+@pytest.mark.parametrize(
+    ("devices", "fits"),
+    [
+        (["gpu-3"], True),
+        (mig("1g10gb-19", *range(7)), True),
+        (mig("2g20gb-14", 0, 2, 4) + mig("1g10gb-19", 6), True),
+        (mig("3g40gb-9", 0, 4), True),
+        (mig("4g40gb-5", 0) + mig("3g40gb-9", 4), True),
+        (mig("3g40gb-9", 0) + mig("2g20gb-14", 4) + mig("1g20gb-15", 6), True),
+        (mig("7g80gb-0", 0), True),
+        (mig("3g40gb-9", 0) + mig("1g10gb-19", 3), False),
+        (mig("4g40gb-5", 0) + mig("3g40gb-9", 0), False),
+        (mig("7g80gb-0", 0) + mig("1g10gb-19", 6), False),
+        (["gpu-3", *mig("1g10gb-19", 0)], False),
+    ],
+)
+def test_devices_go_together_that_nvidias_guide_shows_together(devices: list[str], fits: bool) -> None:
+    assert fit(devices) is fits
+
+
+def test_a_mig_device_says_what_it_is_of_and_has_its_part_of_the_memory() -> None:
+    found = {device["name"]: device for device in partitioned(GPU, NAMES, 81559)}
+    assert len(found) == DEVICES_OF_A_GPU == 19
+    assert found["gpu-3-mig-3g40gb-9-4"]["attributes"] == {
+        "type": {"string": "mig"},
+        "profile": {"string": "3g.40gb"},
+        "parentUUID": {"string": "GPU-x"},
+    }
+    assert found["gpu-3-mig-3g40gb-9-4"]["capacity"] == {"memory": {"value": "40779Mi"}}
+    assert found["gpu-3-mig-1g10gb-19-6"]["capacity"] == {"memory": {"value": "10194Mi"}}
+    assert {gpu_of(name) for name in found} == {"gpu-3"}
+    assert gpu_of("gpu-3-mig") == "gpu-3-mig"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "of_devices", "of_counters"), [(1, 1, 1), (3, 1, 1), (8, 3, 1), (9, 3, 2), (16, 6, 2)]
+)
+def test_slices_keep_within_what_the_api_server_takes(gpus: int, of_devices: int, of_counters: int) -> None:
+    made, devices = pool(gpus)
+    specs = published(gpus)
+    assert len(specs) == slice_count(devices) == of_devices + of_counters
+    assert {spec["pool"]["resourceSliceCount"] for spec in specs} == {len(specs)}
+    assert [sorted({"devices", "sharedCounters"} & spec.keys()) for spec in specs] == (
+        [["devices"]] * of_devices + [["sharedCounters"]] * of_counters
+    )
+    assert max(len(spec.get("devices", ())) for spec in specs) <= 64
+    assert max(len(spec.get("sharedCounters", ())) for spec in specs) <= 8
+    counted = {each["name"] for spec in specs for each in spec.get("sharedCounters", ())}
+    taken = {
+        use["counterSet"] for spec in specs for each in spec.get("devices", ()) for use in each["consumesCounters"]
+    }
+    assert counted == taken == {f"gpu-{index}-counter-set" for index in range(gpus)}
+    assert slice_name(made, devices, next(parts_of((1,), devices))) == "h100-a-1-gpu.nvidia.com"
+    assert len({slice_name(made, devices, part) for part in parts_of(range(2), devices)}) == 2 * len(specs)
+
+
+def test_the_catalog_has_the_profiles_of_each_product_that_can_be_divided() -> None:
+    assert set(mig_profiles()) == {name for name, product in gpu_products().items() if product.mig}
+    for name, profiles in mig_profiles().items():
+        assert [profile.partition(".")[0] for profile in profiles] == ["1g", "1g", "2g", "3g", "4g", "7g"]
+        gigabytes = [int(profile.partition(".")[2].removesuffix("gb")) for profile in profiles]
+        whole = gpu_products()[name].memory / 1024
+        # Names round, and count decimal or binary gigabytes.
+        for each, eighths in zip(gigabytes, (1, 2, 2, 4, 4, 8), strict=True):
+            assert each == pytest.approx(whole * eighths / 8, rel=0.08, abs=1)
