@@ -7,21 +7,28 @@ import json
 import os
 import random
 import re
+import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 
 from kumulus.cluster.errors import PartialFailure
+from kumulus.cluster.faults.leases import HOLDER, LEASES
 from kumulus.cluster.pools.bodies import Bodies
 from kumulus.cluster.pools.single import create_node
-from kumulus.cluster.pools.through_storage import FEWEST, Writer, writer
+from kumulus.cluster.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import classes_of
 from kumulus.kube.stored import node_key
+from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pools import POOL_LABEL, Pool, pool_from_properties
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
@@ -30,6 +37,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.storage import OwnEtcd, Storages
 from tests.integration.conftest import NODES, Faults, Plane, Pools, Said, operation, ready
 from tests.support import processes
+from tests.support.pods import PODS, is_running
 
 pytestmark = pytest.mark.integration
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -40,6 +48,9 @@ DRAWS = int(os.environ.get("KUMULUS_DRAWS", "60"))
 KILLS = int(os.environ.get("KUMULUS_KILLS", "3"))
 VICTIMS = (("etcd",), ("kube-apiserver",), ("etcd", "kube-apiserver"))
 MANY = 60
+# Nodes that are posted for each plugin, to learn what their leases are like.
+LEARNED = 1
+POD = {"containers": [{"name": "main", "image": "none"}], "tolerations": [{"operator": "Exists"}]}
 _RANGE = classes_of(
     {
         "RangeRequest": {"key": (1, "bytes")},
@@ -60,11 +71,11 @@ def etcd(plane: Plane) -> Iterator[grpc.Channel]:
         yield channel
 
 
-def kept(plane: Plane, name: str) -> bytes:
-    """The bytes that etcd has of a node."""
+def kept(plane: Plane, key: bytes) -> bytes:
+    """The bytes that etcd has of an object."""
     with etcd(plane) as channel:
         answer = channel.unary_unary("/etcdserverpb.KV/Range")(
-            _RANGE["RangeRequest"](key=node_key(name)).SerializeToString(), timeout=20
+            _RANGE["RangeRequest"](key=key).SerializeToString(), timeout=20
         )
     (found,) = _RANGE["RangeResponse"].FromString(answer).kvs
     return bytes(found.value)
@@ -154,13 +165,13 @@ async def test_what_is_written_of_drawn_pools_is_what_is_stored_of_a_post(plane:
         async with written(plane, pool) as (client, writes):
             uid = await writes.create(ordinal)
             through = await client.get(f"{NODES}/{name}")
-            bytes_through = kept(plane, name)
+            bytes_through = kept(plane, node_key(name))
             await client.delete(f"{NODES}/{name}")
             assert through["metadata"]["uid"] == uid
             assert uuid.UUID(uid).version == 4
             await create_node(client, pool, ordinal, writes.bodies.of(ordinal))
             posted = await client.get(f"{NODES}/{name}")
-            bytes_posted = kept(plane, name)
+            bytes_posted = kept(plane, node_key(name))
             await client.delete(f"{NODES}/{name}")
         assert without_time(through) == without_time(posted)
         # Not only to who reads them through the server: they are the very bytes that it would have written.
@@ -171,6 +182,86 @@ async def test_what_is_written_of_drawn_pools_is_what_is_stored_of_a_post(plane:
                 for raw, found in ((bytes_through, through), (bytes_posted, posted))
             )
             assert mine == other
+
+
+async def test_a_lease_that_is_written_is_what_its_controller_would_have_made(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(FEWEST - 1)
+    await pools.create(inputs)
+    uids = {name: node["metadata"]["uid"] for name, node in pools.nodes(inputs).items()}
+    made = plane.api.until(LEASES, lambda found: set(uids) <= set(found))
+    compared = 0
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        model, *others = sorted(uids)
+        answer = await client.request("GET", f"{LEASES}/{model}", accept=PROTOBUF, decode=bytes)
+        like = StoredLeases(answer)
+        assert like.is_new
+        assert like.holder == made[model]["spec"]["holderIdentity"]
+        for name in others:
+            metadata, spec = made[name]["metadata"], made[name]["spec"]
+            assert made[name]["spec"].keys() == made[model]["spec"].keys()
+            renewed = datetime.fromisoformat(spec["renewTime"])
+            if metadata["creationTimestamp"] != renewed.strftime("%Y-%m-%dT%H:%M:%SZ"):
+                continue
+            # A float holds more than microseconds of a time of this century: half of one is for its rounding.
+            now = renewed.timestamp() + 5e-7
+            assert like.of(name, uids[name], metadata["uid"], now) == kept(plane, lease_key(name))
+            compared += 1
+    assert compared > len(others) / 2
+
+
+async def test_a_written_node_has_its_lease_at_once(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(MANY)
+    await pools.create(inputs)
+    nodes, leases = pools.nodes(inputs), {each["metadata"]["name"]: each for each in plane.api.list(LEASES)}
+    assert set(nodes) <= set(leases)
+    holders = {leases[name]["spec"]["holderIdentity"] for name in nodes}
+    assert len(holders) == 1
+    assert not holders & {"", HOLDER}
+    for name, node in nodes.items():
+        (owner,) = leases[name]["metadata"]["ownerReferences"]
+        assert (owner["name"], owner["uid"]) == (name, node["metadata"]["uid"])
+
+
+async def test_pods_that_are_bound_the_moment_a_node_is_there_run(
+    plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While kwok-controller is behind, as it is with thousands of nodes: it hears of a node and of its pod at once."""
+    inputs, bound, binding = pools.inputs(300), f"bound-{uuid.uuid4().hex[:8]}", list[asyncio.Task[Any]]()
+    create, leases, controller = OwnEtcd.create, OwnEtcd.leases, plane.processes()["kwok-controller"][0]
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+
+        async def bind(name: str) -> None:
+            metadata = {"name": f"{bound}-{name}", "labels": {"test": bound}}
+            await client.create(PODS, {"metadata": metadata, "spec": {**POD, "nodeName": name}})
+
+        async def creates(self: OwnEtcd, *objects: tuple[bytes, bytes]) -> bool:
+            created = await create(self, *objects)
+            if created:
+                binding.append(asyncio.ensure_future(bind(objects[0][0].decode().removeprefix(node_key("").decode()))))
+            return created
+
+        async def learns(self: OwnEtcd, client: Client, post: Post) -> StoredLeases | None:
+            learned = await leases(self, client, post)
+            os.kill(controller, signal.SIGSTOP)
+            return learned
+
+        monkeypatch.setattr(OwnEtcd, "create", creates)
+        monkeypatch.setattr(OwnEtcd, "leases", learns)
+        try:
+            await pools.create(inputs)
+            await asyncio.gather(*binding)
+            assert psutil.Process(controller).status() == psutil.STATUS_STOPPED
+        finally:
+            os.kill(controller, signal.SIGCONT)
+    assert len(binding) == 300 - LEARNED
+    try:
+        plane.api.until(
+            PODS,
+            lambda pods: len(pods) == len(binding) and all(map(is_running, pods.values())),
+            labelSelector=f"test={bound}",
+        )
+    finally:
+        plane.api.delete(f"{PODS}?labelSelector=test={bound}")
 
 
 async def posts(plane: Plane) -> int:
@@ -189,7 +280,7 @@ async def test_a_pool_is_made_without_a_post_and_every_node_has_a_version_of_its
 ) -> None:
     before, inputs, said = await posts(plane), pools.inputs(MANY), Said()
     assert await pools.create(inputs, said) == inputs
-    assert await posts(plane) == before
+    assert await posts(plane) == before + LEARNED
     assert not said.messages
     made = pools.nodes(inputs)
     assert len(made) == MANY
@@ -199,7 +290,7 @@ async def test_a_pool_is_made_without_a_post_and_every_node_has_a_version_of_its
     assert not await pools.drift(inputs)
     more = pools.inputs(2 * MANY, inputs["name"])
     await pools.update(more, inputs)
-    assert await posts(plane) == before
+    assert await posts(plane) == before + LEARNED
     assert pools.uids(more).items() >= pools.uids(inputs).items()
 
 
@@ -207,7 +298,7 @@ async def test_a_written_node_owns_its_slice(plane: Plane, pools: Pools) -> None
     gpus = {"driver": "gpu.nvidia.com", "count": 2, "attributes": {"type": {"string": "gpu"}}}
     before, inputs = await posts(plane), pools.inputs(MANY, resourceSlices=gpus)
     assert await pools.create(inputs) == inputs
-    assert await posts(plane) == before
+    assert await posts(plane) == before + LEARNED
     uids = pools.uids(inputs)
     path = "/apis/resource.k8s.io/v1/resourceslices"
     slices = plane.api.list(path, labelSelector=f"{POOL_LABEL}={inputs['name']}")
@@ -288,11 +379,27 @@ async def test_who_comes_first_with_a_name_keeps_it(plane: Plane, pools: Pools) 
     plain = pools.inputs(FEWEST)
     pool = pool_from_properties({key: plain[key] for key in plain if key not in _PLACE})
     async with written(plane, pool) as (client, writes):
+        key, others_lease = node_key(pool.node_name(3)), lease_key(pool.node_name(4))
         await create_node(client, pool, 3, writes.bodies.of(3))
-        there = kept(plane, pool.node_name(3))
+        there = kept(plane, key)
         assert await writes.create(3) == ""
-        assert kept(plane, pool.node_name(3)) == there
+        assert kept(plane, key) == there
+        # Nor is a node written whose lease somebody has, whoever that is.
+        leases = await writes.storage.leases(client, partial(_named, pool.node_name(3)))
+        assert leases is not None
+        writes.leases = leases
+        plane.api.create(LEASES, {"metadata": {"name": pool.node_name(4)}, "spec": {"holderIdentity": "somebody"}})
+        there = kept(plane, others_lease)
+        assert await writes.create(4) == ""
+        assert kept(plane, others_lease) == there
+        assert pool.node_name(4) not in {node["metadata"]["name"] for node in plane.api.list(NODES)}
+        await client.delete(f"{LEASES}/{pool.node_name(4)}")
         await client.delete(f"{NODES}/{pool.node_name(3)}")
+
+
+async def _named(name: str) -> str:
+    """As if a node had just been posted."""
+    return name
 
 
 def hook(name: str, **rule: Any) -> dict[str, Any]:
@@ -321,11 +428,15 @@ async def made_by(plane: Plane, pools: Pools, nodes: int = FEWEST) -> tuple[int,
     return await posts(plane) - before, said.messages
 
 
-@pytest.mark.parametrize("kind", ["webhook", "policy"])
+@pytest.mark.parametrize("kind", ["webhook", "leases", "policy"])
 async def test_where_others_have_a_say_in_nodes_they_are_posted(plane: Plane, pools: Pools, kind: str) -> None:
     if kind == "webhook":
         path, body = HOOKS, hook("nobody")
         said = "webhook nodes.example.com of nobody is about nodes"
+    elif kind == "leases":
+        rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+        path, body = HOOKS, hook("nobody", **rule)
+        said = "webhook nodes.example.com of nobody is about leases"
     else:
         rules = hook("nobody", apiVersions=["*"], resources=["*"])["webhooks"][0]["rules"]
         spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}]}
@@ -338,13 +449,13 @@ async def test_where_others_have_a_say_in_nodes_they_are_posted(plane: Plane, po
         plane.api.delete(f"{path}/nobody")
     assert found == 2 * FEWEST
     assert messages == [f"nodes are posted, not written to the API server's storage: {said}"]
-    assert (await made_by(plane, pools))[0] == 0
+    assert (await made_by(plane, pools))[0] == LEARNED
 
 
 async def test_a_webhook_about_something_else_changes_nothing(plane: Plane, pools: Pools) -> None:
     plane.api.create(HOOKS, hook("pods", resources=["pods", "nodes/status"]))
     try:
-        assert await made_by(plane, pools) == (0, [])
+        assert await made_by(plane, pools) == (LEARNED, [])
     finally:
         plane.api.delete(f"{HOOKS}/pods")
 
@@ -358,7 +469,7 @@ async def test_a_stack_can_ask_for_posts(plane: Plane, pools: Pools) -> None:
         declared.unlink()
     assert found == 2 * FEWEST
     assert messages == ["nodes are posted, not written to the API server's storage: kwok.createThrough is api"]
-    assert await made_by(plane, pools) == (0, [])
+    assert await made_by(plane, pools) == (LEARNED, [])
 
 
 async def test_a_version_that_is_not_known_gets_posts(
@@ -381,15 +492,16 @@ async def test_after_a_kill_the_next_run_makes_it_exact(
     """Of the plugin: tests/soak/test_kills.py."""
     numbers = random.Random(f"kill {number}")
     victims = VICTIMS[number % len(VICTIMS)]
-    moment, counted, create = numbers.randint(1, 1000), 0, OwnEtcd.create
+    # One of them is posted.
+    moment, counted, create = numbers.randint(1, 999), 0, OwnEtcd.create
     reached, inputs = asyncio.Event(), pools.inputs(1000)
 
-    async def counts(self: OwnEtcd, key: bytes, value: bytes) -> bool:
+    async def counts(self: OwnEtcd, *objects: tuple[bytes, bytes]) -> bool:
         nonlocal counted
         counted += 1
         if counted == moment:
             reached.set()
-        return await create(self, key, value)
+        return await create(self, *objects)
 
     monkeypatch.setattr(OwnEtcd, "create", counts)
     stop = asyncio.Event()

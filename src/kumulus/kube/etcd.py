@@ -1,4 +1,4 @@
-"""etcd as an API server asks it: one key is created in one transaction, if it is not there. And room is made in it.
+"""etcd as an API server asks it: what is not there is created in one transaction. And room is made in it.
 
 Sources: etcd's api/etcdserverpb/rpc.proto (v3.6) for the messages; k8s.io/apiserver pkg/storage/etcd3/store.go, whose
 transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what makes room.
@@ -6,7 +6,7 @@ transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what ma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -68,18 +68,22 @@ class Etcd:
         self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials)
         self._txn: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(_TXN)
 
-    async def create(self, key: bytes, value: bytes) -> bool:
-        """Write a key that is not there; False when it is, and nothing was written.
+    async def create(self, *objects: tuple[bytes, bytes]) -> bool:
+        """Write keys that are not there, all or none; False when one of them is, and nothing was written.
 
-        Each key is written at a revision of its own, as an API server does it: the revision becomes the object's
-        resourceVersion, and who watches goes on from the last one seen. Of several objects with one version, a watch
-        that is cut between them would never tell the rest (docs/decisions/through-the-storage.md).
+        An API server writes each object at a revision of its own: the revision becomes the object's resourceVersion,
+        and who watches goes on from the last one seen. Of several objects of one kind with one version, a watch that
+        is cut between them would never see the rest (docs/decisions/through-the-storage.md). So of each kind there may
+        be one here: nobody watches several at once.
+
+        Args:
+            objects: a key and its value, of each.
 
         Raises:
-            EtcdError: whether it was written is not known.
+            EtcdError: whether they were written is not known.
         """
         try:
-            answer = await self._txn(_creation(key, value), timeout=_TIMEOUT_S)
+            answer = await self._txn(_creation(objects), timeout=_TIMEOUT_S)
         except self._failed as error:
             raise EtcdError(str(error)) from None
         return bool(_classes()["TxnResponse"].FromString(answer).succeeded)
@@ -135,11 +139,13 @@ class Etcd:
         await self._channel.close()
 
 
-def _creation(key: bytes, value: bytes) -> bytes:
+def _creation(objects: Iterable[tuple[bytes, bytes]]) -> bytes:
     classes = _classes()
-    absent = classes["Compare"](result=_EQUAL, target=_MODIFIED, key=key, mod_revision=0)
-    put = classes["RequestOp"](request_put=classes["PutRequest"](key=key, value=value))
-    return bytes(classes["TxnRequest"](compare=[absent], success=[put]).SerializeToString())
+    absent, put = [], []
+    for key, value in objects:
+        absent.append(classes["Compare"](result=_EQUAL, target=_MODIFIED, key=key, mod_revision=0))
+        put.append(classes["RequestOp"](request_put=classes["PutRequest"](key=key, value=value)))
+    return bytes(classes["TxnRequest"](compare=absent, success=put).SerializeToString())
 
 
 @cache

@@ -22,7 +22,7 @@ from kumulus.kube.messages import Tables, classes_of, decoded, no_answer, opened
 
 _KEYS = b"/registry/minions/"
 
-_STORED: Tables = {
+METADATA: Tables = {
     # Of a map, which an API server writes in the order of its keys; that of protobuf's C library is another one where
     # one key begins with another.
     "Entry": {"key": (1, "string"), "value": (2, "string")},
@@ -35,6 +35,12 @@ _STORED: Tables = {
         "fieldsType": (6, "string"),
         "fieldsV1": (7, "bytes"),
         "subresource": (8, "string"),
+    },
+    "OwnerReference": {
+        "kind": (1, "string"),
+        "name": (3, "string"),
+        "uid": (4, "string"),
+        "apiVersion": (5, "string"),
     },
     "ObjectMeta": {
         "name": (1, "string"),
@@ -49,10 +55,15 @@ _STORED: Tables = {
         "deletionGracePeriodSeconds": (10, "int64"),
         "labels": (11, "*Entry"),
         "annotations": (12, "*Entry"),
-        "ownerReferences": (13, "*bytes"),
+        "ownerReferences": (13, "*OwnerReference"),
         "finalizers": (14, "*string"),
         "managedFields": (17, "*ManagedFieldsEntry"),
     },
+}
+"""The metadata of every kind, up to the last field that is changed here."""
+
+_STORED: Tables = {
+    **METADATA,
     "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
     "NodeSystemInfo": {
         "machineID": (1, "string"),
@@ -77,7 +88,7 @@ _STORED: Tables = {
     },
     "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "bytes"), "status": (3, "NodeStatus")},
 }
-_METADATA = {"name", "labels", "annotations"}
+_NAMED = {"name", "labels", "annotations"}
 # What is a node's own of its status: everything else has to be as with the one that the server was asked for.
 _OWN_STATUS = ("addresses", "nodeInfo")
 
@@ -96,7 +107,7 @@ def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     ours, theirs = one["metadata"], other["metadata"]
     status, others = one["status"], other["status"]
     return (
-        ours.keys() == theirs.keys() == _METADATA
+        ours.keys() == theirs.keys() == _NAMED
         and ours["labels"].keys() == theirs["labels"].keys()
         and ours["annotations"].keys() == theirs["annotations"].keys()
         and one["spec"] == other["spec"]
@@ -151,7 +162,7 @@ class StoredNodes:
         for field, value in manifest["status"]["nodeInfo"].items():
             if value != model["status"]["nodeInfo"][field]:
                 setattr(status.nodeInfo, field, value)
-        return _closed(self._envelope, node)
+        return closed(self._envelope, node)
 
 
 def _set(entries: Any, wanted: Mapping[str, str], there: Mapping[str, str]) -> None:
@@ -181,7 +192,7 @@ def _timeless(raw: bytes) -> bytes:
     node.metadata.ClearField("creationTimestamp")
     for entry in node.metadata.managedFields:
         entry.ClearField("time")
-    return _closed(envelope, node)
+    return closed(envelope, node)
 
 
 def _opened(raw: bytes) -> tuple[Any, Any]:
@@ -193,10 +204,16 @@ def _opened(raw: bytes) -> tuple[Any, Any]:
     return envelope, decoded(_classes()["Node"], envelope.raw)
 
 
-def _closed(envelope: Any, node: Any) -> bytes:
+def closed(envelope: Any, message: Any) -> bytes:
+    """An object as it is stored.
+
+    Args:
+        envelope: that of an answer about one like it.
+        message: the object.
+    """
     found = type(envelope)()
     found.CopyFrom(envelope)
-    found.raw = node.SerializeToString()
+    found.raw = message.SerializeToString()
     return sealed(found)
 
 

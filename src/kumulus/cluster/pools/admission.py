@@ -1,9 +1,9 @@
-"""What else has a say in which nodes are admitted: webhooks and policies, which hear of what is posted alone."""
+"""What else has a say in which nodes and leases are admitted: webhooks and policies, which hear of posts alone."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -21,12 +21,14 @@ _POLICIES = (
     "v1beta1/mutatingadmissionpolicies",
     "v1alpha1/mutatingadmissionpolicies",
 )
+# What is written beside the API server, by its API group.
+_WRITTEN = {"": "nodes", "coordination.k8s.io": "leases"}
 # A stack's pools are made at the same moment: the question that is under way serves all who ask it meanwhile.
 _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
 
 
 async def concerned_with_nodes(client: Client) -> str:
-    """The first webhook or policy that looks at nodes when they are created, such as ``webhook a of b``; or nothing.
+    """The first webhook or policy that looks at nodes or leases when they are created, in a sentence; or nothing.
 
     Selectors and conditions by which it may leave ours alone after all are not looked at.
 
@@ -43,13 +45,13 @@ async def _ask(client: Client) -> str:
     for items in await asyncio.gather(*(_listed(client, kind) for kind in _WEBHOOKS)):
         for item in items:
             for webhook in item.get("webhooks") or ():
-                if any(map(_matches, webhook.get("rules") or ())):
-                    return f"webhook {webhook.get('name')} of {item['metadata']['name']}"
+                if what := _matched(webhook.get("rules") or ()):
+                    return f"webhook {webhook.get('name')} of {item['metadata']['name']} is about {what}"
     for items in await asyncio.gather(*(_listed(client, kind) for kind in _POLICIES)):
         for item in items:
             rules = ((item.get("spec") or {}).get("matchConstraints") or {}).get("resourceRules") or ()
-            if any(map(_matches, rules)):
-                return f"policy {item['metadata']['name']}"
+            if what := _matched(rules):
+                return f"policy {item['metadata']['name']} is about {what}"
     return ""
 
 
@@ -62,7 +64,11 @@ async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
         return []
 
 
-def _matches(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule is about the creation of nodes."""
-    groups, resources, operations = (set(rule.get(key) or ()) for key in ("apiGroups", "resources", "operations"))
-    return bool(groups & {"", "*"} and resources & {"nodes", "*", "*/*"} and operations & {"CREATE", "*"})
+def _matched(rules: Iterable[Mapping[str, Any]]) -> str:
+    """What is written here and a rule is about the creation of; nothing where there is no such rule."""
+    for rule in rules:
+        groups, resources, operations = (set(rule.get(key) or ()) for key in ("apiGroups", "resources", "operations"))
+        for group, resource in _WRITTEN.items():
+            if groups & {group, "*"} and resources & {resource, "*", "*/*"} and operations & {"CREATE", "*"}:
+                return resource
+    return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,10 +17,11 @@ from kumulus.cluster.pools.bodies import Bodies
 from kumulus.cluster.pools.observe import Observation
 from kumulus.cluster.pools.removal import remove_nodes
 from kumulus.cluster.pools.result import Meter, Result
-from kumulus.cluster.pools.single import change_node, create_node
+from kumulus.cluster.pools.single import NameTaken, change_node, create_node
 from kumulus.cluster.pools.slices import converge_slices, publish
 from kumulus.cluster.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
 from kumulus.cluster.reporter import Reporter
+from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.model.pools import Pool
 from kumulus.model.slices import parts_of
@@ -92,7 +94,7 @@ class _Work:
         """Make the missing nodes, each with its slice; returns the ordinals of the nodes that are there now."""
         bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
         made: set[int] = set()
-        writes = await self._writer(bodies)
+        writes: Writer | None = None
 
         async def one(ordinal: int) -> None:
             uid = await writes.create(ordinal) if writes else ""
@@ -104,7 +106,18 @@ class _Work:
                 for part in parts_of((ordinal,), self.pool.devices):
                     await publish(self.client, self.pool, self.pool.devices, part, uid)
 
-        await self._each(self.seen.missing, one, lambda done: self.meter.show("nodes", done + there, total, done))
+        async def post(ordinal: int) -> str:
+            await one(ordinal)
+            return self.pool.node_name(ordinal)
+
+        if ready := await self._writer(bodies):
+            # What cannot be posted is tried again below, and said there.
+            with suppress(ApiError, Unreachable, NameTaken):
+                ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual))
+            writes = ready
+        left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
+        there += len(made)
+        await self._each(left, one, lambda done: self.meter.show("nodes", done + there, total, done))
         self.result.created = len(made)
         return made
 

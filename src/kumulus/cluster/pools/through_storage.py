@@ -18,6 +18,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.kube import ApiError
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored import NotAlike, StoredNodes, alike, node_key, same
+from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
@@ -39,12 +40,27 @@ class Unwritten(Exception):
 class Storage(Protocol):
     """Where the API server of a cluster keeps its objects."""
 
-    async def create(self, key: bytes, value: bytes) -> bool:
-        """Write a key that is not there; False when it is, and nothing was written.
+    async def create(self, *objects: tuple[bytes, bytes]) -> bool:
+        """Write keys with their values, one object of a kind; False when one of them is there: nothing was written.
 
         Raises:
-            Unwritten: whether it was written is not known.
+            Unwritten: whether they were written is not known.
         """
+
+    async def leases(self, client: Client, post: Post) -> StoredLeases | None:
+        """Leases of new nodes as their kwok-controller would make them; None where that cannot be learned.
+
+        Args:
+            client: the cluster's API.
+            post: posts a node, by whose lease it is learned, unless it is known already.
+
+        Raises:
+            ApiError, Unreachable: the node could not be posted.
+        """
+
+
+Post = Callable[[], Awaitable[str]]
+"""Posts a node of a pool, and returns its name."""
 
 
 class NotThroughStorage(Exception):
@@ -92,6 +108,8 @@ class Writer:
         pool: the pool.
         bodies: its nodes as they would be posted.
         like: the nodes as they would be stored.
+        usual: the ordinal of a node that most others are like.
+        leases: the leases that are written with them; None where their kwok-controller makes them.
         failures: how often the storage gave no answer.
     """
 
@@ -99,20 +117,24 @@ class Writer:
     pool: Pool
     bodies: Bodies
     like: StoredNodes
+    usual: int
+    leases: StoredLeases | None = None
     failures: int = field(default=0)
 
     async def create(self, ordinal: int) -> str:
-        """Write a node and return its UID; or nothing where it has to be posted.
+        """Write a node, with its lease where that is known, and return its UID; or nothing where it has to be posted.
 
         That is so when there is a node of that name, when it is not like the others of its pool (a fault holds on
         it), and when the storage gave no answer: the API server knows then what has become of it.
         """
         if self.failures >= _MOST_FAILURES:
             return ""
-        uid = str(uuid.uuid4())
+        name, uid, now = self.pool.node_name(ordinal), str(uuid.uuid4()), time.time()
         try:
-            value = self.like.of(self.bodies.manifest(ordinal), uid, int(time.time()))
-            return uid if await self.storage.create(node_key(self.pool.node_name(ordinal)), value) else ""
+            objects = [(node_key(name), self.like.of(self.bodies.manifest(ordinal), uid, int(now)))]
+            if self.leases:
+                objects.append((lease_key(name), self.leases.of(name, uid, str(uuid.uuid4()), now)))
+            return uid if await self.storage.create(*objects) else ""
         except NotAlike:
             return ""
         except Unwritten:
@@ -155,7 +177,7 @@ async def writer(
         return None
     if not same(made, expected):
         raise NotThroughStorage(f"the API server makes something of its own of node {pool.node_name(other)}")
-    return Writer(storage, pool, bodies, like)
+    return Writer(storage, pool, bodies, like, one)
 
 
 def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.pools.admission import concerned_with_nodes
-from kumulus.cluster.pools.through_storage import NotThroughStorage, Unwritten
+from kumulus.cluster.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.kube.etcd import Etcd, EtcdError
+from kumulus.kube.stored_lease import StoredLeases
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.lease_holder import LeaseHolder
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -41,13 +43,18 @@ class OwnEtcd:
     """The etcd of one control plane, as :class:`kumulus.cluster.pools.through_storage.Storage`."""
 
     connection: Etcd
+    holder: LeaseHolder
 
-    async def create(self, key: bytes, value: bytes) -> bool:
+    async def create(self, *objects: tuple[bytes, bytes]) -> bool:
         """See :meth:`Storage.create`."""
         try:
-            return await self.connection.create(key, value)
+            return await self.connection.create(*objects)
         except EtcdError as error:
             raise Unwritten(str(error)) from None
+
+    async def leases(self, client: Client, post: Post) -> StoredLeases | None:
+        """See :meth:`Storage.leases`."""
+        return await self.holder.leases(client, post)
 
 
 class Storages:
@@ -76,7 +83,7 @@ class Storages:
         async with self._asking:
             found = await self._storage(layout, client)
         # This is asked each time: who made the cluster may put a webhook into it.
-        reason = found if isinstance(found, str) else await _contested(client)
+        reason = found if isinstance(found, str) else await concerned_with_nodes(client)
         if reason and (kubeconfig, reason) not in self._reported:
             self._reported.add((kubeconfig, reason))
             raise NotThroughStorage(reason)
@@ -91,7 +98,7 @@ class Storages:
         if reason := await _unfit(layout, client):
             return reason
         try:
-            found = OwnEtcd(connected(layout))
+            found = OwnEtcd(connected(layout), LeaseHolder(layout))
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
         self._open[layout.directory] = stamps, found
@@ -113,11 +120,6 @@ async def _unfit(layout: Layout, client: Client) -> str:
         return f"the API server has --{flags_set[0]}"
     version = str((await client.get("/version")).get("gitVersion"))
     return "" if version in _KNOWN_VERSIONS else f"Kubernetes {version} is not known to store them as written here"
-
-
-async def _contested(client: Client) -> str:
-    whose = await concerned_with_nodes(client)
-    return f"{whose} is about nodes" if whose else ""
 
 
 def _declared(layout: Layout) -> Mapping[str, Any]:

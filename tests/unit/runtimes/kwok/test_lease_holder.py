@@ -1,0 +1,113 @@
+"""What a kwok-controller writes into leases is learned once from each that is started, from one node."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from kumulus.cluster.faults.leases import HOLDER
+from kumulus.kube import ApiError, Client
+from kumulus.runtimes.kwok import lease_holder
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.lease_holder import LeaseHolder
+from tests.support.apiserver import Server, serving
+from tests.unit.kube.test_stored_lease import answer
+
+
+@dataclass
+class Cluster:
+    """A cluster whose controller needs some looks until a node has its lease.
+
+    Attributes:
+        posted: the nodes that were posted.
+        looks: how often a lease is not there yet.
+        lease: what it is then.
+    """
+
+    client: Client
+    layout: Layout
+    posted: list[str] = field(default_factory=list)
+    looks: int = 2
+    lease: bytes = field(default_factory=answer)
+
+    async def post(self) -> str:
+        self.posted.append(f"n-{len(self.posted)}")
+        return self.posted[-1]
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        assert request.path.endswith(f"/leases/{self.posted[-1]}")
+        if self.looks > 0:
+            self.looks -= 1
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+        return web.Response(body=self.lease, content_type="application/vnd.kubernetes.protobuf")
+
+    def started(self, pid: int) -> None:
+        file = self.layout.directory / "pids" / "kwok-controller.pid"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(str(pid))
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with serving() as server:
+        assert isinstance(server, Server)
+        client = server.client()
+        found = Cluster(client, Layout.of(str(tmp_path), "dev"))
+        server.answers = [found.answer]
+        found.started(17)
+        yield found
+        await client.close()
+
+
+async def test_one_node_is_posted_for_all_pools(cluster: Cluster) -> None:
+    holder = LeaseHolder(cluster.layout)
+    first = await holder.leases(cluster.client, cluster.post)
+    assert first is not None
+    assert first.holder == "vm_1"
+    assert await holder.leases(cluster.client, cluster.post) is first
+    assert cluster.posted == ["n-0"]
+
+
+async def test_a_controller_that_was_started_since_is_asked_anew(cluster: Cluster) -> None:
+    holder = LeaseHolder(cluster.layout)
+    first = await holder.leases(cluster.client, cluster.post)
+    cluster.started(18)
+    assert await holder.leases(cluster.client, cluster.post) is not first
+    assert cluster.posted == ["n-0", "n-1"]
+
+
+async def test_without_a_controller_nothing_is_posted(cluster: Cluster) -> None:
+    (cluster.layout.directory / "pids" / "kwok-controller.pid").unlink()
+    assert await LeaseHolder(cluster.layout).leases(cluster.client, cluster.post) is None
+    assert cluster.posted == []
+
+
+async def test_one_that_is_behind_makes_its_leases_itself(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_holder, "_PATIENCE_S", 0.1)
+    cluster.looks = 1000
+    holder = LeaseHolder(cluster.layout)
+    assert await holder.leases(cluster.client, cluster.post) is None
+    # And is not waited for again by each of the pools.
+    assert await holder.leases(cluster.client, cluster.post) is None
+    assert cluster.posted == ["n-0"]
+
+
+@pytest.mark.parametrize("whose", ["", HOLDER, "n-0"], ids=["nobody's", "a fault's", "a kubelet's"])
+async def test_what_is_not_a_controllers_is_no_model(cluster: Cluster, whose: str) -> None:
+    cluster.lease = answer(whose)
+    assert await LeaseHolder(cluster.layout).leases(cluster.client, cluster.post) is None
+
+
+async def test_a_node_that_cannot_be_posted_is_for_the_caller_and_the_next_one_tries_again(cluster: Cluster) -> None:
+    holder = LeaseHolder(cluster.layout)
+
+    async def refused() -> str:
+        raise ApiError(403, "Forbidden", "no", "POST", "/api/v1/nodes")
+
+    with pytest.raises(ApiError):
+        await holder.leases(cluster.client, refused)
+    assert await holder.leases(cluster.client, cluster.post) is not None
