@@ -36,19 +36,19 @@ async def large_stack() -> list[Row]:
 
 def _measure() -> list[Row]:
     folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
-    empty, large = Project(folder / "empty", _empty_program(folder)), Project(folder / "large")
+    empty, large = Project(folder / "empty", empty_program(folder)), Project(folder / "large")
     try:
         empty.write_config({}, "empty")
         empty.up()
-        large.write_stack(_cluster(), "large")
+        large.write_stack(cluster(_NODES), "large")
         with _PluginMemory() as memory:
             large.up(timeout=900)
         state = large.backend_file().stat().st_size / 1024
         # In turn, so that the machine's mood is the same for all three, and while the cluster has nothing to do.
         bare, plain, refreshed = [], [], []
-        (cluster,) = (path for path in (large.home / "clusters").iterdir() if path.is_dir())
+        (directory,) = (path for path in (large.home / "clusters").iterdir() if path.is_dir())
         for _ in range(_ROUNDS):
-            until_at_rest(str(cluster))
+            until_at_rest(str(directory))
             bare.append(empty.preview().seconds)
             plain.append(large.preview("--expect-no-changes").seconds)
             refreshed.append(large.preview("--refresh", "--expect-no-changes").seconds)
@@ -99,18 +99,18 @@ def _measure() -> list[Row]:
 async def _looks(project: Project) -> float:
     """Seconds that the plugin's comparison of the cluster takes over that of what is recorded, in the median."""
     recorded = next(each for each in project.state()["resources"] if each["type"] == Cluster.token)
-    cluster, outputs, inputs = resources()[Cluster.token], recorded["outputs"], recorded["inputs"]
+    resource, outputs, inputs = resources()[Cluster.token], recorded["outputs"], recorded["inputs"]
     took = []
     for _ in range(_ROUNDS):
         begin = time.monotonic()
-        assert await cluster.compare(outputs, inputs) == []
+        assert await resource.compare(outputs, inputs) == []
         compared = time.monotonic()
-        assert cluster.diff(outputs, inputs) == []
+        assert resource.diff(outputs, inputs) == []
         took.append(compared - begin - (time.monotonic() - compared))
     return statistics.median(took)
 
 
-def _empty_program(folder: Path) -> Path:
+def empty_program(folder: Path) -> Path:
     """A Pulumi program that declares nothing: what every command costs in any case."""
     program = folder / "empty-program"
     program.mkdir()
@@ -126,8 +126,9 @@ def _empty_program(folder: Path) -> Path:
     return program
 
 
-def _cluster() -> dict[str, Any]:
-    replicas, rest = divmod(_NODES, len(_GROUPS) * len(_ZONES))
+def cluster(nodes: int) -> dict[str, Any]:
+    """A stack file's cluster of that many nodes, in nine pools."""
+    replicas, rest = divmod(nodes, len(_GROUPS) * len(_ZONES))
     groups = [
         {
             "name": group,

@@ -18,12 +18,15 @@ from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import requests, usage
+from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
 
-SIZES = (1000, 2550, 10_000, 20_000, 40_000)
+SIZES = (30, 1000, 2550, 10_000, 20_000, 50_000, 100_000)
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
-# Renewals come every 50 s (a quarter of the lease), in bursts as the nodes came: two whole rounds.
+# Renewals come in bursts, as the nodes came: whole rounds are counted, of a quarter of the lease each.
 _STANDING_S = 100.0
 _SETTLING_S = 15.0
+# What has not come by then does not come.
+_MOST_S = 900.0
 
 
 @dataclass
@@ -39,9 +42,11 @@ class Size:
         leases_per_s: lease renewals a second then.
         etcd_mb: size of etcd's database file.
         steady: whether all nodes were still Ready at the end.
+        heartbeat_factor: what the leases of this size are multiplied by.
     """
 
     nodes: int
+    heartbeat_factor: int
     ready_s: float
     creating_cpu_s: dict[str, float]
     standing_cores: dict[str, float]
@@ -52,15 +57,20 @@ class Size:
 
 
 async def curves() -> list[Row]:
-    """Measure one size after the other, each on a fresh control plane, until one does not hold."""
+    """Measure one size after the other, each on a fresh control plane made for it, until one does not hold.
+
+    ``KUMULUS_BENCH_SIZES`` names some, such as ``30,1000``: what is written of others stays.
+    """
     chosen = [int(word) for word in os.environ.get("KUMULUS_BENCH_SIZES", "").split(",") if word]
+    known = {entry["nodes"]: entry for entry in (json.loads(RESULTS.read_text()) if RESULTS.exists() else [])}
     measured: list[Size] = []
     for nodes in chosen or SIZES:
-        async with control_plane() as plane:
+        async with control_plane(nodes=nodes) as plane:
             size = await _measure(plane, nodes)
         measured.append(size)
+        known[nodes] = asdict(size)
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps([asdict(entry) for entry in measured], indent=2) + "\n")
+        RESULTS.write_text(json.dumps([known[count] for count in sorted(known)], indent=2) + "\n")
         if not size.steady:
             break
     return [_row(size) for size in measured]
@@ -68,15 +78,17 @@ async def curves() -> list[Row]:
 
 async def _measure(plane: ControlPlane, nodes: int) -> Size:
     directory = plane.observed.directory
+    factor = default_heartbeat_factor(nodes)
+    standing = max(_STANDING_S, LEASE_SECONDS * factor / 4)
     fleet = Fleet(plane)
     before, own, started = usage(directory), psutil.Process().cpu_times(), time.monotonic()
     await fleet.become(nodes)
-    ready = await fleet.until_ready(nodes) - started
+    ready = await asyncio.wait_for(fleet.until_ready(nodes), _MOST_S) - started
     spent = usage(directory).cpu_since(before)
     spent["plugin"] = sum(psutil.Process().cpu_times()[:2]) - sum(own[:2])
     await asyncio.sleep(_SETTLING_S)
     counted, resting = await requests(plane.client), usage(directory)
-    await asyncio.sleep(_STANDING_S)
+    await asyncio.sleep(standing)
     after, then = await requests(plane.client), usage(directory)
     try:
         await asyncio.wait_for(until_ready(plane.client, nodes), 30)
@@ -87,11 +99,12 @@ async def _measure(plane: ControlPlane, nodes: int) -> Size:
     database = Path(directory) / "etcd" / "member" / "snap" / "db"
     return Size(
         nodes=nodes,
+        heartbeat_factor=factor,
         ready_s=round(ready, 2),
         creating_cpu_s={name: round(value, 2) for name, value in spent.items()},
-        standing_cores={name: round(value / _STANDING_S, 4) for name, value in then.cpu_since(resting).items()},
+        standing_cores={name: round(value / standing, 4) for name, value in then.cpu_since(resting).items()},
         memory_mb={name: round(value, 1) for name, value in then.memory.items()},
-        leases_per_s=round((after["PUT leases 200"] - counted["PUT leases 200"]) / _STANDING_S, 1),
+        leases_per_s=round((after["PUT leases 200"] - counted["PUT leases 200"]) / standing, 1),
         etcd_mb=round(database.stat().st_size / 1e6, 1),
         steady=steady,
     )
