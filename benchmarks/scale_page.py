@@ -7,18 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot
 from matplotlib.axes import Axes
 
+from kumulus.lab.report import drawing
+from kumulus.lab.report.drawing import COLOURS, INK
 from kumulus.model import scale
 
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
-_COLOURS = ("#1b6ca8", "#7a9e3f", "#d98324", "#8d5a97", "#5f6b73", "#b8b8b8")
 # What all of them were measured with.
 _FACTOR = 5
 _CORES = 2
@@ -56,34 +53,31 @@ def table(sizes: list[dict[str, Any]]) -> str:
 
 def draw(sizes: list[dict[str, Any]], file: Path) -> None:
     """Draw time, memory and CPU over the number of nodes: points are measured, lines are the model."""
-    pyplot.rcParams.update({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "axes.grid": True})
-    figure, (time, memory, cpu) = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     nodes = [size["nodes"] for size in sizes]
     line = [max(nodes) * step / 50 for step in range(51)]
     costs = [scale.cost(round(count), _CORES, _FACTOR) for count in line]
-    _panel(time, "seconds until all are Ready", line, [each.creation_s for each in costs])
-    time.plot(nodes, [size["ready_s"] for size in sizes], "o", color=_COLOURS[0])
-    _panel(cpu, "cores used by a fleet that stands", line, [each.standing_cores for each in costs])
-    cpu.plot(nodes, [sum(size["standing_cores"].values()) for size in sizes], "o", color=_COLOURS[0])
     components = sorted(sizes[-1]["memory_mb"], key=lambda name: -sizes[-1]["memory_mb"][name])
-    stacked = [[size["memory_mb"].get(name, 0) / 1000 for size in sizes] for name in components]
-    memory.stackplot(nodes, stacked, labels=components, colors=_COLOURS, alpha=0.85)
-    _panel(memory, "GB of memory", line, [each.total_memory_mb / 1000 for each in costs])
-    memory.legend(loc="upper left", fontsize=7, frameon=False)
     file.parent.mkdir(exist_ok=True)
-    figure.savefig(file, metadata={"Date": None})
-    pyplot.close(figure)
+    with drawing.drawn(11, 3.4, columns=3) as (figure, [time, memory, cpu]):
+        _panel(time, "seconds until all are Ready", line, [each.creation_s for each in costs])
+        time.plot(nodes, [size["ready_s"] for size in sizes], "o", color=COLOURS[0])
+        _panel(cpu, "cores used by a fleet that stands", line, [each.standing_cores for each in costs])
+        cpu.plot(nodes, [sum(size["standing_cores"].values()) for size in sizes], "o", color=COLOURS[0])
+        areas = [(name, [size["memory_mb"].get(name, 0) / 1000 for size in sizes]) for name in components]
+        drawing.stacked(memory, nodes, areas)
+        _panel(memory, "GB of memory", line, [each.total_memory_mb / 1000 for each in costs])
+        drawing.legend(memory, "upper left")
+        drawing.save(figure, file)
 
 
 def _panel(axes: Axes, title: str, nodes: list[float], model: list[float]) -> None:
-    axes.plot(nodes, model, "--", color="#333333", linewidth=1, label="model")
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.plot(nodes, model, "--", color=INK, linewidth=1, label="model")
+    drawing.titled(axes, title)
     axes.set_xlabel("nodes")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k")
     axes.set_xlim(0)
     axes.set_ylim(0)
-    axes.grid(color="#dddddd", linewidth=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    drawing.plain(axes)
 
 
 if __name__ == "__main__":

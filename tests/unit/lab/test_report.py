@@ -193,6 +193,12 @@ def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
     assert found[1].read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_has_letters_and_is_the_same_whenever_it_is_drawn(tmp_path: Path) -> None:
+    drawn = [plots.write(report(), tmp_path)[0].read_text() for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert ">seconds</text>" in drawn[0]
+
+
 def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happened(tmp_path: Path) -> None:
     made = report()
     [test] = made.results.tests

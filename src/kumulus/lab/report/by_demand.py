@@ -6,16 +6,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
-from kumulus.lab.report.files import telling
+from kumulus.lab.report import drawing
+from kumulus.lab.report.drawing import COLOURS
 from kumulus.lab.report.model import PolicyUsed, Report
 
 FILE = "by-demand.svg"
-_COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
 _PANELS = (
     ("allocated_percent", "allocated, % of all GPUs", 60),
     ("fragmented_percent_of_all_gpus", "free, and no typical pod fits, % of all GPUs", 0),
@@ -31,30 +26,25 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
     groups = _groups(reports)
     if not groups:
         return []
-    path = directory / FILE
-    with telling(path), pyplot.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus"}):
-        figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    with drawing.drawn(10, 4, columns=2) as (figure, panels):
         for axes, (name, what, least) in zip(panels, _PANELS, strict=True):
             for number, (about, runs) in enumerate(groups.items()):
                 curves: list[Mapping[str, float]] = [getattr(run, name) for run in runs]
                 arrived = sorted({int(percent) for curve in curves for percent in curve})
                 at = {each: [curve[str(each)] for curve in curves if str(each) in curve] for each in arrived}
-                colour = _COLOURS[number % len(_COLOURS)]
+                colour = COLOURS[number % len(COLOURS)]
                 middle = [statistics.median(at[each]) for each in arrived]
                 axes.plot(arrived, middle, color=colour, linewidth=1.4, label=about)
                 if len(runs) > 1:
                     low, high = ([of(at[each]) for each in arrived] for of in (min, max))
                     axes.fill_between(arrived, low, high, color=colour, alpha=0.25, linewidth=0)
             axes.set_xlabel("demand arrived, % of all GPUs")
-            axes.set_title(what, fontsize=10, loc="left")
+            drawing.titled(axes, what)
             axes.set_ylim(bottom=least)
             axes.set_xlim(left=least)
-            axes.grid(color="#dddddd", linewidth=0.5)
-            axes.spines[["top", "right"]].set_visible(False)
-        panels[0].legend(frameon=False, fontsize=8, loc="upper left")
-        figure.savefig(path, metadata={"Date": None})
-        pyplot.close(figure)
-    return [path]
+            drawing.plain(axes)
+        drawing.legend(panels[0], "upper left")
+        return drawing.save(figure, directory / FILE)
 
 
 def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from kumulus.lab.file.measures import PERCENTILES
+from kumulus.lab.report import drawing
 from kumulus.lab.report import plots_nodes as nodes
 from kumulus.lab.report import plots_users as users
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.drawing import COLOURS, INK
 from kumulus.lab.report.model import Report, Test
 
-_COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
 _MOST_MOMENTS = 8
 Panel = Callable[[Axes, Test], None]
-FORMATS = ("svg", "png")
 
 
 def write(report: Report, directory: Path) -> list[Path]:
@@ -32,13 +26,7 @@ def write(report: Report, directory: Path) -> list[Path]:
     """
     found = []
     for number, test in enumerate(report.results.tests, start=1):
-        figure = draw(report, test)
-        for suffix in FORMATS:
-            path = directory / f"repetition-{number}.{suffix}"
-            with telling(path):
-                figure.savefig(path, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
-            found.append(path)
-        pyplot.close(figure)
+        found += _draw(report, test, directory, f"repetition-{number}")
     return [*found, *_users(report, directory)]
 
 
@@ -50,21 +38,19 @@ def _users(report: Report, directory: Path) -> list[Path]:
     return found
 
 
-def draw(report: Report, test: Test) -> Figure:
+def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
     """One repetition in four panels; in six, with its nodes and what they cost, where nodes come and go."""
-    with pyplot.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "axes.grid": True}):
-        panels: list[Panel] = [_pods, _gpus, _time_to_schedule, _cpu]
-        if nodes.vary(test.details.series):
-            panels[1:1] = [_nodes]
-            panels[-1:-1] = [_hourly]
-        wide = len(panels) // 2
-        figure, axes = pyplot.subplots(2, wide, figsize=(5.5 * wide, 6.4), layout="constrained")
-        for panel, place in zip(panels, axes.flat, strict=True):
+    panels: list[Panel] = [_pods, _gpus, _time_to_schedule, _cpu]
+    if nodes.vary(test.details.series):
+        panels[1:1] = [_nodes]
+        panels[-1:-1] = [_hourly]
+    columns = len(panels) // 2
+    with drawing.drawn(5.5 * columns, 6.4, 2, columns) as (figure, places):
+        for panel, place in zip(panels, places, strict=True):
             panel(place, test)
             if place.get_xlabel():
                 _happened(place, test)
-            place.grid(color="#dddddd", linewidth=0.5)
-            place.spines[["top", "right"]].set_visible(False)
+            drawing.plain(place)
         metadata, title = report.metadata, test.test_name
         figure.suptitle(
             f"{title} · {_size(test, metadata.cluster.nodes)} · {metadata.scheduler.name} scheduler · {test.status}",
@@ -73,7 +59,7 @@ def draw(report: Report, test: Test) -> Figure:
             ha="left",
         )
         figure.supxlabel("\n".join(_moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
-    return figure
+        return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
 
 
 def _size(test: Test, begun_with: int) -> str:
@@ -89,7 +75,7 @@ def _happened(axes: Axes, test: Test) -> None:
     for number, moment in enumerate(test.details.timeline, start=1):
         together.setdefault(round(moment.at), []).append(str(number))
     for at, numbers in together.items():
-        axes.axvline(at, color="#333333", linewidth=0.7, linestyle=":")
+        axes.axvline(at, color=INK, linewidth=0.7, linestyle=":")
         axes.annotate(
             ", ".join(numbers),
             (at, 1.0),
@@ -113,7 +99,7 @@ def _pods(axes: Axes, test: Test) -> None:
     series = test.details.series
     for index, name in enumerate(("created", "bound", "running", "pending")):
         if name in series:
-            axes.plot(series["t"], series[name], color=_COLOURS[index], label=name)
+            axes.plot(series["t"], series[name], color=COLOURS[index], label=name)
     _panel(axes, "pods")
 
 
@@ -122,15 +108,13 @@ def _gpus(axes: Axes, test: Test) -> None:
     series = test.details.series
     cells = [name for name in series if name.startswith("gpus ")]
     if not cells:
-        axes.plot(series.get("t", []), series.get("jobs partly admitted", []), color=_COLOURS[0])
+        axes.plot(series.get("t", []), series.get("jobs partly admitted", []), color=COLOURS[0])
         _panel(axes, "jobs partly admitted", legend=False)
         return
-    labels = [cell.removeprefix("gpus ") for cell in cells[: len(_COLOURS)]]
-    axes.stackplot(series["t"], [series[cell] for cell in cells], labels=labels, colors=_COLOURS, alpha=0.85)
-    axes.plot(series["t"], series["gpu capacity"], "--", color="#333333", linewidth=1, label="capacity")
+    drawing.stacked(axes, series["t"], [(cell.removeprefix("gpus "), series[cell]) for cell in cells])
+    axes.plot(series["t"], series["gpu capacity"], "--", color=INK, linewidth=1, label="capacity")
     _panel(axes, "GPUs allocated", legend=False)
-    # Beside the panel: within, it would lie on what it explains.
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+    drawing.legend_beside(axes)
 
 
 def _time_to_schedule(axes: Axes, test: Test) -> None:
@@ -139,22 +123,22 @@ def _time_to_schedule(axes: Axes, test: Test) -> None:
     for index, name in enumerate(("timeToSchedule", "timeToRun")):
         values = [measures.get(f"{name}.{part}", 0.0) for part in parts]
         places = [place + 0.4 * index for place in range(len(parts))]
-        axes.bar(places, values, width=0.38, color=_COLOURS[index], label=name)
+        axes.bar(places, values, width=0.38, color=COLOURS[index], label=name)
     axes.set_xticks([place + 0.2 for place in range(len(parts))], parts)
     _panel(axes, "seconds from creation", over_time=False)
 
 
 def _nodes(axes: Axes, test: Test) -> None:
-    """Nodes by instance type, one on top of the other."""
-    nodes.draw(axes, test.details.series, _COLOURS)
+    """Nodes by instance type, one on top of the other; changes are steps, as a node is there or is not."""
+    series = test.details.series
+    drawing.stacked(axes, series["t"], nodes.by_type(series, len(COLOURS)).items(), step="post")
     _panel(axes, "nodes by instance type", legend=False)
-    # Beside the panel, as with GPUs.
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+    drawing.legend_beside(axes)
 
 
 def _hourly(axes: Axes, test: Test) -> None:
     series, measures = test.details.series, test.details.measures
-    axes.plot(series["t"], series.get("cost per hour", [0.0] * len(series["t"])), color=_COLOURS[0])
+    axes.plot(series["t"], series.get("cost per hour", [0.0] * len(series["t"])), color=COLOURS[0])
     total = f", ${measures['cost.total']:,.2f} in all" if "cost.total" in measures else ""
     _panel(axes, f"dollars an hour{total}", legend=False)
 
@@ -163,15 +147,15 @@ def _cpu(axes: Axes, test: Test) -> None:
     series = test.details.series
     names = [name for name in series if name.startswith("cpu ")]
     for index, name in enumerate(sorted(names, key=lambda name: -series[name][-1])):
-        axes.plot(series["t"], series[name], color=_COLOURS[index % len(_COLOURS)], label=name.removeprefix("cpu "))
+        axes.plot(series["t"], series[name], color=COLOURS[index % len(COLOURS)], label=name.removeprefix("cpu "))
     _panel(axes, "CPU seconds used")
 
 
 def _panel(axes: Axes, title: str, legend: bool = True, over_time: bool = True) -> None:
-    axes.set_title(title, fontsize=10, loc="left")
+    drawing.titled(axes, title)
     axes.set_ylim(0)
     if over_time:
         axes.set_xlim(0)
         axes.set_xlabel("seconds")
-    if legend and axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=7, frameon=False)
+    if legend:
+        drawing.legend(axes)

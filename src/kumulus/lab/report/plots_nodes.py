@@ -1,10 +1,8 @@
-"""The panel of nodes by instance type over time, of runs in which nodes come and go."""
+"""Nodes by instance type over time, of runs in which nodes come and go. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from matplotlib.axes import Axes
 
 _NODES = "nodes "
 _OTHERS = "others"
@@ -28,15 +26,3 @@ def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[
         return {name: found[name] for name in there}
     rest = [sum(counts) for counts in zip(*(found[name] for name in there[most - 1 :]), strict=True)]
     return {**{name: found[name] for name in there[: most - 1]}, _OTHERS: rest}
-
-
-def draw(axes: Axes, series: Mapping[str, Sequence[float]], colours: Sequence[str]) -> None:
-    """Nodes by type, one on top of the other; changes are steps, as a node is there or is not.
-
-    Args:
-        axes: where.
-        series: samples by column.
-        colours: one for each type.
-    """
-    stacked = by_type(series, len(colours))
-    axes.stackplot(series["t"], list(stacked.values()), labels=list(stacked), colors=colours, alpha=0.85, step="post")

@@ -1,0 +1,111 @@
+"""How plots look and are saved: one style, one row of colours, files that are the same whenever they are drawn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from kumulus.lab.report.files import telling
+
+COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
+REST = "#bcbcbc"
+"""Of what is not one of those that have a colour."""
+
+INK = "#333333"
+"""Of lines that are no series: a limit, a moment."""
+
+_TITLE, _LEGEND = 10, 7
+# Letters stay letters, and ids do not change from one drawing to the next.
+_STYLE: Any = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus"}
+_DPI = 120
+
+
+@contextmanager
+def drawn(wide: float, high: float, rows: int = 1, columns: int = 1) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure in the common style, and its panels row by row; it is closed at the end.
+
+    Args:
+        wide: in inches.
+        high: likewise.
+        rows: of panels.
+        columns: in each row.
+    """
+    with pyplot.rc_context(_STYLE):
+        figure, panels = pyplot.subplots(rows, columns, figsize=(wide, high), layout="constrained", squeeze=False)
+        try:
+            yield figure, list(panels.flat)
+        finally:
+            pyplot.close(figure)
+
+
+def titled(axes: Axes, title: str) -> None:
+    """Give a panel its title."""
+    axes.set_title(title, fontsize=_TITLE, loc="left")
+
+
+def plain(axes: Axes, along: Literal["both", "x"] = "both") -> None:
+    """A panel with a thin grid and no frame around it.
+
+    Args:
+        axes: the panel.
+        along: ``x`` where the other axis has names: no line on it, no grid across it.
+    """
+    axes.grid(visible=True, axis=along, color="#dddddd", linewidth=0.5)
+    axes.spines[["top", "right"] if along == "both" else ["top", "right", "left"]].set_visible(False)
+
+
+def legend(axes: Axes, place: Literal["best", "upper left"] = "best") -> None:
+    """Say within a panel what its colours are, if anything in it has a name."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=_LEGEND, frameon=False, loc=place)
+
+
+def legend_beside(axes: Axes) -> None:
+    """Likewise, beside the panel and from the top down: within, it would lie on the areas that it explains."""
+    axes.legend(fontsize=_LEGEND, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+
+
+def stacked(
+    axes: Axes, at: Sequence[float], areas: Iterable[tuple[str, Sequence[float]]], step: Literal["post"] | None = None
+) -> None:
+    """Series one on top of the other.
+
+    Args:
+        axes: the panel.
+        at: where the series have their values.
+        areas: the name and values of each.
+        step: ``post`` where a value holds until the next one.
+    """
+    found = dict(areas)
+    colours = [*COLOURS, REST]
+    axes.stackplot(at, list(found.values()), labels=list(found), colors=colours, alpha=0.85, step=step)
+
+
+def save(figure: Figure, *paths: Path) -> list[Path]:
+    """Write a figure into files, each in the format that its suffix names; returns them.
+
+    Raises:
+        LabError: a file cannot be written.
+    """
+    for path in paths:
+        with telling(path):
+            figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return list(paths)
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG element, for a page of HTML."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    found = text.getvalue()
+    return found[found.index("<svg") :]
