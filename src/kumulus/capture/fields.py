@@ -83,7 +83,6 @@ GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/grou
 """Annotations by which schedulers find a pod's gang and queue; the values are names of objects."""
 
 TAINTS: Form = [{"key": KEY, "value": VALUE, "effect": WORD}]
-_REF: Form = {"name": NAME}
 _VOLUME: Form = {
     "capacity": RESOURCES,
     "accessModes": [WORD],
@@ -287,7 +286,7 @@ UNSEEN = {
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
     "ResourceClaims, their templates, and which devices they were given": "in a clone all devices are free",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
-    "when a device's taint was laid on it": "read to evict later only; a clone's begin anew",
+    "when a device's taint was laid on it": "read to evict later only; a clone's begin again",
     "start times of pods": "read only to choose among equal victims of a preemption",
     "nominated nodes": "a scheduler makes them again",
 }

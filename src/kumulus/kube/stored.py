@@ -18,7 +18,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import Tables, classes_of, decoded, no_answer, opened, sealed
+from kumulus.kube.messages import OBSERVED, Tables, classes_of, decoded, no_answer, opened, sealed
 
 _KEYS = b"/registry/minions/"
 
@@ -65,18 +65,7 @@ METADATA: Tables = {
 _STORED: Tables = {
     **METADATA,
     "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
-    "NodeSystemInfo": {
-        "machineID": (1, "string"),
-        "systemUUID": (2, "string"),
-        "bootID": (3, "string"),
-        "kernelVersion": (4, "string"),
-        "osImage": (5, "string"),
-        "containerRuntimeVersion": (6, "string"),
-        "kubeletVersion": (7, "string"),
-        "kubeProxyVersion": (8, "string"),
-        "operatingSystem": (9, "string"),
-        "architecture": (10, "string"),
-    },
+    "NodeSystemInfo": OBSERVED["NodeSystemInfo"],
     "NodeStatus": {
         "capacity": (1, "*bytes"),
         "allocatable": (2, "*bytes"),

@@ -1,8 +1,10 @@
-"""Durations as Go writes them, such as `90s`, `1h30m` or `250ms`; what Kubernetes and KWOK take as well."""
+"""Durations as Go writes them, such as `90s`, `1h30m` or `250ms` (as Kubernetes and KWOK take them), and moments."""
 
 from __future__ import annotations
 
+import math
 import re
+from datetime import UTC, datetime
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
@@ -55,3 +57,16 @@ def written(length: float) -> str:
         if length and length % seconds_of == 0:
             return f"{length / seconds_of:.0f}{unit}"
     return f"{length:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def moment(written: str) -> float | None:
+    """A moment in seconds, from a number or an ISO 8601 date, taken as UTC where it names no zone; None of neither."""
+    try:
+        value = float(written)
+    except ValueError:
+        try:
+            date = datetime.fromisoformat(written)
+        except ValueError:
+            return None
+        value = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    return value if math.isfinite(value) else None

@@ -18,7 +18,7 @@ from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import loss, offered
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.node_sets import NodeSet, size
+from kumulus.model.node_sets import NodeSet
 from kumulus.model.nodes import owned_fields
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
@@ -299,9 +299,3 @@ def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
         "owner_kinds": fault.pods.ownerKinds if fault.pods else None,
     }
     return replace(base, **{key: value for key, value in present.items() if value is not None})  # type: ignore[arg-type]
-
-
-def nodes_text(nodes: NodeSet) -> str:
-    """How many nodes, and of which pools: `18 nodes of a100-use1, a100-use2`."""
-    count = size(nodes)
-    return f"{count:,} node{'' if count == 1 else 's'} of {', '.join(nodes)}"

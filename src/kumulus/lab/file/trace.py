@@ -8,12 +8,12 @@ import math
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TextIO
 
 from kumulus.lab.file.arrival import Columns, Trace
 from kumulus.lab.file.fields import MOST_JOBS
 from kumulus.lab.file.workload import MOST_WORKERS
+from kumulus.model.durations import moment
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -104,7 +104,7 @@ def _arrivals(text: TextIO, trace: Trace, source: str) -> array[float]:
             break
     if not problems and not found:
         problems.append(Problem("", "has no jobs", "write a line for each below the heading"))
-    # Where all lines are played, what is wrong with them is told with all else that is.
+    # Where all lines are played, what is wrong with them is reported with all else that is.
     if problems and (not found or trace.window is not None or trace.limit is not None):
         raise SpecError(problems, source)
     return found
@@ -200,7 +200,7 @@ def _between(
     row: dict[str, str], heading: str, least: float, most: float, line: int, problems: list[Problem]
 ) -> float | None:
     written = (row.get(heading) or "").strip()
-    value = _number(written)
+    value = moment(written)
     if value is not None and least <= value <= most:
         return value
     remedy = f"write a number from {least:g} to {most:g}"
@@ -246,15 +246,3 @@ def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Prob
         user=cell("user"),
         qos=cell("qos"),
     )
-
-
-def _number(written: str) -> float | None:
-    try:
-        value = float(written)
-    except ValueError:
-        try:
-            date = datetime.fromisoformat(written)
-        except ValueError:
-            return None
-        value = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    return value if math.isfinite(value) else None

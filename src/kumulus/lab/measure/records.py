@@ -46,7 +46,7 @@ class PodRecord:
 
     @property
     def pending(self) -> bool:
-        """Whether it lives and has no node."""
+        """Whether it is alive and has no node."""
         return self.ended is None and self.bound is None
 
 
@@ -99,7 +99,6 @@ class Records:
         self.changed = 0.0
         self.nodes_changed = 0.0
         self.first_bound: float | None = None
-        self.last_bound: float | None = None
         self.partly = 0
         self.partly_peak = 0
         self.gpus_peak = self.cpus_peak = self.memory_peak = self.fragmentation_peak = 0.0
@@ -201,7 +200,7 @@ class Records:
         record.bound, record.node = now, pod.node
         self.counts["bound"] += 1
         self.first_bound = now if self.first_bound is None else self.first_bound
-        self.last_bound = self.changed = now
+        self.changed = now
         self.allocation.bind(pod.node, record.wants, record.share)
         self._peaks()
         job = self._job(record)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
 from kumulus.lab.errors import LabError
+from kumulus.model.durations import moment
 from kumulus.model.errors import shown
 from kumulus.model.names import suggest
 
@@ -109,15 +108,8 @@ class Row:
 
 def seconds(written: str) -> float | None:
     """A time in seconds from a number or a date; None where it is neither."""
-    try:
-        value = float(written)
-    except ValueError:
-        try:
-            date = datetime.fromisoformat(written)
-        except ValueError:
-            return None
-        value = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    return value if math.isfinite(value) and abs(value) <= LATEST else None
+    value = moment(written)
+    return value if value is not None and abs(value) <= LATEST else None
 
 
 def opened(file: Path) -> TextIO:
