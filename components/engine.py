@@ -20,7 +20,7 @@ from kumulus.components import plugin
 from kumulus.model.errors import SpecError
 from kumulus.surroundings.version import VERSION
 
-# By this exit code Pulumi's language host knows that the user has been told what is wrong.
+# By this exit code Pulumi's language host knows that what is wrong has been said.
 _REPORTED = 32
 _LOOK_EVERY = 1.0
 _READY = "kumulus:index:ready"

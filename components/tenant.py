@@ -158,7 +158,7 @@ class Tenant(pulumi.ComponentResource):
         return rights
 
     def _credential(self, account: ServiceAccount, rights: Sequence[pulumi.Resource]) -> pulumi.Output[str]:
-        """A token of the service account that lives as long as its Secret, and the kubeconfig with it."""
+        """A token of the service account that is valid as long as its Secret, and the kubeconfig with it."""
         metadata = self._metadata(f"{ACCOUNT}-{self._tenant.credential}")
         metadata["annotations"] = {"kubernetes.io/service-account.name": ACCOUNT}
         token = Secret(

@@ -181,7 +181,7 @@ def _left_out(done: Written, nodes: list[dict[str, Any]]) -> str:
         lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]
     lines += ["Not kept of what was read:", "", *(f"- {what}: {why}" for what, why in UNSEEN.items())]
     lines += [
-        f"- {each}: in its rule, names cannot be told from what is done with them" for each in sorted(done.unnamed)
+        f"- {each}: in its rule, names cannot be separated from what is done with them" for each in sorted(done.unnamed)
     ]
     if done.gates:
         gates_named = ", ".join(done.gates)

@@ -18,7 +18,7 @@ _CLUSTER = "kumulus:index:Cluster"
 
 
 def at_work(backend: Path, project: str, stack: str) -> str | None:
-    """Who works on a stack now, if it is a process of this machine that lives: `pid 4242 (kim, since 10:44:02)`.
+    """Who works on a stack now, if it is a running process of this machine: `pid 4242 (kim, since 10:44:02)`.
 
     Of what was killed pulumi itself says how to go on: there `pulumi cancel` is right.
 

@@ -37,7 +37,7 @@ def of_update(stack: str) -> None:
     """Before an update, or a destroy: who else works on the stack.
 
     Raises:
-        UserError: a process of this machine does, and lives.
+        UserError: a running process of this machine does.
     """
     directory = project.current().backend_directory()
     if directory is None:

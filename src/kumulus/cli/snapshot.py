@@ -125,7 +125,7 @@ def _restore(args: argparse.Namespace) -> int:
         print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
     _say_forbidden(done.forbidden)
     if done.anew:
-        print(f"  what these own is made anew by their controllers, with other names: {', '.join(done.anew)}")
+        print(f"  what these own is made again by their controllers, with other names: {', '.join(done.anew)}")
     return 0
 
 

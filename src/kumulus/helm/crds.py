@@ -172,7 +172,7 @@ def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
     """Whether a CRD may be written: made by the same stack's add-ons, or by another's that has the very same."""
     notes, owner = crd["metadata"].get("annotations") or {}, maker.name
     if maker.is_anothers(crd) and notes.get(MADE_BY) in ("", None, owner):
-        # Another checkout's add-on of the same name: as field managers the two could not be told apart.
+        # Another checkout's add-on of the same name: as field managers the two could not be distinguished.
         return False
     made_by = str(notes.get(MADE_BY) or "")
     if made_by == owner or (made_by and notes.get(DIGEST) == digest):

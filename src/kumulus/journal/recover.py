@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def recover(client: Client) -> list[str]:
-    """Put back what runs that are gone have left on a cluster; nothing of one that lives is touched.
+    """Put back what runs that are gone have left on a cluster; nothing of one that still runs is touched.
 
     Returns:
         What was done, a line for each run; and a line for each journal that cannot be read.

@@ -34,7 +34,7 @@ def definitions(seed: int) -> str:
     ``draw(what)`` is a number above 0 and below 1, ``normal(what)`` one of the standard normal distribution, ``throw``
     the draw of how a run ends. An indexed Job's pod is known by its Job and its index, since its name is another in
     every run; any other pod by its name. The pod that an index is tried again with is not to fail for the same draw:
-    it is told apart by the Job's count of failures, or by its name where the Job counts none.
+    it is distinguished by the Job's count of failures, or by its name where the Job counts none.
     """
     rounds = " ".join(f"| (. * . % {PRIME} * . + {number}) % {PRIME}" for number in _ROUNDS)
     return f"""\

@@ -11,7 +11,7 @@ from typing import Any
 API_VERSION = "kwok.x-k8s.io/v1alpha1"
 STAGES = f"/apis/{API_VERSION}/stages"
 FOR_EVER = 10 * 365 * 86_400_000
-"""A delay in milliseconds that does not end while a cluster lives."""
+"""A delay in milliseconds that outlasts any cluster."""
 
 Match = Mapping[str, Any]
 """One expression of a selector."""
@@ -24,7 +24,7 @@ def stage(
 
     Args:
         name: the object's name.
-        kind: what it is played on, ``Node`` or ``Pod``.
+        kind: what it is for, ``Node`` or ``Pod``.
         match: the expressions that one has to fulfil, all of them.
         rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
         labels: of the object.

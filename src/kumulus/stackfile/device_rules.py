@@ -155,7 +155,7 @@ def _served(raw: Mapping[str, object]) -> Found:
 
 
 def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
-    """The kwok runtime has the gate off; what another runtime's API server leaves out is told when it has done so."""
+    """The kwok runtime has the gate off; what another runtime's API server leaves out is reported once it has."""
     if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:

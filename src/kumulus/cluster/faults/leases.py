@@ -1,7 +1,7 @@
 """Silence a node's kubelet, which KWOK plays: take the node's lease from it, and give it back.
 
 KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and plays no stage on a node whose lease
-it does not hold: neither the node's heartbeat nor its pods' lives. A lease held by somebody else for many years is
+it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease held by somebody else for many years is
 therefore a kubelet that is silent, and the node lifecycle controller, which looks for renewals and not at durations,
 marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
 """

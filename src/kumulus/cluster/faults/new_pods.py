@@ -47,7 +47,7 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
         stop: when set, nothing is waited for any longer.
 
     Returns:
-        Which nodes are not played yet, in a sentence; empty when all are.
+        Which nodes KWOK does not manage yet, in a sentence; empty when all are.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

@@ -1,6 +1,6 @@
 """The ResourceSlices of a pool: compared with what is wanted, and made so. A node has one or more, and owns them.
 
-A slice is published as a whole by one driver, which is played here: everything in its `spec` is ours, and so are its
+A slice is published as a whole by one driver, which is emulated here: everything in its `spec` is ours, and so are its
 owner and our two labels. Other labels and annotations on it are left alone.
 """
 

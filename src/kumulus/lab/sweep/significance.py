@@ -83,7 +83,7 @@ def difference(
         least = _least(len(mine), len(theirs))
     low, high = _cut(drawn, level)
     if least >= level:
-        # Not even the largest difference could be told from chance.
+        # Not even the largest difference could be distinguished from chance.
         verdict: Verdict = "too few runs"
     elif chance < level and (low > 0 or high < 0):
         verdict = "higher" if mean > 0 else "lower"

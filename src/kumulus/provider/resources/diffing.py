@@ -60,7 +60,7 @@ def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: b
         old: the recorded value; None when absent.
         new: the wanted value; None when absent. An unknown differs from everything.
         replace: whether a difference forces a replacement.
-        deep: whether to descend into lists, too, whose items are told apart by their places; they are taken whole
+        deep: whether to descend into lists, too, whose items are identified by their places; they are taken whole
             otherwise.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):

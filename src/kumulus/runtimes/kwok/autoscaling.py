@@ -158,7 +158,7 @@ def forgetful(options: Mapping[str, Any]) -> str | None:
 
 
 async def forget(client: Client, options: Mapping[str, Any]) -> int:
-    """Have an autoscaler that has ended ask anew for the machines that were on their way; returns how many.
+    """Have an autoscaler that has ended ask again for the machines that were on their way; returns how many.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

@@ -1,4 +1,4 @@
-"""Whether kwok-controller renews the nodes' leases; KWOK 0.8.0 can stop to, for good, while it lives on.
+"""Whether kwok-controller renews the nodes' leases; KWOK 0.8.0 can stop to, for good, while it runs on.
 
 Why it does: docs/decisions/kwok-leases.md. A new kwok-controller begins with a new queue.
 """

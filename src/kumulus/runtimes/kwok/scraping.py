@@ -67,7 +67,7 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
 
 
 def _nodes(asked: Observability, port: int) -> dict[str, Any]:
-    """Each node's own endpoint: the kubelet's resource metrics and dcgm-exporter's, played by kwok-controller."""
+    """Each node's own endpoint: the kubelet's resource metrics and dcgm-exporter's, served by kwok-controller."""
     every = asked.nodeScrapeInterval
     anyone = {"insecure_skip_verify": True}
     path = {"source_labels": ["__metrics_path__"], "regex": "/metrics/nodes/([^/]+)/.*"}

@@ -2,7 +2,7 @@
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
 that what refers to them still does, and every watch sees it. What runs by the clock goes on where it was. The
-controllers stand still meanwhile: between an owner and what it owns they would tidy up, and make anew.
+controllers stand still meanwhile: between an owner and what it owns they would tidy up and make things again.
 """
 
 from __future__ import annotations
