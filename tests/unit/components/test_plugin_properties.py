@@ -1,0 +1,62 @@
+"""The plugin's resources as components declare them: every property that the plugin declares has its place there."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.model import pools
+from kumulus.provider.resources.base import Resource
+from kumulus.provider.resources.in_cluster import InCluster
+from kumulus.provider.resources.registry import CLASSES
+from tests.support.project import ROOT
+
+COMPONENTS = sorted((ROOT / "components").glob("*.py"))
+# What no component says, with the reason.
+NOT_THERE = {
+    # The plugin's own default; a state remembers it.
+    "Cluster": {"home"},
+}
+# Where a plain object is written as properties outside the components.
+ELSEWHERE = {"NodePool": [Path(pools.__file__)]}
+
+
+def texts(tree: ast.AST) -> set[str]:
+    """The texts in code, among them the names of properties."""
+    return {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+
+
+def declaring(name: str) -> list[ast.AST]:
+    """The classes of components in whose code a resource's token stands, or its last part."""
+    found: list[ast.AST] = [
+        each
+        for file in COMPONENTS
+        for each in ast.parse(file.read_text()).body
+        if isinstance(each, ast.ClassDef) and texts(each) & {f"kumulus:index:{name}", name}
+    ]
+    return [*found, *(ast.parse(file.read_text()) for file in ELSEWHERE.get(name, []))]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.token.rpartition(":")[2])
+def test_every_property_of_a_resource_of_the_plugin_has_its_place_in_the_components(kind: type[Resource]) -> None:
+    name = kind.token.rpartition(":")[2]
+    places = declaring(name)
+    assert places, f"no class in components/ declares {kind.token}"
+    said = set[str]().union(*map(texts, places))
+    if issubclass(kind, InCluster):
+        said |= _of_all_in_clusters()
+    missing = {each.name for each in kind.inputs} - said - NOT_THERE.get(name, set())
+    assert not missing, f"{kind.token} takes what components/ does not say: {', '.join(sorted(missing))}"
+
+
+def _of_all_in_clusters() -> set[str]:
+    [base] = (
+        each
+        for each in ast.parse((ROOT / "components" / "resources.py").read_text()).body
+        if isinstance(each, ast.ClassDef) and each.name == InCluster.__name__
+    )
+    found: Any = texts(base)
+    return set(found)
