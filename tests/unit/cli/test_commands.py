@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,12 @@ class Checkout:
 def checkout(tmp_path: Path) -> Checkout:
     root, home = tmp_path / "checkout", tmp_path / "home"
     home.mkdir()
+    _copy(root)
+    return Checkout(root, home)
+
+
+def _copy(root: Path) -> None:
+    """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
     for folder in ("autoscalers", "cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
         path = Path("src", "kumulus", folder)
@@ -82,7 +89,6 @@ def checkout(tmp_path: Path) -> Checkout:
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
     for stack in ("quickstart", "gcp-small", "gcp-large"):
         (root / "stacks" / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
-    return Checkout(root, home)
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
@@ -301,29 +307,35 @@ def test_an_unsupported_kubernetes_version_is_refused_with_those_that_are(checko
     assert checkout.run("tools", "--kubernetes", "latest").stderr == "error: 'latest' is not a version\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if command.venv])
-def test_another_user_without_the_right_to_is_told_in_a_line(checkout: Checkout, command: str) -> None:
-    # A place that others may look into: pytest's own is its user's alone.
+@pytest.fixture(scope="module")
+def private_python() -> Iterator[Path]:
+    """A checkout that others may look into, whose `.venv` leads to a Python that is its user's alone."""
+    # Not below pytest's own place, which is its user's alone, too.
     with tempfile.TemporaryDirectory() as folder:
         public = Path(folder)
         public.chmod(0o755)
-        root = Path(shutil.copytree(checkout.root, public / "checkout"))
-        binaries = root / ".venv" / "bin"
-        binaries.mkdir(parents=True)
-        (public / "private").mkdir(mode=0o700)
-        (public / "private" / "python").touch()
-        (binaries / "python").symlink_to(public / "private" / "python")
-        result = subprocess.run(
-            [sys.executable, "-c", _AS_NOBODY, root / "src", command],
-            env={"HOME": "/nonexistent", "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"},
-            cwd=public,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        root, private = public / "checkout", public / "private"
+        _copy(root)
+        private.mkdir(mode=0o700)
+        (private / "python").touch()
+        (root / ".venv" / "bin").mkdir(parents=True)
+        (root / ".venv" / "bin" / "python").symlink_to(private / "python")
+        yield root
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if command.venv])
+def test_another_user_without_the_right_to_is_told_in_a_line(private_python: Path, command: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, private_python / "src", command],
+        env={"HOME": "/nonexistent", "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"},
+        cwd=private_python.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.stderr == (
-        f"error: {binaries / 'python'}: permission denied\n"
+        f"error: {private_python}/.venv/bin/python: permission denied\n"
         "  Run it as the user it belongs to, or in a copy of your own\n"
     )
 
