@@ -158,7 +158,7 @@ async def test_what_users_had_is_there_again_and_a_stranger_s_is_untouched(
     disturb(plane)
     theirs, nodes = versions(plane, THEIRS), pools.uids(inputs)
     done = await restore(client, file)
-    assert (done.removed, done.left, done.anew) == (3, (), ())
+    assert (done.removed, done.left, done.remade) == (3, (), ())
     put_back(plane, before)
     assert versions(plane, THEIRS) == theirs
     assert pools.uids(inputs) == nodes

@@ -124,8 +124,8 @@ def _restore(args: argparse.Namespace) -> int:
     if done.left:
         print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
     _say_forbidden(done.forbidden)
-    if done.anew:
-        print(f"  what these own is made again by their controllers, with other names: {', '.join(done.anew)}")
+    if done.remade:
+        print(f"  what these own is made again by their controllers, with other names: {', '.join(done.remade)}")
     return 0
 
 

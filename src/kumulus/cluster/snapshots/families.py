@@ -50,7 +50,7 @@ def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bo
     return all(path in wanted and path in present and _state(wanted[path]) == _state(present[path]) for path in family)
 
 
-def is_made_anew(family: Iterable[str], objects: Objects) -> bool:
+def is_remade(family: Iterable[str], objects: Objects) -> bool:
     """Whether a controller that is none of Kubernetes' own makes the pods of a family again by itself."""
     kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
     return any(kind not in WORKLOADS for kind in kinds)

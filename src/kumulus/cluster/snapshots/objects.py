@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots import clocks, file
-from kumulus.cluster.snapshots.families import families, is_as_it_was, is_made_anew, made, rank, roots
+from kumulus.cluster.snapshots.families import families, is_as_it_was, is_remade, made, rank, roots
 from kumulus.cluster.snapshots.file import About
 from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
 from kumulus.cluster.snapshots.scope import contents
@@ -120,20 +120,20 @@ class _Restoring:
             if _namespace(each) not in now.left and path.split("/")[-2] not in now.forbidden
         }
         changed = [each for each in families(self._wanted, present) if not is_as_it_was(each, self._wanted, present)]
-        anew = [each for each in changed if is_made_anew(each, {**present, **self._wanted})]
+        remade = [each for each in changed if is_remade(each, {**present, **self._wanted})]
         going = {path for family in changed for path in family if path in present}
-        coming = {path for family in changed if family not in anew for path in family if path in self._wanted}
-        coming |= {path for family in anew for path in roots(family, self._wanted)}
+        coming = {path for family in changed if family not in remade for path in family if path in self._wanted}
+        coming |= {path for family in remade for path in roots(family, self._wanted)}
         await self._remove({path: present[path] for path in going}, coming)
         await self._make(list(coming))
         await self._statuses()
-        names = sorted(path.rpartition("/")[2] for family in anew for path in roots(family, self._wanted))
+        names = sorted(path.rpartition("/")[2] for family in remade for path in roots(family, self._wanted))
         return Restored(
             written=len(coming),
             removed=len(going - self._wanted.keys()),
             same=len(self._wanted) - len(coming),
             left=now.left,
-            anew=tuple(names),
+            remade=tuple(names),
             forbidden=now.forbidden,
         )
 

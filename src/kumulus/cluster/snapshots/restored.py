@@ -23,7 +23,7 @@ class Restored:
         removed: how many were removed that were not there then.
         same: how many were as they were.
         left: namespaces that stay as they are, since a Helm release is in them or since they are the other stack's own.
-        anew: names of objects whose controllers make again what they own, with other names.
+        remade: names of objects whose controllers make again what they own, with other names.
         forbidden: kinds that stay as they are, since the right to list them is missing.
     """
 
@@ -31,7 +31,7 @@ class Restored:
     removed: int
     same: int
     left: tuple[str, ...] = ()
-    anew: tuple[str, ...] = ()
+    remade: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
 
 

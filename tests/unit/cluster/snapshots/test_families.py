@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.snapshots.families import families, is_as_it_was, is_made_anew, made, rank, roots
+from kumulus.cluster.snapshots.families import families, is_as_it_was, is_remade, made, rank, roots
 
 Made = dict[str, dict[str, Any]]
 
@@ -80,9 +80,9 @@ def test_what_is_posted_has_no_identity_no_owner_and_no_status() -> None:
 
 def test_what_others_controllers_own_is_theirs_to_make() -> None:
     objects = {"s/set": thing("JobSet", "set"), "j/one": thing("Job", "one", ("JobSet", "set"), spec={}, status={})}
-    assert is_made_anew(objects, objects)
+    assert is_remade(objects, objects)
     assert roots(objects, objects) == ["s/set"]
-    assert not is_made_anew(web(), web())
+    assert not is_remade(web(), web())
     assert sorted(roots(web(), web())) == ["d/web", "p/alone"]
 
 
