@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.server import FILTER
 from kumulus.model.gfd import SHARE_RESOURCE
 from kumulus.schedulers import SchedulerError, registry
+from kumulus.schedulers.extender import entry
 from kumulus.schedulers.launch import configuration
 
 KUBE_SCHEDULER = "kube-scheduler"
@@ -50,17 +50,7 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
                 f"the scheduler's configuration {own} has extenders of its own, which may refuse the policy's choice\n"
                 "  Leave them out, or leave policy: out of the experiment"
             )
-    document["extenders"] = [
-        {
-            "urlPrefix": url,
-            "filterVerb": FILTER,
-            "weight": 1,
-            "enableHTTPS": False,
-            "nodeCacheCapable": True,
-            "ignorable": False,
-            "httpTimeout": f"{limit + _LONGER:g}s",
-        }
-    ]
+    document["extenders"] = [entry(url, limit + _LONGER, ignorable=False)]
     document["percentageOfNodesToScore"] = 100
     if once:
         document.setdefault("podInitialBackoffSeconds", _A_DAY)

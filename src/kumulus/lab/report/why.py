@@ -1,4 +1,5 @@
-"""Why a pod went to its node, in words: the scores that decided, and what had refused it before."""
+"""Why a pod went to its node, in words: the filters that refused others, the scores that decided, and what had refused
+the pod before."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kumulus.schedulers.decisions.document import Decision, Totals
+
+
+NOT_ASKED = "kube-scheduler asked no extender"
 
 
 def explained(decision: Decision) -> list[str]:
@@ -29,16 +33,36 @@ def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, 
     document = {"bound": bound, "explained": known, "percent": round(share, 2), "by": dict(ways), "dropped": dropped}
     lines = [f"{known:,} of {bound:,} bindings are explained ({share:.1f} %)"]
     lines += [f"  {count:>9,}  {way}" for way, count in ways.most_common()]
+    document["filters"], of_filters = _filters(kept)
+    lines += of_filters
     if dropped:
         lines.append(f"  {dropped:>9,}  not kept, as the file had reached its limit")
     return document, lines
+
+
+def _filters(kept: Sequence[Decision]) -> tuple[dict[str, Any], list[str]]:
+    """Of how many bindings with refused nodes it is known which filters refused them."""
+    refusing = [each for each in kept if each.missing]
+    if not refusing:
+        return {"bindings": 0, "named": 0, "refused": {}, "unknown": {}}, []
+    named = [each for each in refusing if each.filters]
+    nodes: Counter[str] = Counter()
+    for each in named:
+        nodes.update(each.filters)
+    unknown = Counter(each.unknown or NOT_ASKED for each in refusing if not each.filters)
+    share = 100 * len(named) / len(refusing)
+    lines = [f"of {len(refusing):,} with refused nodes, the filters are known of {len(named):,} ({share:.1f} %)"]
+    lines += [f"  {count:>9,}  nodes refused by {name}" for name, count in nodes.most_common()]
+    lines += [f"  {count:>9,}  not known: {why}" for why, count in unknown.most_common()]
+    document = {"bindings": len(refusing), "named": len(named), "percent": round(share, 2)}
+    return {**document, "refused": dict(nodes), "unknown": dict(unknown)}, lines
 
 
 def _way(decision: Decision) -> str:
     if decision.like:
         return "the next of the list of an equal pod"
     if decision.feasible == 1:
-        return "the only node that fitted"
+        return "the only node that fitted" if decision.passed <= 1 else "the only node that an extender left"
     if decision.chosen is None:
         return "not known"
     return "the highest score" if decision.equal == 1 else "drawn among the highest scores"
@@ -50,8 +74,15 @@ def _lines(decision: Decision) -> Iterator[str]:
     if decision.like:
         yield f"nodes           those of {decision.like}, an equal pod, whose list was used again"
     else:
-        refused = decision.evaluated - decision.feasible
-        yield f"nodes           {decision.evaluated} looked at, {decision.feasible} fitted, {refused} were refused"
+        fitted = decision.passed or decision.feasible
+        looked_at = max(decision.evaluated, fitted + decision.missing)
+        yield f"nodes           {looked_at} looked at, {fitted} fitted, {decision.missing} were refused"
+        if decision.filters:
+            yield "refused by      " + ", ".join(f"{name} {count}" for name, count in decision.filters.items())
+        elif decision.missing:
+            yield f"refused by      not known: {decision.unknown or NOT_ASKED}"
+        if fitted > decision.feasible:
+            yield f"left            {decision.feasible} of those that fitted, by an extender"
     yield f"decided         {_decided(decision)}"
     if decision.chosen is not None:
         yield from _table(decision)

@@ -44,6 +44,9 @@ class Decision:
         like: the pod for which the list of nodes was made, where it was used again (KEP-5598).
         refused: how often it had fitted nowhere before.
         reason: what was said then the last time.
+        passed: how many nodes passed all of kube-scheduler's filters; 0 where no extender was asked.
+        filters: how many nodes each filter refused, in their order; empty where none did, or it is not known.
+        unknown: why it is not known which filters refused nodes; empty where it is.
     """
 
     pod: str
@@ -56,6 +59,16 @@ class Decision:
     like: str = ""
     refused: int = 0
     reason: str = ""
+    passed: int = 0
+    filters: Mapping[str, int] = field(default_factory=dict)
+    unknown: str = ""
+
+    @property
+    def missing(self) -> int:
+        """How many nodes kube-scheduler's filters refused."""
+        if self.passed and not self.unknown:
+            return sum(self.filters.values())
+        return self.evaluated - self.feasible
 
     @property
     def explained(self) -> bool:
@@ -64,7 +77,7 @@ class Decision:
 
     def line(self) -> str:
         """As it is kept."""
-        fields = {name: value for name, value in asdict(self).items() if value not in (None, "", 0)}
+        fields = {name: value for name, value in asdict(self).items() if value not in (None, "", 0, {})}
         return json.dumps(fields, separators=(",", ":"))
 
 

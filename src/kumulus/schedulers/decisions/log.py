@@ -10,19 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kumulus.schedulers.decisions.attempts import Attempts, Filtered
 from kumulus.schedulers.decisions.document import Decision, Scored, Totals
 
-ARGUMENTS = ("--vmodule=schedule_one=10,batch=3",)
-"""What has kube-scheduler log its decisions and nothing else: `-v=10` would also log each request with its body."""
+ARGUMENTS = ("--vmodule=schedule_one=10,batch=3,framework=2",)
+"""What has kube-scheduler log its decisions, and in which order it runs its filters, and nothing else: `-v=10` would
+also log each request with its body."""
 
+REFUSED = b'"Unable to schedule pod; no fit; waiting"'
+"""In the line about an attempt that failed."""
 _SCORE = b'"Plugin scored node for pod" pod="'
 _TOTAL = b'"Calculated node\'s final score for pod" pod="'
 _EXTENDER = b'"Extender scored node for pod" pod="'
 _HINT = b'"OpportunisticBatch provided node hint"'
 _BOUND = b'"Successfully bound pod to node"'
-_REFUSED = b'"Unable to schedule pod; no fit; waiting"'
 _ATTEMPT = b'"Attempting to schedule pod"'
 _BINDING = b'"Attempting to bind pod to node"'
+# Behind the level's letter, month and day, and the time of day.
+_STAMP = slice(1, 21)
 _FIELD = re.compile(rb'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
 
@@ -58,10 +63,12 @@ class Decisions:
 
     Args:
         take: is called with each.
+        attempts: knows what filters did in each attempt; without, that stays unknown.
     """
 
-    def __init__(self, take: Callable[[Decision], None]) -> None:
+    def __init__(self, take: Callable[[Decision], None], attempts: Attempts | None = None) -> None:
         self._take = take
+        self._attempts = attempts if attempts is not None else Attempts((), tuple)
         self._now = _Scores("")
         self._made: dict[str, tuple[_Scores, str]] = {}
         self._refused: dict[str, tuple[int, str]] = {}
@@ -82,15 +89,18 @@ class Decisions:
             self._made[said["pod"]] = (self._now, said["hint"])
         elif _ATTEMPT in line:
             # A pod that is looked at again has new scores, or none.
-            self._made.pop(_fields(line)["pod"], None)
+            pod = _fields(line)["pod"]
+            self._made.pop(pod, None)
+            self._attempts.attempt(pod, line[_STAMP].decode())
         elif _BOUND in line:
             self._bind(_fields(line))
-        elif _REFUSED in line:
+        elif REFUSED in line:
             said = _fields(line)
             times, _ = self._refused.get(said["pod"], (0, ""))
             self._refused[said["pod"]] = (times + 1, said.get("err", ""))
+            self._attempts.failed(said["pod"], line[_STAMP].decode(), said.get("err", ""))
         else:
-            return _BINDING in line or _EXTENDER in line
+            return _BINDING in line or _EXTENDER in line or self._attempts.begins(line)
         return True
 
     def totals(self, dropped: int = 0) -> Totals:
@@ -114,17 +124,22 @@ class Decisions:
         times, reason = self._refused.pop(pod, (0, ""))
         chosen = scores.scored(node.encode()) if scores is not None else None
         again = scores is not None and hint == node
+        evaluated, feasible = int(said.get("evaluatedNodes", 0)), int(said.get("feasibleNodes", 0))
+        filtered = self._attempts.bound(pod, evaluated, feasible) or Filtered(0)
         decision = Decision(
             pod=pod,
             node=node,
-            evaluated=int(said.get("evaluatedNodes", 0)),
-            feasible=int(said.get("feasibleNodes", 0)),
+            evaluated=evaluated,
+            feasible=feasible,
             chosen=chosen,
             equal=scores.equal() if scores is not None and chosen is not None and not again else 0,
             next=scores.below(chosen.total) if scores is not None and chosen is not None else None,
             like=scores.pod if again and scores is not None else "",
             refused=times,
             reason=reason,
+            passed=filtered.passed,
+            filters=filtered.refused,
+            unknown=filtered.unknown,
         )
         self._bound += 1
         self._explained += decision.explained

@@ -1,24 +1,93 @@
 """What a kube-scheduler's output goes through: decisions into a file, all else to the log as it is.
 
-    kube-scheduler … 2>&1 | python -P -m kumulus.schedulers.decisions.reader decisions.jsonl >> kube-scheduler.log
+    kube-scheduler … 2>&1 | python -P -m kumulus.schedulers.decisions.reader decisions.jsonl asked.json >> log
 
-It ends with the scheduler. A process of its own, since the run that measures the scheduler must not wait for it.
+It ends with the scheduler, and with it what is asked by the scheduler (`asked`). A process of its own, since the run
+that measures the scheduler must not wait for it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
 
+from kumulus.schedulers.decisions.asked import Asked, Settings
+from kumulus.schedulers.decisions.attempts import Attempts
 from kumulus.schedulers.decisions.document import LIMIT, Decision
-from kumulus.schedulers.decisions.log import Decisions
+from kumulus.schedulers.decisions.log import REFUSED, Decisions
+
+_ASKED = "kumulus.schedulers.decisions.asked"
+_ENDS_WITHIN = 10.0
 
 
-def read(lines: Iterable[bytes], file: Path, log: BinaryIO, limit: int = LIMIT) -> None:
+class Observer:
+    """The process that kube-scheduler asks, and its notes.
+
+    Args:
+        process: with pipes to its standard input and output.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._commands, self._output = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(self._output, False)
+        os.set_blocking(self._commands, False)
+        self._rest = b""
+
+    def notes(self) -> list[Asked]:
+        """What was noted since this was called before."""
+        parts = [self._rest]
+        with suppress(BlockingIOError):
+            while part := os.read(self._output, 1 << 16):
+                parts.append(part)
+        *lines, self._rest = b"".join(parts).split(b"\n")
+        return [Asked(**json.loads(line)) for line in lines]
+
+    def now(self) -> None:
+        """Have it note the counts as they are now, or soon."""
+        # One that has ended notes nothing; one that is asked more often than it reads has been asked.
+        with suppress(OSError):
+            os.write(self._commands, b"\n")
+
+
+@contextmanager
+def observing(file: Path) -> Iterator[Observer]:
+    """Start the process that kube-scheduler asks, and end it with the context.
+
+    Args:
+        file: of its settings.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    command = [sys.executable, "-P", "-m", _ASKED, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr) as process:
+        yield Observer(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def read(
+    lines: Iterable[bytes],
+    file: Path,
+    log: BinaryIO,
+    limit: int = LIMIT,
+    *,
+    attempts: Attempts | None = None,
+    observer: Observer | None = None,
+) -> None:
     """Read a scheduler's output to its end.
 
     Args:
@@ -26,6 +95,8 @@ def read(lines: Iterable[bytes], file: Path, log: BinaryIO, limit: int = LIMIT) 
         file: takes the decisions; those of a start before stay in it.
         log: takes what is not about decisions.
         limit: bytes that the file may have.
+        attempts: knows what filters did in each attempt.
+        observer: notes the counts after an attempt that failed.
 
     Raises:
         OSError: the file cannot be written.
@@ -48,13 +119,22 @@ def read(lines: Iterable[bytes], file: Path, log: BinaryIO, limit: int = LIMIT) 
                 return
             size += len(line)
 
-        decisions = Decisions(take)
+        decisions = Decisions(take, attempts)
         for line in lines:
             if not decisions.line(line):
                 log.write(line)
                 log.flush()
+            elif observer is not None and REFUSED in line:
+                observer.now()
         kept.write(json.dumps(asdict(decisions.totals(dropped))) + "\n")
 
 
+def _main(decisions: Path, asked: Path) -> None:
+    settings = Settings.read(asked)
+    with observing(asked) as observer:
+        attempts = Attempts(settings.profiles, observer.notes, settings.parallelism)
+        read(sys.stdin.buffer, decisions, sys.stdout.buffer, attempts=attempts, observer=observer)
+
+
 if __name__ == "__main__":
-    read(sys.stdin.buffer, Path(sys.argv[1]), sys.stdout.buffer)
+    _main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -10,10 +10,12 @@ from typing import Any
 import yaml
 
 from kumulus.schedulers import registry
-from kumulus.schedulers.decisions import log
+from kumulus.schedulers.decisions import asked, log
+from kumulus.schedulers.decisions.filters import PARALLELISM
 from kumulus.schedulers.decisions.document import NAME as DECISIONS
 from kumulus.schedulers.descriptor import Scheduler
 from kumulus.schedulers.errors import SchedulerError
+from kumulus.schedulers.extender import new_secret
 from kumulus.schedulers.launch import binary, configuration
 from kumulus.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
 
@@ -73,7 +75,9 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         *build.arguments,
         *(log.ARGUMENTS if request.decisions else ()),
     ]
-    reader = (sys.executable, "-P", "-m", _READER, str(request.directory / DECISIONS))
+    of_reader = _asked(document, names, port, request) if request.decisions else {}
+    places = [str(request.directory / name) for name in (DECISIONS, asked.NAME)]
+    reader = (sys.executable, "-P", "-m", _READER, *places)
     program = Program(
         name=scheduler.name,
         binary=executable,
@@ -87,9 +91,28 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         version=version,
         scheduler_names=names,
         settings={**limits, **build.settings},
-        files={file.name: yaml.safe_dump(document, sort_keys=False)},
+        files={file.name: yaml.safe_dump(document, sort_keys=False), **of_reader},
         objects=build.objects(),
     )
+
+
+def _asked(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> dict[str, str]:
+    """Have it ask, beside others, whoever notes what its filters did; gives the file with that one's settings."""
+    others = document.get("extenders") or []
+    if not isinstance(others, list):
+        raise SchedulerError(
+            f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list"
+        )
+    settings = asked.Settings(
+        port=request.port(),
+        secret=new_secret(),
+        metrics=f"https://127.0.0.1:{port}/metrics",
+        profiles=names,
+        parallelism=int(document.get("parallelism") or PARALLELISM),
+    )
+    # First, so that it sees all that the filters have left.
+    document["extenders"] = [settings.extender(alone=not others), *others]
+    return {asked.NAME: settings.text()}
 
 
 def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""An extender of kube-scheduler, as an HTTP server: on the loopback, under an address that nobody else knows.
+
+Source of the protocol: k8s.io/kube-scheduler/extender/v1, `ExtenderArgs` and `ExtenderFilterResult`.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiohttp import web
+
+FILTER: Final = "filter"
+# The names of 100,000 nodes, and a pod.
+_LONGEST = 32 << 20
+
+Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Takes ExtenderArgs, and gives an ExtenderFilterResult."""
+
+
+def new_secret() -> str:
+    """256 random bits for an address."""
+    return secrets.token_urlsafe(32)
+
+
+def address(port: int, secret: str) -> str:
+    """Below which an extender is served, for `urlPrefix`."""
+    return f"http://127.0.0.1:{port}/{secret}"
+
+
+def entry(url: str, timeout: float, *, ignorable: bool) -> dict[str, Any]:
+    """An extender in a KubeSchedulerConfiguration: asked with the names of nodes, not with the nodes.
+
+    Args:
+        url: its :func:`address`.
+        timeout: seconds that kube-scheduler waits for an answer.
+        ignorable: whether kube-scheduler goes on without an answer; then it asks it after those that are not.
+    """
+    return {
+        "urlPrefix": url,
+        "filterVerb": FILTER,
+        "weight": 1,
+        "enableHTTPS": False,
+        "nodeCacheCapable": True,
+        "ignorable": ignorable,
+        "httpTimeout": f"{timeout:g}s",
+    }
+
+
+@asynccontextmanager
+async def serving(answer: Answer, port: int, secret: str) -> AsyncIterator[None]:
+    """Serve an extender until the context ends.
+
+    Another user of the machine can reach the port, and finds nothing there: the address has a secret in it, which
+    stands in the scheduler's configuration, a file that is its owner's alone.
+
+    Args:
+        answer: gives the answers; raises ValueError, KeyError or TypeError for what are no ExtenderArgs.
+        port: of 127.0.0.1.
+        secret: the first part of the path.
+
+    Raises:
+        OSError: something else listens on the port.
+    """
+
+    async def answered(request: web.Request) -> web.Response:
+        if not secrets.compare_digest(request.match_info["secret"].encode(), secret.encode()):
+            raise web.HTTPNotFound
+        try:
+            found = await answer(await request.json())
+        except (ValueError, KeyError, TypeError):
+            raise web.HTTPBadRequest(text="these are no ExtenderArgs") from None
+        return web.Response(text=json.dumps(found, separators=(",", ":")), content_type="application/json")
+
+    app = web.Application(client_max_size=_LONGEST)
+    app.router.add_post(f"/{{secret}}/{FILTER}", answered)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield
+    finally:
+        await runner.cleanup()
