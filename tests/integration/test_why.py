@@ -139,7 +139,7 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     for inputs in made.values():
         await pools.create(inputs)
     for name in pools.nodes(made["cordoned"]):
-        plane.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        plane.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
     # Two pods of a node's three quarters do not go together: each one that is bound fills a node.
     directory = await run(plane, tmp_path, workloads=[work("fills", 8, "1500m")])
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.cluster.history.document import History, HistoryError, load
+from kumulus.lab.report.decided import read
 from kumulus.lab.report.files import HISTORY, telling
 from kumulus.lab.report.read import find, report_at
+from kumulus.lab.report.why import explained
 from kumulus.surroundings import files
 
 
@@ -23,10 +25,11 @@ def show(args: argparse.Namespace) -> int:
     if len(args.runs) > 2:
         raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
     histories = [_history(run, args.results, args.repetition) for run in args.runs]
+    reasons = [_reasons(run, args.results) for run in args.runs]
     if args.html is not None:
-        _write(args.html, histories)
+        _write(args.html, histories, reasons)
         return 0
-    return _serve(histories, args.port)
+    return _serve(histories, reasons, args.port)
 
 
 def _history(run: str, results: Path, repetition: int) -> History:
@@ -50,20 +53,29 @@ def _history(run: str, results: Path, repetition: int) -> History:
         raise UserError(str(error)) from None
 
 
-def _write(file: Path, histories: list[History]) -> None:
+def _reasons(run: str, results: Path) -> dict[str, list[str]]:
+    """Why pods are where they are, as `kumulus experiment why` says it; nothing where it is not recorded."""
+    path = Path(run)
+    decided = read(path.parent if path.name.endswith(".json.gz") else find(run, results).parent)
+    if decided is None:
+        return {}
+    return {each.pod: explained(each, decided.columns.get(each.pod)) for each in decided.decisions}
+
+
+def _write(file: Path, histories: list[History], reasons: list[dict[str, list[str]]]) -> None:
     from kumulus.console import bundle
 
     with telling(file):
-        files.write(file, bundle.page(histories))
+        files.write(file, bundle.page(histories, reasons))
     print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
 
 
-def _serve(histories: list[History], port: int) -> int:
+def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: int) -> int:
     from kumulus.console.serving import PortInUse
     from kumulus.console.show import shown
 
     async def serve() -> None:
-        async with shown(histories).served(port) as address:
+        async with shown(histories, reasons).served(port) as address:
             print(f"{' beside '.join(str(each.about.get('title')) for each in histories)}: {address}")
             print("Ctrl-C ends it", flush=True)
             await asyncio.Event().wait()

@@ -6,12 +6,13 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.lab.report import why as text
+from kumulus.lab.report.decided import read
 from kumulus.lab.report.read import find
-from kumulus.schedulers.decisions.document import NAME, Decision, Totals, decisions
+from kumulus.schedulers.decisions.document import Decision, Totals
 
 _SHOWN = 10
 
@@ -23,38 +24,25 @@ def why(args: argparse.Namespace) -> int:
         UserError: the run has not recorded it, or there is no such pod.
         LabError: there is no such run.
     """
-    kept, totals = _read(args.run, args.results, args.repetition)
-    if args.pod is None:
-        document, lines = text.sums(kept, totals)
-    else:
-        decision = _of_pod(kept, args.pod)
-        if decision is None:
-            document, lines = _waiting(totals, args.pod)
-        else:
-            document, lines = asdict(decision), text.explained(decision)
-    print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
-    return 0
-
-
-def _read(run: str, results: Path, repetition: int | None) -> tuple[list[Decision], list[Totals]]:
-    files = sorted(find(run, results).parent.glob(f"scheduler*/{NAME}"))
-    if not files:
+    decided = read(find(args.run, args.results).parent)
+    if decided is None:
         raise UserError(
-            f"{run} has not recorded how its scheduler decided\n"
+            f"{args.run} has not recorded how its scheduler decided\n"
             "  Write why: true in the experiment's file, and run it again"
         )
-    kept: list[Decision] = []
-    totals: list[Totals] = []
-    for file in files:
-        try:
-            for each in decisions(file):
-                if isinstance(each, Totals):
-                    totals.append(each)
-                elif repetition is None or each.pod.partition("/")[0].endswith(f"-{repetition}"):
-                    kept.append(each)
-        except OSError as error:
-            raise UserError(f"{file} cannot be read: {error.strerror}") from None
-    return kept, totals
+    kept = decided.of(args.repetition)
+    document: dict[str, Any]
+    if args.pod is None:
+        document, lines = text.sums(kept, decided.totals)
+    elif (decision := _of_pod(kept, args.pod)) is not None:
+        column = decided.columns.get(decision.pod)
+        document, lines = asdict(decision), text.explained(decision, column)
+        if column is not None:
+            document["policy"] = asdict(column)
+    else:
+        document, lines = _waiting(decided.totals, args.pod)
+    print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+    return 0
 
 
 def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
@@ -68,7 +56,7 @@ def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
     return found[-1] if found else None
 
 
-def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, str], list[str]]:
+def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, Any], list[str]]:
     for each in totals:
         for pod, reason in each.waiting.items():
             if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):

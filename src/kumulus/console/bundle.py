@@ -11,8 +11,9 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
 from kumulus.cluster.history.document import History
 
@@ -21,11 +22,16 @@ _EXPORT = re.compile(r"^export (?:async )?(?:class|function|const) (\w+)", re.MU
 _ENTRY = "run"
 
 
-def page(histories: Sequence[History]) -> str:
+Reasons = Mapping[str, Sequence[str]]
+"""Why pods are where they are: lines by the pod's namespace/name."""
+
+
+def page(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> str:
     """The page.
 
     Args:
         histories: of one run, or of two to be shown side by side.
+        reasons: of each of them; none where they are not known.
     """
     script, style = bundle(_ENTRY), _asset("style.css")
     title = " beside ".join(str(each.about.get("title", "a run"))[:200] for each in histories)
@@ -33,7 +39,9 @@ def page(histories: Sequence[History]) -> str:
         "<title>Kumulus</title>": f"<title>{html.escape(title)} · Kumulus</title>",
         "<!--policy-->": f'<meta http-equiv="Content-Security-Policy" content="{_policy(script, style)}">',
         "<!--style-->": f"<style>{style}</style>",
-        "<!--data-->": "\n".join(_data(each) for each in histories),
+        "<!--data-->": "\n".join(
+            _data(each, known) for each, known in zip(histories, reasons or [{}] * len(histories), strict=True)
+        ),
         "<!--script-->": f'<script type="module">{script}</script>',
     }
     # One pass, so that nothing in a part is taken for the place of another.
@@ -51,10 +59,20 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(history: History) -> str:
-    text = json.dumps(history.to_plain(), separators=(",", ":"))
+def _data(history: History, reasons: Reasons) -> str:
+    plain = history.to_plain()
+    if reasons:
+        plain["why"] = _each_once({pod: reasons[pod] for pod, *_ in history.pods if pod in reasons})
+    text = json.dumps(plain, separators=(",", ":"))
     # Nothing in it can end its element, nor begin a comment or another one.
     return f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>'
+
+
+def _each_once(reasons: Reasons) -> dict[str, Any]:
+    """Lines of which many pods have the same, each once."""
+    numbers: dict[str, int] = {}
+    pods = {pod: [numbers.setdefault(line, len(numbers)) for line in lines] for pod, lines in reasons.items()}
+    return {"lines": list(numbers), "pods": pods}
 
 
 def bundle(entry: str) -> str:

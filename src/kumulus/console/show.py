@@ -11,9 +11,9 @@ from kumulus.console import bundle
 from kumulus.console.serving import HEADERS, Guarded
 
 
-def shown(histories: Sequence[History]) -> Guarded:
-    """A server of the page of one run, or of two."""
-    text = bundle.page(histories)
+def shown(histories: Sequence[History], reasons: Sequence[bundle.Reasons] = ()) -> Guarded:
+    """A server of the page of one run, or of two; see :func:`kumulus.console.bundle.page`."""
+    text = bundle.page(histories, reasons)
     # The page has its policy with it, by the hashes of what is in it; nothing may frame it is for headers only to say.
     headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
 

@@ -14,6 +14,8 @@ from typing import Any, Final
 from aiohttp import web
 
 FILTER: Final = "filter"
+READY: Final = "ready"
+"""Below its address, what answers once it works."""
 # The names of 100,000 nodes, and a pod.
 _LONGEST = 32 << 20
 
@@ -75,7 +77,12 @@ async def serving(answer: Answer, port: int, secret: str) -> AsyncIterator[None]
             raise web.HTTPBadRequest(text="these are no ExtenderArgs") from None
         return web.Response(text=json.dumps(found, separators=(",", ":")), content_type="application/json")
 
+    async def ready(request: web.Request) -> web.Response:
+        known = secrets.compare_digest(request.match_info["secret"].encode(), secret.encode())
+        return web.Response(status=200 if known else 404)
+
     app = web.Application(client_max_size=_LONGEST)
+    app.router.add_get(f"/{{secret}}/{READY}", ready)
     app.router.add_post(f"/{{secret}}/{FILTER}", answered)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()

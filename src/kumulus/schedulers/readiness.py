@@ -14,13 +14,14 @@ _LOOK_EVERY = 0.05
 
 
 async def answering(programs: Sequence[Program]) -> None:
-    """Wait until each program answers at its address with success."""
-    await asyncio.gather(*(_answers(program) for program in programs))
+    """Wait until each program answers at its addresses with success."""
+    addresses = [(program.name, each) for program in programs for each in (program.ready, *program.ready_too)]
+    await asyncio.gather(*(_answers(name, address) for name, address in addresses))
 
 
-async def _answers(program: Program) -> None:
-    parts = urlsplit(program.ready)
-    connection = Connection(f"{parts.scheme}://{parts.netloc}", program.name, tls=_anybody())
+async def _answers(name: str, address: str) -> None:
+    parts = urlsplit(address)
+    connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=_anybody())
     async with Client(connection, request_timeout=5.0) as client:
         while True:
             try:

@@ -223,7 +223,7 @@ async def test_a_call_is_answered_while_another_never_comes_back() -> None:
 async def test_only_who_knows_the_address_is_answered() -> None:
     made = extender()
     body = json.dumps(asked(PODS[0], "a", NAMES))
-    async with served(made) as url, aiohttp.ClientSession() as session:
+    async with served(made.filter) as url, aiohttp.ClientSession() as session:
         root = url.rpartition("/")[0]
         assert root.startswith("http://127.0.0.1:")
         assert len(url.rpartition("/")[2]) >= 43, "256 bits"

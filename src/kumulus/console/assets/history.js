@@ -259,6 +259,11 @@ export class History {
     return found;
   }
 
+  // The names of a job's pods that have been given a node, whatever became of them since.
+  placed(job) {
+    return this.podsOf[job].filter((pod) => this.status[pod] >= BOUND && this.status[pod] < GONE).map((pod) => this.pods[pod][0]);
+  }
+
   // Whether a pod has a place on a node.
   holds(pod) {
     return holds(this.status[pod]);

@@ -3,6 +3,7 @@
 import { bytes, compare, counted, element, number, short } from "./fleet.js";
 import { SortedTable } from "./sorted.js";
 import { clock } from "./time.js";
+import { Why } from "./why.js";
 
 const PAGE = 25;
 const ORDER = ["partly", "waiting", "placed", "running", "ended"];
@@ -21,7 +22,7 @@ const COLUMNS = [
 
 export class Jobs extends SortedTable {
   // light: told which nodes, by name, are to be lit on the map; null for all of them.
-  constructor(place, past, { light, announce, chose = () => {}, letter = "" }) {
+  constructor(place, past, { light, announce, chose = () => {}, letter = "", why }) {
     super(COLUMNS, PAGE, 4);
     Object.assign(this, { past, light, announce, chose });
     this.chosen = -1;
@@ -36,10 +37,11 @@ export class Jobs extends SortedTable {
     this.counts = element("p", { role: "status" });
     this.queues = element("div", { className: "queues", tabIndex: 0, role: "region", "aria-label": `Queues ${letter}` });
     this.detail = element("div", { className: "chosen", hidden: true });
+    this.why = new Why(why, letter);
     this.before = this.button("Previous", () => this.turn(-1));
     this.after = this.button("Next", () => this.turn(1));
     place.replaceChildren(element("h2", { textContent: "Jobs and queues" }), this.counts,
-      element("label", { className: "find" }, "Find jobs ", this.find), this.detail,
+      element("label", { className: "find" }, "Find jobs ", this.find), this.detail, this.why.place,
       element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Table of jobs ${letter}` },
         element("table", {}, this.caption, element("thead", {}, this.head), this.body)),
       element("nav", { "aria-label": `Pages of jobs ${letter}` }, this.before, this.where, this.after), this.queues);
@@ -136,6 +138,7 @@ export class Jobs extends SortedTable {
   drawChosen() {
     const { history } = this.past;
     this.detail.hidden = this.chosen < 0;
+    this.why.draw(history, this.chosen);
     if (this.chosen < 0) {
       this.light(null);
       this.toldChosen = "";

@@ -18,6 +18,7 @@ class Side {
   constructor(plain, letter, legend) {
     this.letter = letter;
     this.past = new Past(new History(plain));
+    this.why = plain.why;
     const { about } = this.past.history;
     const canvas = element("canvas", { tabIndex: 0, role: "application", "aria-roledescription": "fleet map", "aria-label": `Fleet map ${letter}` });
     const tip = element("div", { className: "tip", role: "tooltip", hidden: true });
@@ -37,7 +38,7 @@ class Side {
   begin(span) {
     const { past } = this;
     this.map = new FleetMap(past, { ...this.parts, announce, open: (name) => this.open(name), peek: async (name) => past.peek(name), share: 0.55 });
-    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, light: (...sets) => this.map.light(...sets), chose: (job) => {
+    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, why: this.why, light: (...sets) => this.map.light(...sets), chose: (job) => {
       this.chart.chosen = job;
       this.chart.draw();
     } });

@@ -8,11 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from kumulus.lab.errors import LabError
 from kumulus.model.gfd import SHARE_RESOURCE
 from kumulus.schedulers import SchedulerError, registry
 from kumulus.schedulers.extender import entry
 from kumulus.schedulers.launch import configuration
+from kumulus.surroundings import files
 
 KUBE_SCHEDULER = "kube-scheduler"
 _GROUP, _KIND, _FIT = "kubescheduler.config.k8s.io", "KubeSchedulerConfiguration", "NodeResourcesFit"
@@ -37,19 +40,12 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
     Raises:
         LabError: the user's configuration cannot be used.
     """
-    profile: dict[str, Any] = {"schedulerName": registry.get(KUBE_SCHEDULER).scheduler_name}
-    document: dict[str, Any] = {"apiVersion": f"{_GROUP}/v1", "kind": _KIND, "profiles": [profile]}
-    if own is not None:
-        try:
-            document = configuration.of_kind(own, _KIND, _GROUP)
-        except SchedulerError as error:
-            raise LabError(str(error)) from None
-        document.setdefault("profiles", [profile])
-        if document.get("extenders"):
-            raise LabError(
-                f"the scheduler's configuration {own} has extenders of its own, which may refuse the policy's choice\n"
-                "  Leave them out, or leave policy: out of the experiment"
-            )
+    document = _document(own)
+    if document.get("extenders"):
+        raise LabError(
+            f"the scheduler's configuration {own} has extenders of its own, which may refuse the policy's choice\n"
+            "  Leave them out, or leave policy: out of the experiment"
+        )
     document["extenders"] = [entry(url, limit + _LONGER, ignorable=False)]
     document["percentageOfNodesToScore"] = 100
     if once:
@@ -61,6 +57,44 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
             plugins["score"] = {"disabled": [{"name": "*"}]}
             plugins["preScore"] = {"disabled": [{"name": "*"}]}
         _without_shares(each)
+    return document
+
+
+def watched(own: Path | None, url: str) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration with an extender that refuses nothing, behind those of the user.
+
+    Args:
+        own: the user's configuration, if any.
+        url: where the extender is served.
+
+    Raises:
+        LabError: the user's configuration cannot be used.
+    """
+    document = _document(own)
+    document["extenders"] = [*(document.get("extenders") or ()), entry(url, _LONGER, ignorable=True)]
+    return document
+
+
+def written(directory: Path, name: str, document: dict[str, Any]) -> Path:
+    """Write a configuration into the directory of a scheduler; gives the file.
+
+    The address in it is what lets somebody ask the extender: the file is its owner's alone.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = (directory / name).absolute()
+    files.write(file, yaml.safe_dump(document, sort_keys=False), mode=0o600)
+    return file
+
+
+def _document(own: Path | None) -> dict[str, Any]:
+    profile: dict[str, Any] = {"schedulerName": registry.get(KUBE_SCHEDULER).scheduler_name}
+    if own is None:
+        return {"apiVersion": f"{_GROUP}/v1", "kind": _KIND, "profiles": [profile]}
+    try:
+        document = configuration.of_kind(own, _KIND, _GROUP)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+    document.setdefault("profiles", [profile])
     return document
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from kumulus.lab.extender.calling import Caller
+from kumulus.lab.extender.column import Column
 from kumulus.lab.extender.ledger import Ledger
 from kumulus.lab.extender.reading import pod_of
 from kumulus.lab.measure.statistics import spread
@@ -18,6 +19,7 @@ from kumulus.lab.policies import Pod, Study
 from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.policies.load import Policy, PolicyFailed
 from kumulus.lab.policies.pod import Kind
+from kumulus.lab.policies.scored import Scored
 
 # How long kube-scheduler has for choosing among equally good nodes and for reporting its choice.
 _CHOICE = 5.0
@@ -68,6 +70,7 @@ class Extender:
         product_label: the node label that says which GPUs a node has.
         refresh: lists the cluster's nodes, when one is named that is not known.
         now: seconds, for how long answers take.
+        keep: takes what the policy gave the nodes of each pod; None where nobody wants to know.
     """
 
     def __init__(
@@ -80,9 +83,11 @@ class Extender:
         product_label: str,
         refresh: Callable[[], Awaitable[list[Machine]]],
         now: Callable[[], float],
+        keep: Callable[[Column], None] | None = None,
     ) -> None:
         self._policy, self._ties, self._on_failure = policy, ties, on_failure
         self._product_label, self._refresh, self._now = product_label, refresh, now
+        self._keep = keep
         self._caller = Caller(limit)
         self._turn = asyncio.Lock()
         self._choice: _Choice | None = None
@@ -135,7 +140,7 @@ class Extender:
             pod, uid, names = self._read(arguments)
             self.done.asked += 1
             try:
-                best = await self._best(uid, pod, names)
+                best = await self._best(uid, pod, names, arguments["Pod"]["metadata"].get("namespace", ""))
             except PolicyFailed as error:
                 return self._failed(str(error))
             finally:
@@ -181,7 +186,7 @@ class Extender:
         wants = pod()
         self._hold(uid, job, wants, self._ledger.anywhere_on(wants, number), seen=True)
 
-    async def _best(self, uid: str, pod: Pod, names: Sequence[str]) -> Sequence[int]:
+    async def _best(self, uid: str, pod: Pod, names: Sequence[str], namespace: str) -> Sequence[int]:
         await self._settled()
         self._heed()
         self._changed(self._ledger.release(uid))
@@ -189,15 +194,25 @@ class Extender:
         if not known:
             await self._grown()
             among, _ = self._ledger.among(names)
-        found = [int(number) for number in await self._called(lambda: self._placer.best(pod, among))]
+        scored: Scored = await self._called(lambda: self._placer.scored(pod, among))
+        found = [int(number) for number in scored.best()]
         if self._ties == "name" and not self._policy.leaves:
             found = found[:1]
+        if found and self._keep is not None and not self._policy.leaves:
+            self._keep(self._column(f"{namespace}/{pod.name}", len(names), scored, found))
         if len(found) == 1:
             where = await self._called(lambda: self._placer.on(pod, found[0]))
             self._hold(uid, "", pod, where, seen=False)
         elif found:
             self._choice = _Choice(uid, pod, asyncio.Event())
         return found
+
+    def _column(self, pod: str, offered: int, scored: Scored, found: Sequence[int]) -> Column:
+        name = self._ledger.name
+        # Which of several equally good ones it gets is kube-scheduler's to draw.
+        node = name(found[0]) if len(found) == 1 else ""
+        about = scored.about(found[0], name)
+        return Column(pod, self._policy.name, True, offered, len(scored.nodes), node, **about)
 
     async def _settled(self) -> None:
         """Wait for the choice that kube-scheduler had among equally good nodes: it is a part of what is free now."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from kumulus.host.ports import Claims, NoFreePort
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.extender import Extender
 from kumulus.schedulers.extender import address, new_secret, serving
 
 
 @asynccontextmanager
-async def served(extender: Extender) -> AsyncIterator[str]:
+async def served(filtering: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> AsyncIterator[str]:
     """Serve an extender until the context ends.
+
+    Args:
+        filtering: answers kube-scheduler.
 
     Yields:
         the address below which it is served, for `urlPrefix`.
@@ -27,7 +29,7 @@ async def served(extender: Extender) -> AsyncIterator[str]:
 
     async def answer(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            return await extender.filter(arguments)
+            return await filtering(arguments)
         except (ApiError, Unreachable) as error:
             return {"Error": f"the cluster's nodes cannot be listed: {error}"}
 
@@ -38,5 +40,3 @@ async def served(extender: Extender) -> AsyncIterator[str]:
                 yield address(port, secret)
     except NoFreePort as error:
         raise LabError(str(error)) from None
-    finally:
-        extender.close()

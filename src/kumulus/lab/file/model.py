@@ -159,6 +159,14 @@ class Experiment(Section):
         ),
         examples=["true"],
     )
+    whyPolicy: str = Field(
+        default="",
+        description=(
+            "With `why: true`, a policy as in `policy`, whose scores are shown beside those of kube-scheduler and "
+            "decide nothing."
+        ),
+        examples=["FGD"],
+    )
     setup: list[str] = Field(
         default_factory=list,
         description=(

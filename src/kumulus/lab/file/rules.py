@@ -18,7 +18,7 @@ def rule_problems(raw: object) -> list[Problem]:
     """Every problem between the parts of an experiment's mapping; anything else has none."""
     if not isinstance(raw, Mapping):
         return []
-    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw)]
+    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw), *_why(raw)]
 
 
 def _items(raw: Mapping[str, object], key: str) -> list[Item]:
@@ -40,6 +40,15 @@ def _duplicates(raw: Mapping[str, object]) -> Iterator[Problem]:
             yield problem(("workloads", index, "name"), f"{shown(name)} is already {place}", "write another name")
         if isinstance(name, str):
             first.setdefault(name, index)
+
+
+def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
+    if not raw.get("whyPolicy"):
+        return
+    if raw.get("why") is not True:
+        yield problem(("whyPolicy",), "is shown by `kumulus experiment why` alone", "write why: true as well")
+    if raw.get("policy"):
+        yield problem(("whyPolicy",), "is beside a policy that decides", "leave one out; policy: is shown by why: true")
 
 
 def _references(raw: Mapping[str, object]) -> Iterator[Problem]:

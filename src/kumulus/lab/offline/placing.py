@@ -12,6 +12,7 @@ from kumulus.lab.policies import Nodes, Pod, Study
 from kumulus.lab.policies.load import Policy, Scores
 from kumulus.lab.policies.nodes import Flags
 from kumulus.lab.policies.pod import Kind
+from kumulus.lab.policies.scored import Scored
 
 Ties = Literal["name", "random"]
 
@@ -57,19 +58,27 @@ class Placer:
         Raises:
             PolicyFailed: the policy did.
         """
+        return self.scored(pod, among).best()
+
+    def scored(self, pod: Pod, among: Flags | None = None) -> Scored:
+        """The nodes on which the pod fits, with the policy's scores; of a policy that chooses, the one that it chose.
+
+        Args:
+            pod: which one.
+            among: a flag for each node that may be; None for all of them.
+
+        Raises:
+            PolicyFailed: the policy did.
+        """
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
         if len(fitting):
             fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
-        if not len(fitting):
-            return fitting
-        if self._policy.leaves:
-            return fitting
+        if not len(fitting) or self._policy.leaves:
+            return Scored(fitting, None)
         if self._policy.chooses:
-            return np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]])
-        scores = self._scores(pod, fitting)
-        best: npt.NDArray[np.int64] = fitting[scores == scores.max()]
-        return best
+            return Scored(np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]]), None)
+        return Scored(fitting, self._scores(pod, fitting))
 
     def on(self, pod: Pod, node: int) -> Placement:
         """What a pod has of a node on which it fits: its GPUs, a share's by the policy.

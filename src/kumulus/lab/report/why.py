@@ -1,5 +1,4 @@
-"""Why a pod went to its node, in words: the filters that refused others, the scores that decided, and what had refused
-the pod before."""
+"""Why a pod went to its node, in words: the filters that refused others, the scores, what had refused it before."""
 
 from __future__ import annotations
 
@@ -7,15 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kumulus.lab.extender.column import Column
 from kumulus.schedulers.decisions.document import Decision, Totals
-
 
 NOT_ASKED = "kube-scheduler asked no extender"
 
 
-def explained(decision: Decision) -> list[str]:
-    """The lines about one pod."""
-    return [f"{decision.pod} -> {decision.node}", *(f"  {line}" for line in _lines(decision))]
+def explained(decision: Decision, column: Column | None = None) -> list[str]:
+    """The lines about one pod.
+
+    Args:
+        decision: kube-scheduler's.
+        column: what a policy gave the nodes, if one did.
+    """
+    lines = [*_lines(decision), *(_of_policy(decision, column) if column else ())]
+    return [f"{decision.pod} -> {decision.node}", *(f"  {line}" for line in lines)]
 
 
 def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, Any], list[str]]:
@@ -94,14 +99,44 @@ def _decided(decision: Decision) -> str:
     return _way(decision)
 
 
+def _of_policy(decision: Decision, column: Column) -> Iterator[str]:
+    yield f"policy          {column.policy}, which {'decides' if column.decides else 'looks on'}: {_standing(column)}"
+    if column.score is not None or column.other:
+        heads = [column.node or decision.node, *([column.other] if column.other else [])]
+        yield from _rows([("policy's score", heads), (column.policy, [column.score, column.other_score])])
+
+
+def _standing(column: Column) -> str:
+    if column.failure:
+        return f"it failed: {column.failure.splitlines()[0]}"
+    if column.score is None and not column.higher:
+        return f"it scores no node of the {column.offered} that fitted"
+    if column.score is None:
+        return f"by its account the pod does not fit here, and fits on {column.fitting} of {column.offered} nodes"
+    if column.higher:
+        return f"{column.higher} of {column.fitting} nodes have a higher score"
+    return "the highest score" if column.equal == 1 else f"the highest score, as {column.equal} nodes have it"
+
+
 def _table(decision: Decision) -> Iterator[str]:
     chosen, other = decision.chosen, decision.next
     assert chosen is not None
-    heads = [chosen.node, *([other.node] if other else [])]
-    width = max(len(name) for name in ("score", *chosen.scores))
-    yield f"{'score':<{width}}  " + "  ".join(heads)
-    for plugin in sorted(chosen.scores):
-        columns = [chosen.scores[plugin], *([other.scores.get(plugin, 0)] if other else [])]
-        yield f"{plugin:<{width}}  " + "  ".join(f"{n:>{len(head)}}" for n, head in zip(columns, heads, strict=True))
-    columns = [chosen.total, *([other.total] if other else [])]
-    yield f"{'total':<{width}}  " + "  ".join(f"{n:>{len(head)}}" for n, head in zip(columns, heads, strict=True))
+    nodes = [chosen, *([other] if other else [])]
+    rows: list[tuple[str, list[str | float | None]]] = [("score", [each.node for each in nodes])]
+    rows += [(name, [each.scores.get(name, 0) for each in nodes]) for name in sorted(chosen.scores)]
+    rows.append(("total", [each.total for each in nodes]))
+    yield from _rows(rows)
+
+
+def _rows(rows: Sequence[tuple[str, Sequence[str | float | None]]]) -> Iterator[str]:
+    """A table: the first row has the heads of its columns, to whose right edges the others go."""
+    width, heads = max(len(name) for name, _ in rows), rows[0][1]
+    for name, cells in rows:
+        texts = [f"{_cell(cell):>{len(str(head))}}" for cell, head in zip(cells, heads, strict=False)]
+        yield f"{name:<{width}}  " + "  ".join(texts)
+
+
+def _cell(cell: str | float | None) -> str:
+    if isinstance(cell, float):
+        return f"{cell:g}"
+    return "-" if cell is None else str(cell)

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """Keeps account of the pods of one repetition after the other."""
+    """Keeps account of the pods of one repetition after the other.
+
+    Attributes:
+        in_order: whether the pods are to be created one after the other, as their order counts.
+    """
+
+    in_order: bool
 
     async def begin(self, plan: Plan) -> None:
         """Begin a repetition.
@@ -36,8 +42,8 @@ class Arriving(Protocol):
     def seen(self, pod: PodView, over: bool) -> None:
         """The cluster says what a pod of the experiment does."""
 
-    async def used(self, complete: bool) -> PolicyUsed:
-        """What became of the cluster in the repetition.
+    async def used(self, complete: bool) -> PolicyUsed | None:
+        """What became of the cluster in the repetition; None where nothing is to be said of it.
 
         Args:
             complete: whether everything was created; otherwise what comes after the last pod that was seen was not.
@@ -54,6 +60,8 @@ class ByNode:
         loaded: the experiment.
         client: of the cluster.
     """
+
+    in_order = True
 
     def __init__(self, loaded: Loaded, client: Client) -> None:
         self._loaded, self._client = loaded, client

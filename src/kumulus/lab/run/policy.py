@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.configuration import KUBE_SCHEDULER, extended
+from kumulus.lab.extender.column import kept
+from kumulus.lab.extender.configuration import KUBE_SCHEDULER, extended, written
 from kumulus.lab.extender.extender import Extender
 from kumulus.lab.extender.reading import machines_of, pod_of
 from kumulus.lab.extender.server import served
@@ -34,7 +33,6 @@ from kumulus.lab.run.arriving import came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
 from kumulus.schedulers import registry
-from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -63,6 +61,11 @@ def with_scheduler(loaded: Loaded) -> Loaded:
 
 def _saying_why(loaded: Loaded) -> Loaded:
     name = loaded.experiment.scheduler.name
+    if loaded.experiment.whyPolicy:
+        raise LabError(
+            f"whyPolicy: {loaded.experiment.whyPolicy} cannot be beside scheduler: {name}\n"
+            "  Leave one of them out; the policy looks at what kube-scheduler does"
+        )
     if not registry.get(name).decisions:
         able = " and ".join(each.name for each in registry.every() if each.decisions)
         raise LabError(
@@ -70,6 +73,20 @@ def _saying_why(loaded: Loaded) -> Loaded:
             f"  Leave one of them out; {able} do"
         )
     return loaded
+
+
+def wanted_by(plan: Plan, product_label: str) -> dict[str, Pod]:
+    """What a pod of each job asks for, by the job."""
+    return {
+        job.name: pod_of(job.name, template["spec"], product_label)
+        for job in plan.jobs
+        for template in pod_templates(list(job.objects))
+    }
+
+
+def typical_of(loaded: Loaded, plan: Plan, wants: Mapping[str, Pod]) -> list[Pod]:
+    """The pods to be expected: those of the trace, or of the plan where there is none."""
+    return list(pods_recorded(loaded)) or [wants[job.name] for job in plan.jobs if job.name in wants]
 
 
 class Policies:
@@ -80,6 +97,8 @@ class Policies:
         loaded: the experiment.
         client: of the cluster.
     """
+
+    in_order = True
 
     def __init__(self, extender: Extender, loaded: Loaded, client: Client) -> None:
         self._extender, self._loaded, self._client = extender, loaded, client
@@ -94,15 +113,12 @@ class Policies:
         Raises:
             ApiError, Unreachable: the cluster's nodes cannot be listed.
         """
-        self._plan = plan
-        self._wants, self._seen = {}, set()
-        for job in plan.jobs:
-            for template in pod_templates(list(job.objects)):
-                self._wants[job.name] = pod_of(job.name, template["spec"], self._product_label)
-        typical = pods_recorded(self._loaded) or [self._wants[job.name] for job in plan.jobs if job.name in self._wants]
+        self._plan, self._seen = plan, set()
+        self._wants = wanted_by(plan, self._product_label)
         source = random.Random()
         source.setstate(plan.drawn)
-        self._extender.begin(await machines_of(self._client, self._product_label), typical, source)
+        machines = await machines_of(self._client, self._product_label)
+        self._extender.begin(machines, typical_of(self._loaded, plan, self._wants), source)
 
     def seen(self, pod: PodView, over: bool) -> None:
         """The cluster says what a pod of the experiment does."""
@@ -186,8 +202,16 @@ class PolicySwitch:
 
 
 @asynccontextmanager
-async def extending(loaded: Loaded, client: Client, clock: Clock | None = None) -> AsyncIterator[tuple[Policies, str]]:
+async def extending(
+    loaded: Loaded, client: Client, directory: Path, clock: Clock | None = None
+) -> AsyncIterator[tuple[Policies, str]]:
     """Serve an experiment's policy.
+
+    Args:
+        loaded: the experiment.
+        client: of the cluster.
+        directory: of the scheduler, where the policy's scores are kept if the experiment is to say why.
+        clock: for how long answers take.
 
     Yields:
         the policy, and the address at which kube-scheduler asks it.
@@ -200,17 +224,22 @@ async def extending(loaded: Loaded, client: Client, clock: Clock | None = None) 
     async def refresh() -> list[Any]:
         return await machines_of(client, experiment.productLabel)
 
-    extender = Extender(
-        policy(experiment.policy, loaded.directory, experiment.policyTimeout),
-        ties=experiment.policyTies,
-        on_failure=experiment.onPolicyError,
-        limit=experiment.policyTimeout,
-        product_label=experiment.productLabel,
-        refresh=refresh,
-        now=clock or Clock(),
-    )
-    async with served(extender) as url:
-        yield Policies(extender, loaded, client), url
+    with kept(directory) if experiment.why else nullcontext() as columns:
+        extender = Extender(
+            policy(experiment.policy, loaded.directory, experiment.policyTimeout),
+            ties=experiment.policyTies,
+            on_failure=experiment.onPolicyError,
+            limit=experiment.policyTimeout,
+            product_label=experiment.productLabel,
+            refresh=refresh,
+            now=clock or Clock(),
+            keep=columns.keep if columns is not None else None,
+        )
+        try:
+            async with served(extender.filter) as url:
+                yield Policies(extender, loaded, client), url
+        finally:
+            extender.close()
 
 
 async def started_with(
@@ -232,15 +261,7 @@ async def started_with(
     own = loaded.directory / wanted.config if wanted.config else None
     once = nothing_ends(experiment)
     document = extended(own, url, experiment.policyTimeout, once=once, scoring=policies.leaves)
-    file = _written(directory, document)
+    file = written(directory, "with-policy.yaml", document)
     asking = wanted.model_copy(update={"config": str(file)})
     second = await started(asking, kubeconfig, directory, loaded.directory, components, run, why=experiment.why)
     return PolicySwitch(second, policies)
-
-
-def _written(directory: Path, document: dict[str, Any]) -> Path:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = (directory / "with-policy.yaml").absolute()
-    # The address in it is what lets somebody ask the policy: a file that is its owner's alone.
-    files.write(file, yaml.safe_dump(document, sort_keys=False), mode=0o600)
-    return file

@@ -151,7 +151,7 @@ class Repetition:
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
         # What comes of them depends on the order of the pods, which is that of their creation.
-        self._at_once = 1 if bench.arriving is not None else bench.client.connections
+        self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
         self._timeline = Timeline(
             bench.client,

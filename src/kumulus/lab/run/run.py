@@ -38,6 +38,7 @@ from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.lab.run.arriving import Arriving, by_node
 from kumulus.lab.run.autoscaling import autoscaled
+from kumulus.lab.run.beside import looking_on
 from kumulus.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Bench, Outcome, Repetition
 from kumulus.lab.run.second import SecondSwitch, started
@@ -203,11 +204,15 @@ class Run:
         async with AsyncExitStack() as around:
             second: SecondSwitch | PolicySwitch
             if self._loaded.experiment.policy:
-                policies, url = await around.enter_async_context(extending(self._loaded, self._client))
+                policies, url = await around.enter_async_context(extending(self._loaded, self._client, directory))
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
                 self._arriving = policies
             else:
                 base, why = self._loaded.directory, self._loaded.experiment.why
+                if self._loaded.experiment.whyPolicy:
+                    self._arriving, wanted = await around.enter_async_context(
+                        looking_on(self._loaded, self._client, directory, self._arriving)
+                    )
                 second = await started(wanted, kubeconfig, directory, base, components, self.id, why=why)
             try:
                 yield second

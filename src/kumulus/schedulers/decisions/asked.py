@@ -26,7 +26,7 @@ from typing import Any, Final
 import aiohttp
 
 from kumulus.schedulers.decisions.filters import PARALLELISM, counts
-from kumulus.schedulers.extender import address, entry, serving
+from kumulus.schedulers.extender import READY, address, entry, serving
 
 NAME: Final = "asked.json"
 """The file, in the directory of the scheduler, that says where to listen and what to read."""
@@ -52,6 +52,11 @@ class Settings:
     metrics: str
     profiles: tuple[str, ...]
     parallelism: int = PARALLELISM
+
+    @property
+    def ready(self) -> str:
+        """The address that answers once it works."""
+        return f"{address(self.port, self.secret)}/{READY}"
 
     def extender(self, *, alone: bool) -> dict[str, Any]:
         """As an extender of the configuration.
@@ -135,7 +140,7 @@ class Notes:
 
 
 def _now() -> str:
-    return f"{datetime.now():%m%d %H:%M:%S.%f}"  # noqa: DTZ005 - klog's own form, which is in local time
+    return f"{datetime.now():%m%d %H:%M:%S.%f}"
 
 
 async def serve(settings: Settings, commands: asyncio.StreamReader, output: int) -> None:

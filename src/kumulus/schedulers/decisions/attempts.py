@@ -22,7 +22,9 @@ _NEVER = -1
 _PREEMPTION = re.compile(r" preemption: (.*)$", re.DOTALL)
 _LOOKED_AT = re.compile(r"^0/\d+ nodes are available: ")
 # With these, no filter was run to find out what would have to go.
-_NOT_TRIED = re.compile(r"(\d+ )?(No preemption victims found for incoming pod|Preemption is not helpful for scheduling)")
+_NOT_TRIED = re.compile(
+    r"(\d+ )?(No preemption victims found for incoming pod|Preemption is not helpful for scheduling)"
+)
 
 
 @dataclass(frozen=True)

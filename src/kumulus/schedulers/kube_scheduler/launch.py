@@ -11,8 +11,8 @@ import yaml
 
 from kumulus.schedulers import registry
 from kumulus.schedulers.decisions import asked, log
-from kumulus.schedulers.decisions.filters import PARALLELISM
 from kumulus.schedulers.decisions.document import NAME as DECISIONS
+from kumulus.schedulers.decisions.filters import PARALLELISM
 from kumulus.schedulers.descriptor import Scheduler
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.extender import new_secret
@@ -75,7 +75,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         *build.arguments,
         *(log.ARGUMENTS if request.decisions else ()),
     ]
-    of_reader = _asked(document, names, port, request) if request.decisions else {}
+    noting = _noting(document, names, port, request) if request.decisions else None
     places = [str(request.directory / name) for name in (DECISIONS, asked.NAME)]
     reader = (sys.executable, "-P", "-m", _READER, *places)
     program = Program(
@@ -84,25 +84,24 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         arguments=arguments,
         environment={},
         ready=f"https://127.0.0.1:{port}/readyz",
-        through=reader if request.decisions else (),
+        through=reader if noting else (),
+        ready_too=[noting.ready] if noting else (),
     )
     return Plan(
         programs=[program],
         version=version,
         scheduler_names=names,
         settings={**limits, **build.settings},
-        files={file.name: yaml.safe_dump(document, sort_keys=False), **of_reader},
+        files={file.name: yaml.safe_dump(document, sort_keys=False), **({asked.NAME: noting.text()} if noting else {})},
         objects=build.objects(),
     )
 
 
-def _asked(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> dict[str, str]:
-    """Have it ask, beside others, whoever notes what its filters did; gives the file with that one's settings."""
+def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> asked.Settings:
+    """Have it ask, beside others, whoever notes what its filters did; gives that one's settings."""
     others = document.get("extenders") or []
     if not isinstance(others, list):
-        raise SchedulerError(
-            f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list"
-        )
+        raise SchedulerError(f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list")
     settings = asked.Settings(
         port=request.port(),
         secret=new_secret(),
@@ -112,7 +111,7 @@ def _asked(document: dict[str, Any], names: tuple[str, ...], port: int, request:
     )
     # First, so that it sees all that the filters have left.
     document["extenders"] = [settings.extender(alone=not others), *others]
-    return {asked.NAME: settings.text()}
+    return settings
 
 
 def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Program:
         environment: variables besides the inherited ones.
         ready: an address that answers with 200 once it works; https is not verified.
         through: a command that its output goes through before it is in the log; empty for none.
+        ready_too: addresses, of what that command starts, that answer in the same way.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Program:
     environment: Mapping[str, str]
     ready: str
     through: Sequence[str] = ()
+    ready_too: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

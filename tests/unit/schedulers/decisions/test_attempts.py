@@ -76,7 +76,11 @@ def test_each_pod_has_what_was_counted_since_the_one_before() -> None:
     made.fits("n/b", 0, 4)
     made.fits("n/c", 0, 0)
     late = [made.binds(pod, left) for pod, left in (("n/c", 10), ("n/a", 7), ("n/b", 6))]
-    assert [each.filters for each in late] == [{}, {"TaintToleration": 2, "NodeResourcesFit": 1}, {"NodeResourcesFit": 4}]
+    assert [each.filters for each in late] == [
+        {},
+        {"TaintToleration": 2, "NodeResourcesFit": 1},
+        {"NodeResourcesFit": 4},
+    ]
     assert [each.passed for each in late] == [10, 7, 6]
     assert all(each.unknown == "" for each in late)
 
@@ -139,7 +143,10 @@ def test_counts_that_were_read_in_an_attempt_that_was_not_over_are_not() -> None
 
 
 def test_an_attempt_that_failed_after_the_extender_was_asked_counts_where_preemption_ran_filters() -> None:
-    for message, unknown in ((NOWHERE, ""), (NOWHERE.replace("10 No preemption victims", "10 Something else"), BETWEEN)):
+    for message, unknown in (
+        (NOWHERE, ""),
+        (NOWHERE.replace("10 No preemption victims", "10 Something else"), BETWEEN),
+    ):
         made = Scheduler()
         made.fits("n/a", 2, 0)
         made.say(f'"Unable to schedule pod; no fit; waiting" pod="n/a" err="{message}"')
