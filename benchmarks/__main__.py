@@ -28,6 +28,7 @@ from benchmarks import (
     replay,
     sizes,
     snapshots,
+    why,
 )
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import look_rarely
@@ -56,6 +57,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "fit": fitting.probes,
     "snapshots": snapshots.full,
     "certificates": certificates.of_etcd,
+    "why": why.explained,
     "kind": kind_fleet.large_kind,
 }
 

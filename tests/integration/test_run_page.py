@@ -19,6 +19,9 @@ from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
 from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Taint, Way
 from kumulus.console import bundle
+from kumulus.lab.extender.column import Column
+from kumulus.lab.report.why import explained
+from kumulus.schedulers.decisions.document import Decision, Scored
 from tests.support.browser import chromium, until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -61,10 +64,16 @@ def story() -> History:
 
 
 @contextmanager
-def visiting(browser: Browser, folder: Path, histories: Sequence[History], **options: Any) -> Iterator[Page]:
+def visiting(
+    browser: Browser,
+    folder: Path,
+    histories: Sequence[History],
+    reasons: Sequence[bundle.Reasons] = (),
+    **options: Any,
+) -> Iterator[Page]:
     """The page once it shows the run; it must not fail meanwhile, nor ask anybody for anything."""
     file = folder / "run.html"
-    file.write_text(bundle.page(histories), encoding="utf-8")
+    file.write_text(bundle.page(histories, reasons), encoding="utf-8")
     complaints: list[str] = []
     with browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}) as context:
         page = context.new_page()
@@ -184,6 +193,47 @@ def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Brow
         assert page.evaluate("[...kumulus.map().free]") == ["r0-1", "r1-0"]
 
 
+DECISIONS = {
+    "default/w-0": Decision(
+        "default/w-0",
+        "n-0",
+        evaluated=8,
+        feasible=6,
+        chosen=Scored("n-0", 190, {"NodeResourcesFit": 90, "TaintToleration": 100}),
+        equal=1,
+        next=Scored("n-5", 150, {"NodeResourcesFit": 50, "TaintToleration": 100}),
+        passed=6,
+        filters={"NodeUnschedulable": 1, "NodeResourcesFit": 1},
+    ),
+    "default/w-1": Decision("default/w-1", "n-1", evaluated=8, feasible=1, passed=1, filters={"NodeAffinity": 7}),
+    "elsewhere/x": Decision("elsewhere/x", "n-1", evaluated=8, feasible=1),
+}
+
+
+def test_of_a_chosen_pod_the_page_says_what_the_command_says(browser: Browser, tmp_path: Path) -> None:
+    column = Column("default/w-0", "FGD", False, 6, 5, "n-0", 47.0, 2, 1, "n-3", 50.0)
+    reasons = {pod: explained(each, column if pod == column.pod else None) for pod, each in DECISIONS.items()}
+    with visiting(browser, tmp_path, [story()], [reasons]) as page:
+        seek(page, 4000)
+        why = page.locator(".why")
+        expect(why).to_be_hidden()
+        page.get_by_role("button", name="whole").click()
+        text = why.locator("pre")
+        assert text.text_content() == "\n".join(reasons["default/w-0"])
+        expect(text).to_contain_text("refused by      NodeUnschedulable 1, NodeResourcesFit 1")
+        expect(text).to_contain_text("FGD, which looks on: 2 of 5 nodes have a higher score")
+        page.get_by_label("Why here?").first.select_option("w-1")
+        assert text.text_content() == "\n".join(reasons["default/w-1"])
+        seek(page, 4100)
+        assert text.text_content() == "\n".join(reasons["default/w-1"]), "the pod stays chosen"
+        page.get_by_role("button", name="partly").click()
+        expect(why).to_be_hidden()
+        assert "elsewhere/x" not in page.content(), "what is of another repetition is not on the page"
+        page.get_by_role("button", name="whole").click()
+        seek(page, 1500)
+        expect(why).to_be_hidden()
+
+
 def test_nodes_name_their_jobs(browser: Browser, tmp_path: Path) -> None:
     with visiting(browser, tmp_path, [story()]) as page:
         seek(page, 4000)
@@ -224,6 +274,18 @@ def test_two_runs_stand_side_by_side_at_the_same_moment(browser: Browser, tmp_pa
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_rules_of_accessibility_hold_where_it_says_why(browser: Browser, tmp_path: Path, scheme: Any) -> None:
+    reasons = {pod: explained(each) for pod, each in DECISIONS.items()}
+    with visiting(browser, tmp_path, [story(), story()], [reasons, reasons], color_scheme=scheme) as page:
+        seek(page, 4000)
+        page.evaluate("kumulus.choose('whole')")
+        page.evaluate("kumulus.choose('whole', 1)")
+        expect(page.locator(".why pre")).to_have_count(2)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_rules_of_accessibility_hold(browser: Browser, tmp_path: Path, scheme: Any) -> None:
     with visiting(browser, tmp_path, [story(), drawn(1)], color_scheme=scheme) as page:
         seek(page, 4000)
@@ -233,6 +295,22 @@ def test_the_rules_of_accessibility_hold(browser: Browser, tmp_path: Path, schem
         # The page's own policy is in the way of the checker's script, and is not what is checked here.
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("text", [HOSTILE, BACKWARDS, LONG], ids=["markup", "right to left", "long"])
+def test_hostile_reasons_do_no_harm(browser: Browser, tmp_path: Path, text: str) -> None:
+    recorder = Recorder({"title": "story", "scheduler": "default"})
+    recorder.node("n", node("n"), 0)
+    recorder.pod(f"default/{text}", pod(text, "n"), JobKey("j", "Job", "w"), 1)
+    recorder.history.end = 10
+    with visiting(browser, tmp_path, [recorder.history], [{f"default/{text}": [text, f"  {text}"]}]) as page:
+        seek(page, 5)
+        page.evaluate("kumulus.choose('j')")
+        expect(page.locator(".why pre")).to_be_visible()
+        assert page.locator(".why pre").text_content() == f"{text}\n  {text}"
+        assert page.title().endswith(" · Kumulus")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.evaluate("document.documentElement.scrollHeight") < 5000
 
 
 @pytest.mark.parametrize("text", [HOSTILE, BACKWARDS, LONG], ids=["markup", "right to left", "long"])

@@ -1,4 +1,4 @@
-"""Why a pod went to its node: what a real, unmodified kube-scheduler logs of its decisions."""
+"""Why a pod went to its node: what a real, unmodified kube-scheduler says of its decisions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
 from kumulus.cli import main
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.lab.extender.column import NAME as COLUMNS
+from kumulus.lab.extender.column import Column, columns
 from kumulus.lab.file.load import load
 from kumulus.lab.run.run import Options, Run
 from kumulus.schedulers.decisions.document import NAME, Decision, decisions
@@ -159,3 +162,71 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     sums = json.loads(capsys.readouterr().out)["filters"]
     assert (sums["bindings"], sums["named"], sums["percent"]) == (8, 8, 100.0)
     assert sums["refused"]["TaintToleration"] == 40
+
+
+def places(directory: Path) -> tuple[dict[str, Decision], list[Column]]:
+    kept = {each.pod: each for each in decisions(directory / "scheduler" / NAME) if isinstance(each, Decision)}
+    return kept, list(columns(directory / "scheduler" / COLUMNS))
+
+
+async def test_a_policy_that_looks_on_says_what_it_thinks_of_kube_schedulers_choices(
+    plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    await pools.create(pools.inputs(4, labels={"lab": "why"}, capacity=capacity))
+
+    directory = await run(plane, tmp_path, workloads=[work("w", 12, "500m")], whyPolicy="BestFit")
+
+    kept, found = places(directory)
+    assert len(kept) == 12
+    assert {each.pod: each.node for each in found} == {pod: each.node for pod, each in kept.items()}
+    used: Counter[str] = Counter()
+    for each in found:
+        # Nodes and pods are alike: BestFit wants the node with the most pods on it.
+        fuller = sum(count > used[each.node] for count in used.values())
+        assert (each.decides, each.offered, each.fitting, each.higher) == (False, 4, 4, fuller), each
+        used[each.node] += 1
+    assert set(used.values()) == {3}, "kube-scheduler spreads them, and the policy decides nothing"
+    assert all(each.chosen is not None for each in kept.values())
+    assert main.main(["experiment", "why", str(directory), found[-1].pod]) == 0
+    said = capsys.readouterr().out
+    assert "NodeResourcesFit" in said
+    assert "BestFit, which looks on: " in said
+    assert main.main(["experiment", "why", str(directory), found[-1].pod, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"]["score"] == found[-1].score
+    page = tmp_path / "run.html"
+    assert main.main(["experiment", "show", str(directory), "--html", str(page)]) == 0
+    assert "BestFit, which looks on: " in page.read_text(encoding="utf-8")
+
+
+async def test_a_policy_that_decides_has_its_scores_and_kube_schedulers_filters(
+    plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    await pools.create(pools.inputs(4, labels={"lab": "why"}, capacity=capacity))
+    await pools.create(pools.inputs(3, labels={"lab": "other"}, capacity=capacity))
+
+    directory = await run(plane, tmp_path, workloads=[work("w", 12, "500m")], policy="BestFit")
+
+    kept, found = places(directory)
+    assert {each.pod: each.node for each in found} == {pod: each.node for pod, each in kept.items()}
+    taken: Counter[str] = Counter()
+    for each in found:
+        decision = kept[each.pod]
+        refused, left = filters_of(plane, "why", 500, taken)
+        assert (dict(decision.filters), decision.passed, decision.feasible) == (refused, left, 1), each
+        assert (each.decides, each.offered, each.higher) == (True, left, 0)
+        taken[each.node] += 500
+    assert len(taken) == 2, "it fills one node after the other"
+    assert main.main(["experiment", "why", str(directory), found[-1].pod]) == 0
+    said = capsys.readouterr().out
+    assert "the only node that an extender left" in said
+    assert "BestFit, which decides: the highest score" in said
+
+
+async def test_what_is_asked_by_kube_scheduler_ends_with_it(plane: Plane, pools: Pools, tmp_path: Path) -> None:
+    await pools.create(pools.inputs(1, labels={"lab": "why"}, capacity={"cpu": "4", "memory": "16Gi", "pods": "110"}))
+    directory = await run(plane, tmp_path, workloads=[work("w", 1, "500m")])
+    asked = directory / "scheduler" / "asked.json"
+    assert oct(asked.stat().st_mode & 0o777) == "0o600", "its address is nobody else's"
+    assert [each for each in psutil.process_iter(["cmdline"]) if str(asked) in (each.info["cmdline"] or ())] == []
