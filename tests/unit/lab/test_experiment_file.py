@@ -34,6 +34,8 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
     ("fields", "path", "words"),
     [
         ({"workloads": []}, "workloads", "is empty; write what is created"),
+        ({"whyPolicy": "FGD"}, "whyPolicy", "write why: true as well"),
+        ({"whyPolicy": "FGD", "why": True, "policy": "FGD"}, "whyPolicy", "is beside a policy that decides"),
         ({"workloads": [WORK, WORK]}, "workloads[1].name", '"work" is already workloads[0].name; write another name'),
         ({"workloads": [{**WORK, "kind": "Jobs"}]}, "workloads[0].kind", 'is "Jobs"; write Job'),
         ({"workloads": [{**WORK, "worker": 3}]}, "workloads[0].worker", "is not a known key; write workers"),

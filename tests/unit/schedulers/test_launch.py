@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,15 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "manifests", lambda name: [DEFINITION, WEBHOOKS] if name == "kueue" else [])
 
 
-def planned(name: str, directory: Path, config: str | None = None, binary: Path | None = None) -> Plan:
+def planned(
+    name: str, directory: Path, config: str | None = None, binary: Path | None = None, *, decisions: bool = False
+) -> Plan:
     file = None
     if config is not None:
         file = directory / "config.yaml"
         file.write_text(config)
     ports = itertools.count(20001)
-    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports)))
+    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), decisions))
 
 
 @pytest.mark.usefixtures("built")
@@ -90,6 +93,30 @@ def test_a_users_kube_scheduler_keeps_its_configuration_but_for_its_connection(t
     assert plan.scheduler_names == ("mine", "other")
     assert plan.settings == {"clientQPS": 50, "clientBurst": 10000}
     assert (plan.version, plan.programs[0].binary) == ("", tmp_path / "own")
+
+
+@pytest.mark.usefixtures("built")
+def test_a_kube_scheduler_that_is_to_say_why_asks_who_notes_it_before_all_others(tmp_path: Path) -> None:
+    text = """
+        apiVersion: kubescheduler.config.k8s.io/v1
+        kind: KubeSchedulerConfiguration
+        parallelism: 4
+        extenders: [{urlPrefix: "http://mine"}]
+        profiles: [{schedulerName: mine}, {schedulerName: other}]
+    """
+    for config, others in ((None, []), (text, ["http://mine"])):
+        plan = planned("kube-scheduler", tmp_path, config, decisions=True)
+        noting = json.loads(plan.files["asked.json"])
+        (first, *rest) = yaml.safe_load(plan.files["scheduler.yaml"])["extenders"]
+        assert first["urlPrefix"] == f"http://127.0.0.1:{noting['port']}/{noting['secret']}"
+        assert first["ignorable"] == (not others), "those that may be left out are asked last"
+        assert [each["urlPrefix"] for each in rest] == others
+        assert tuple(noting["profiles"]) == plan.scheduler_names
+        assert noting["parallelism"] == (4 if others else 16)
+        assert noting["metrics"] == plan.programs[0].ready.replace("readyz", "metrics")
+        assert plan.programs[0].ready_too == [f"{first['urlPrefix']}/ready"]
+        assert noting["secret"] not in " ".join([*plan.programs[0].arguments, *plan.programs[0].through])
+    assert "extenders" not in yaml.safe_load(planned("kube-scheduler", tmp_path).files["scheduler.yaml"])
 
 
 @pytest.mark.usefixtures("built")

@@ -115,8 +115,7 @@ class _Digests:
 
     def of(self, experiment: Experiment) -> list[str]:
         named = [location for _, location in references(experiment)]
-        if experiment.policy.endswith(".py"):
-            named.append(experiment.policy)
+        named += [each for each in (experiment.policy, experiment.whyPolicy) if each.endswith(".py")]
         return [self._digest(location) for location in named]
 
     def _digest(self, location: str) -> str:

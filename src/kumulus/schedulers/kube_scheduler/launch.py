@@ -107,7 +107,8 @@ def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request
         secret=new_secret(),
         metrics=f"https://127.0.0.1:{port}/metrics",
         profiles=names,
-        parallelism=int(document.get("parallelism") or PARALLELISM),
+        # What is no number kube-scheduler refuses itself.
+        parallelism=at_once if isinstance(at_once := document.get("parallelism"), int) else PARALLELISM,
     )
     # First, so that it sees all that the filters have left.
     document["extenders"] = [settings.extender(alone=not others), *others]
