@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -149,6 +151,8 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     kept = [each for each in decisions(directory / "scheduler" / NAME) if isinstance(each, Decision)]
     assert [each.unknown for each in kept] == [""] * 8
     taken: Counter[str] = Counter()
+    # In the order in which it decided; bindings overtake each other.
+    kept.sort(key=lambda each: -each.passed)
     for each in kept:
         refused, left = filters_of(plane, "why", 1500, taken)
         assert (dict(each.filters), each.passed, each.feasible) == (refused, left, left), each.pod
@@ -162,6 +166,31 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     sums = json.loads(capsys.readouterr().out)["filters"]
     assert (sums["bindings"], sums["named"], sums["percent"]) == (8, 8, 100.0)
     assert sums["refused"]["TaintToleration"] == 40
+
+
+async def test_pods_that_fit_nowhere_between_others_change_nothing_of_what_is_said_of_these(
+    plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    capacity = {"cpu": "2", "memory": "16Gi", "pods": "110"}
+    await pools.create(pools.inputs(12, labels={"lab": "why"}, capacity=capacity))
+    await pools.create(pools.inputs(5, labels={"lab": "why"}, capacity=capacity, taints=[KWOK_TAINT, TAINT]))
+    await pools.create(pools.inputs(3, labels={"lab": "other"}, capacity=capacity))
+    workloads = [
+        each for number in range(12) for each in (work(f"never-{number}", 2, "64"), work(f"fills-{number}", 1, "1500m"))
+    ]
+    directory = await run(plane, tmp_path, workloads=workloads)
+
+    kept = [each for each in decisions(directory / "scheduler" / NAME) if isinstance(each, Decision)]
+    log = (directory / "scheduler" / "logs" / "kube-scheduler.log").read_text()
+    tried = re.findall(r'"About to try and schedule pod" pod="[^/]*/(never|fills)', log)
+    between = sum(pair == ("never", "fills") for pair in itertools.pairwise(tried))
+    assert between >= 3, tried
+    assert (len(kept), [each.unknown for each in kept if each.unknown]) == (12, [])
+    taken: Counter[str] = Counter()
+    for each in sorted(kept, key=lambda each: -each.passed):
+        refused, left = filters_of(plane, "why", 1500, taken)
+        assert (dict(each.filters), each.passed) == (refused, left), each.pod
+        taken[each.node] += 1500
 
 
 def places(directory: Path) -> tuple[dict[str, Decision], list[Column]]:

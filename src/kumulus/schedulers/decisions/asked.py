@@ -93,6 +93,7 @@ class Asked:
         begin: when the metrics began to be read, as klog writes it.
         end: when they had been read.
         counts: how often each filter had been run, by profile; empty where the metrics could not be read.
+        prepared: for how many pods each had been prepared, and not found to have nothing to say of the pod.
     """
 
     pod: str
@@ -101,6 +102,7 @@ class Asked:
     begin: str
     end: str
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    prepared: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 class Notes:
@@ -126,17 +128,17 @@ class Notes:
     async def note(self, pod: str = "", profile: str = "", passed: int = 0) -> None:
         """Note the counts as they are now."""
         async with self._turn:
-            begin, found = _now(), await self._counts()
-            asked = Asked(pod, profile, passed, begin, _now(), found)
+            begin, (found, prepared) = _now(), await self._counts()
+            asked = Asked(pod, profile, passed, begin, _now(), found, prepared)
             os.write(self._output, json.dumps(asdict(asked), separators=(",", ":")).encode() + b"\n")
 
-    async def _counts(self) -> dict[str, dict[str, int]]:
+    async def _counts(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
         try:
             async with self._session.get(self._settings.metrics) as answer:
                 return counts(await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError):
             # Pods are scheduled all the same, and the log's reader says of how many it is not known.
-            return {}
+            return {}, {}
 
 
 def _now() -> str:

@@ -1,30 +1,26 @@
 """Which filters refused nodes in an attempt to schedule a pod: the notes of `asked`, laid beside the log's lines.
 
-kube-scheduler makes one attempt after the other. What a note says is since the note before; it is of one attempt only
-if there was none between that no extender was asked in, as the pod fitted nowhere.
+kube-scheduler makes one attempt after the other. What a note says is since the note before; attempts between in which
+no extender was asked, as the pod fitted nowhere, are taken off it.
 """
 
 from __future__ import annotations
 
-import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kumulus.schedulers.decisions.asked import Asked
 from kumulus.schedulers.decisions.filters import PARALLELISM, order, refused
+from kumulus.schedulers.decisions.nowhere import runs, tried_nothing
 
 BETWEEN = "an attempt that was not counted came between"
 UNREAD = "kube-scheduler's metrics could not be read"
 UNEVEN = "the counts do not add up"
 """Why the filters are not known."""
 _NEVER = -1
-_PREEMPTION = re.compile(r" preemption: (.*)$", re.DOTALL)
-_LOOKED_AT = re.compile(r"^0/\d+ nodes are available: ")
-# With these, no filter was run to find out what would have to go.
-_NOT_TRIED = re.compile(
-    r"(\d+ )?(No preemption victims found for incoming pod|Preemption is not helpful for scheduling)"
-)
+# Different ones between two notes; more than that are not kept.
+_MOST_MESSAGES = 1000
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,10 @@ class Attempts:
         self._found: dict[str, _Note] = {}
         self._number, self._pod, self._began, self._failed = 0, "", "", ""
         # The counts of a kube-scheduler that has just been started, before its first attempt.
-        self._before: dict[str, dict[str, int]] = {}
+        self._before = Asked("", "", 0, "", "")
         self._until = 0
+        # What was said of the attempts since, in which the pod fitted nowhere.
+        self._nowhere: Counter[str] = Counter()
 
     def begins(self, line: bytes) -> bool:
         """Take a line that kube-scheduler logs at its start; returns whether it was one."""
@@ -96,7 +94,12 @@ class Attempts:
             return
         self._settle(None)
         self._failed = at
-        if self._until == self._number and not tried_nothing(message):
+        if self._until < self._number:
+            self._nowhere[message] += 1
+            if len(self._nowhere) > _MOST_MESSAGES:
+                self._until = _NEVER
+                self._nowhere.clear()
+        elif not tried_nothing(message):
             self._until = _NEVER
 
     def bound(self, pod: str, evaluated: int, feasible: int) -> Filtered | None:
@@ -142,25 +145,46 @@ class Attempts:
             if note.pod:
                 self._asked(note)
             elif self._failed and max(self._failed, self._began) < note.begin and note.counts:
-                self._before, self._until = note.counts, self._number
+                self._begin(note)
 
     def _asked(self, note: Asked) -> None:
         run, unknown = None, ""
         if not note.counts:
             unknown = UNREAD
-        elif self._until < self._number - 1:
-            unknown = BETWEEN
         else:
-            counted, before = note.counts.get(note.profile, {}), self._before.get(note.profile, {})
-            run = {name: count - before.get(name, 0) for name, count in counted.items()}
+            run = self._run(note)
+            unknown = "" if run is not None else BETWEEN
         self._found[note.pod] = _Note(note.passed, note.profile, run, unknown)
-        self._before, self._until = note.counts, self._number if note.counts else _NEVER
+        self._begin(note)
+
+    def _begin(self, note: Asked) -> None:
+        """What is counted from now on is since this note."""
+        self._before, self._until = note, self._number if note.counts else _NEVER
+        self._nowhere.clear()
+
+    def _run(self, note: Asked) -> dict[str, int] | None:
+        """How often each filter was run in this attempt alone; None where it is not known."""
+        nowhere = self._nowhere.total()
+        if self._until == _NEVER or max(self._number - 1 - self._until, 0) != nowhere:
+            return None
+        run = _since(note.counts, self._before.counts, note.profile)
+        if not nowhere:
+            return run
+        if len(self._profiles) != 1 or len(self._orders) != 1:
+            return None
+        # One that is prepared for each pod, or for none, is run for each or for none; one that never is, always.
+        prepared = _since(note.prepared, self._before.prepared, note.profile)
+        if any(0 < count <= nowhere for count in prepared.values()):
+            return None
+        active = {name: prepared.get(name, 1) > 0 for name in self._orders[0]}
+        for message, times in self._nowhere.items():
+            taken = runs(message, self._orders[0], active)
+            if taken is None:
+                return None
+            run = {name: count - times * taken.get(name, 0) for name, count in run.items()}
+        return run
 
 
-def tried_nothing(message: str) -> bool:
-    """Whether no filter was run for preemption, by what kube-scheduler says of a pod that fits nowhere."""
-    match = _PREEMPTION.search(message)
-    if match is None:
-        return False
-    said = _LOOKED_AT.sub("", match[1]).rstrip(".")
-    return all(_NOT_TRIED.fullmatch(each) for each in said.split(", "))
+def _since(now: dict[str, dict[str, int]], before: dict[str, dict[str, int]], profile: str) -> dict[str, int]:
+    then = before.get(profile, {})
+    return {name: count - then.get(name, 0) for name, count in now.get(profile, {}).items()}

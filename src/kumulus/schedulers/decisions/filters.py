@@ -22,25 +22,24 @@ PARALLELISM = 16
 """On how many nodes kube-scheduler runs filters at once, unless its configuration says something else."""
 _FEWEST_SOUGHT = 100
 _METRIC = b"scheduler_plugin_evaluation_total{"
-_SAMPLE = re.compile(rb'extension_point="Filter",plugin="([^"]*)",profile="([^"]*)"} (\S+)')
+_SAMPLE = re.compile(rb'extension_point="(Filter|PreFilter)",plugin="([^"]*)",profile="([^"]*)"} (\S+)')
 _PLUGINS = b'"the scheduler starts to work with those plugins" Plugins='
 
 
-def counts(metrics: bytes) -> dict[str, dict[str, int]]:
-    """How often each filter was run, by profile.
+def counts(metrics: bytes) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
+    """How often each filter was run, by profile; and for how many pods each had something to say, as it was prepared.
 
     Args:
         metrics: the text of kube-scheduler's metrics; of some hundred kilobytes, only the part in question is read.
     """
-    found: dict[str, dict[str, int]] = {}
+    found: dict[bytes, dict[str, dict[str, int]]] = {b"Filter": {}, b"PreFilter": {}}
     begin = metrics.find(_METRIC)
-    if begin < 0:
-        return found
-    # The samples of a metric stand together, and a comment is before those of the next one.
-    end = metrics.find(b"\n#", begin)
-    for plugin, profile, value in _SAMPLE.findall(metrics, begin, end if end >= 0 else len(metrics)):
-        found.setdefault(profile.decode(), {})[plugin.decode()] = int(float(value))
-    return found
+    if begin >= 0:
+        # The samples of a metric stand together, and a comment is before those of the next one.
+        end = metrics.find(b"\n#", begin)
+        for point, plugin, profile, value in _SAMPLE.findall(metrics, begin, end if end >= 0 else len(metrics)):
+            found[point].setdefault(profile.decode(), {})[plugin.decode()] = int(float(value))
+    return found[b"Filter"], found[b"PreFilter"]
 
 
 def order(line: bytes) -> tuple[str, ...] | None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from kumulus.schedulers.decisions.asked import Asked
-from kumulus.schedulers.decisions.attempts import BETWEEN, UNEVEN, UNREAD, Attempts, Filtered, tried_nothing
+from kumulus.schedulers.decisions.attempts import BETWEEN, UNEVEN, UNREAD, Attempts, Filtered
 from kumulus.schedulers.decisions.document import Decision
 from kumulus.schedulers.decisions.log import Decisions
 
 FILTERS = ("NodeName", "TaintToleration", "NodeResourcesFit")
 PREEMPTION = "0/10 nodes are available: 10 No preemption victims found for incoming pod."
-NOWHERE = f"0/10 nodes are available: 10 Insufficient cpu. preemption: {PREEMPTION}"
+NOWHERE = f"0/10 nodes are available: 10 Insufficient cpu. no new claims to deallocate, preemption: {PREEMPTION}"
+ODD = "0/10 nodes are available: 10 of another kind."
 
 
 class Scheduler:
@@ -22,6 +21,7 @@ class Scheduler:
     def __init__(self, *profiles: str) -> None:
         self.notes: list[Asked] = []
         self.totals = dict.fromkeys(FILTERS, 0)
+        self.prepared: dict[str, int] = {}
         self.clock = 0
         self.found: list[Decision] = []
         self.log = Decisions(self.found.append, Attempts(profiles or ("one",), self._noted))
@@ -46,7 +46,9 @@ class Scheduler:
 
     def note(self, pod: str, passed: int, profile: str = "one") -> None:
         begin = self.now()
-        self.notes.append(Asked(pod, profile, passed, begin, self.now(), {"one": dict(self.totals)}))
+        self.notes.append(
+            Asked(pod, profile, passed, begin, self.now(), {"one": dict(self.totals)}, {"one": self.prepared})
+        )
 
     def attempt(self, pod: str) -> None:
         self.say(f'"Attempting to schedule pod" pod="{pod}"')
@@ -57,10 +59,10 @@ class Scheduler:
         self.run(10, 10, 10 - tainted)
         self.note(pod, 10 - tainted - full)
 
-    def fails(self, pod: str, message: str = NOWHERE) -> None:
-        """An attempt in which no extender is asked."""
+    def fails(self, pod: str, message: str = ODD, tainted: int = 0) -> None:
+        """An attempt in which no extender is asked; what an odd message says cannot be reckoned with."""
         self.attempt(pod)
-        self.run(10, 10, 10)
+        self.run(10, 10, 10 - tainted)
         self.say(f'"Unable to schedule pod; no fit; waiting" pod="{pod}" err="{message}"')
 
     def binds(self, pod: str, left: int, evaluated: int = 10) -> Decision:
@@ -108,6 +110,54 @@ def test_an_attempt_that_failed_between_is_no_reason_of_the_next_pods() -> None:
     assert made.binds("n/b", 7).filters == {"TaintToleration": 3}, "it is over with that"
 
 
+def test_attempts_in_which_a_pod_fitted_nowhere_are_taken_off_by_what_is_said_of_them() -> None:
+    tainted = NOWHERE.replace("10 Insufficient cpu", "4 node(s) had untolerated taint(s), 6 Insufficient cpu")
+    made = Scheduler()
+    made.fits("n/a", 1, 0)
+    made.fails("n/never", NOWHERE)
+    made.fails("n/large", tainted, tainted=4)
+    made.fails("n/never", NOWHERE)
+    made.fits("n/b", 3, 2)
+    assert made.binds("n/b", 5).filters == {"TaintToleration": 3, "NodeResourcesFit": 2}
+    made.fits("n/c", 1, 0)
+    assert made.binds("n/c", 9).filters == {"TaintToleration": 1}, "they are taken off once"
+
+
+def test_an_attempt_of_which_nothing_is_said_is_not_taken_off() -> None:
+    made = Scheduler()
+    made.fails("n/never", NOWHERE)
+    made.attempt("n/error")
+    made.run(7, 7, 7)
+    made.fits("n/a", 2, 0)
+    assert made.binds("n/a", 8).unknown == BETWEEN
+
+
+def test_a_filter_that_was_run_for_some_of_the_attempts_only_leaves_it_open_for_which() -> None:
+    for prepared, unknown in ((1, BETWEEN), (2, ""), (0, BETWEEN)):
+        made = Scheduler()
+        made.fails("n/never", NOWHERE)
+        made.prepared = {"NodeResourcesFit": prepared}
+        made.fits("n/a", 2, 0)
+        assert made.binds("n/a", 8).unknown == unknown, prepared
+
+
+def test_with_several_profiles_it_is_not_known_whose_attempt_failed() -> None:
+    made = Scheduler("one", "two")
+    made.fails("n/never", NOWHERE)
+    made.fits("n/a", 2, 0)
+    assert made.binds("n/a", 8).unknown == BETWEEN
+
+
+def test_of_very_many_different_messages_none_is_kept() -> None:
+    made = Scheduler()
+    for number in range(1001):
+        made.fails("n/never", f"{NOWHERE} {number}")
+    made.fits("n/a", 2, 0)
+    assert made.binds("n/a", 8).unknown == BETWEEN
+    made.fits("n/b", 2, 0)
+    assert made.binds("n/b", 8).filters == {"TaintToleration": 2}
+
+
 def test_counts_that_were_read_while_nothing_happened_are_where_the_next_attempt_begins() -> None:
     made = Scheduler()
     made.fits("n/a", 1, 0)
@@ -137,7 +187,7 @@ def test_counts_that_were_read_in_an_attempt_that_was_not_over_are_not() -> None
     made.run(5, 5, 5)
     made.note("", 0)
     made.run(5, 5, 5)
-    made.say(f'"Unable to schedule pod; no fit; waiting" pod="n/other" err="{NOWHERE}"')
+    made.say(f'"Unable to schedule pod; no fit; waiting" pod="n/other" err="{ODD}"')
     made.fits("n/a", 2, 0)
     assert made.binds("n/a", 8).unknown == BETWEEN
 
@@ -153,24 +203,6 @@ def test_an_attempt_that_failed_after_the_extender_was_asked_counts_where_preemp
         made.fits("n/b", 3, 0)
         decision = made.binds("n/b", 7)
         assert (decision.unknown, decision.filters) == (unknown, {} if unknown else {"TaintToleration": 3})
-
-
-@pytest.mark.parametrize(
-    ("said", "nothing"),
-    [
-        (PREEMPTION, True),
-        ("0/9 nodes are available: 4 No preemption victims found for incoming pod, "
-         "5 Preemption is not helpful for scheduling.", True),
-        ("0/9 nodes are available: 4 Insufficient cpu, 5 Preemption is not helpful for scheduling.", False),
-        ("not eligible due to preemptionPolicy=Never.", False),
-    ],
-)  # fmt: skip
-def test_preemption_says_whether_it_ran_filters(said: str, nothing: bool) -> None:
-    assert tried_nothing(f"0/9 nodes are available: 9 Insufficient cpu. preemption: {said}") == nothing
-
-
-def test_what_preemption_did_is_not_known_where_nothing_is_said_of_it() -> None:
-    assert not tried_nothing("0/9 nodes are available: 9 Insufficient cpu.")
 
 
 def test_a_second_attempt_of_a_pod_has_its_own() -> None:

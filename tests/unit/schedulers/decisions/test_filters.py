@@ -31,8 +31,10 @@ def plugins(*filters: str) -> bytes:
 
 
 def test_only_runs_of_filters_are_read_by_profile() -> None:
-    assert counts(METRICS) == {"one": {"NodeName": 500}, "two": {"NodeName": 1_250_000}}
-    assert counts(b"# nothing of it\n") == {}
+    run, prepared = counts(METRICS)
+    assert run == {"one": {"NodeName": 500}, "two": {"NodeName": 1_250_000}}
+    assert prepared == {"one": {"NodeName": 9}}
+    assert counts(b"# nothing of it\n") == ({}, {})
     assert counts(METRICS[: METRICS.index(b"# HELP scheduler_other")].rstrip()) == counts(METRICS)
 
 
