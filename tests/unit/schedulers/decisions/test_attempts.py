@@ -192,6 +192,18 @@ def test_counts_that_were_read_in_an_attempt_that_was_not_over_are_not() -> None
     assert made.binds("n/a", 8).unknown == BETWEEN
 
 
+def test_counts_that_were_read_before_the_attempt_had_failed_are_not_where_the_next_begins() -> None:
+    made = Scheduler()
+    made.attempt("n/other")
+    made.run(5, 5, 5)
+    begin, early = made.now(), dict(made.totals)
+    made.run(5, 5, 5)
+    made.say(f'"Unable to schedule pod; no fit; waiting" pod="n/other" err="{ODD}"')
+    made.notes.append(Asked("", "", 0, begin, made.now(), {"one": early}))
+    made.fits("n/a", 2, 0)
+    assert made.binds("n/a", 8).unknown == BETWEEN
+
+
 def test_an_attempt_that_failed_after_the_extender_was_asked_counts_where_preemption_ran_filters() -> None:
     for message, unknown in (
         (NOWHERE, ""),
