@@ -201,21 +201,21 @@ def places(directory: Path) -> tuple[dict[str, Decision], list[Column]]:
 async def test_a_policy_that_looks_on_says_what_it_thinks_of_kube_schedulers_choices(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    capacity = {"cpu": "16", "memory": "16Gi", "pods": "110"}
     await pools.create(pools.inputs(4, labels={"lab": "why"}, capacity=capacity))
 
-    directory = await run(plane, tmp_path, workloads=[work("w", 12, "500m")], whyPolicy="BestFit")
+    directory = await run(plane, tmp_path, workloads=[work("w", 8, "5")], whyPolicy="BestFit")
 
     kept, found = places(directory)
-    assert len(kept) == 12
+    assert len(kept) == 8
     assert {each.pod: each.node for each in found} == {pod: each.node for pod, each in kept.items()}
     used: Counter[str] = Counter()
     for each in found:
-        # Nodes and pods are alike: BestFit wants the node with the most pods on it.
+        # Nodes and pods are alike: BestFit wants the node with the most pods on it, and its scores are whole numbers.
         fuller = sum(count > used[each.node] for count in used.values())
         assert (each.decides, each.offered, each.fitting, each.higher) == (False, 4, 4, fuller), each
         used[each.node] += 1
-    assert set(used.values()) == {3}, "kube-scheduler spreads them, and the policy decides nothing"
+    assert set(used.values()) == {2}, "kube-scheduler spreads them, and the policy decides nothing"
     assert all(each.chosen is not None for each in kept.values())
     assert main.main(["experiment", "why", str(directory), found[-1].pod]) == 0
     said = capsys.readouterr().out
@@ -231,21 +231,21 @@ async def test_a_policy_that_looks_on_says_what_it_thinks_of_kube_schedulers_cho
 async def test_a_policy_that_decides_has_its_scores_and_kube_schedulers_filters(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    capacity = {"cpu": "16", "memory": "16Gi", "pods": "110"}
     await pools.create(pools.inputs(4, labels={"lab": "why"}, capacity=capacity))
     await pools.create(pools.inputs(3, labels={"lab": "other"}, capacity=capacity))
 
-    directory = await run(plane, tmp_path, workloads=[work("w", 12, "500m")], policy="BestFit")
+    directory = await run(plane, tmp_path, workloads=[work("w", 6, "5")], policy="BestFit")
 
     kept, found = places(directory)
     assert {each.pod: each.node for each in found} == {pod: each.node for pod, each in kept.items()}
     taken: Counter[str] = Counter()
     for each in found:
         decision = kept[each.pod]
-        refused, left = filters_of(plane, "why", 500, taken)
+        refused, left = filters_of(plane, "why", 5000, taken)
         assert (dict(decision.filters), decision.passed, decision.feasible) == (refused, left, 1), each
         assert (each.decides, each.offered, each.higher) == (True, left, 0)
-        taken[each.node] += 500
+        taken[each.node] += 5000
     assert len(taken) == 2, "it fills one node after the other"
     assert main.main(["experiment", "why", str(directory), found[-1].pod]) == 0
     said = capsys.readouterr().out

@@ -44,6 +44,12 @@ def test_a_trace_without_gpus_cannot_be_inflated() -> None:
         drawn([PODS[2]], 8000, 1.3, random.Random(1))
 
 
+def test_of_a_cluster_without_gpus_no_share_of_them_is_measured() -> None:
+    noted = ByArrival(0)
+    noted.note(0, 0, 0.0)
+    assert all(curve == {} for curve in noted.curves().values())
+
+
 def test_measures_are_means_over_the_pods_of_a_per_cent() -> None:
     noted = ByArrival(100_000)
     noted.note(1000, 1000, 500)

@@ -28,6 +28,9 @@ class ByArrival:
             allocated: milli-GPU that is given to pods.
             fragmented: milli-GPU that is free and fragmented.
         """
+        if not self._all:
+            # Of a cluster without GPUs there is no share of them to be measured.
+            return
         idle = self._all - allocated
         of_idle = 100 * fragmented / idle if idle else 0.0
         measures = (100 * allocated / self._all, 100 * fragmented / self._all, of_idle)
