@@ -64,6 +64,7 @@ def test_what_an_extender_left_is_not_said_to_be_all_that_fitted() -> None:
             Column("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0),
             "does not fit here, and fits on 2 of 6",
         ),
+        (Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0), "which looks on: 1 of 5 nodes has a"),
         (Column("n/a", "Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
         (Column("n/a", "FGD", False, 6, failure="it raised\nwith a traceback"), "which looks on: it failed: it raised"),
     ],

@@ -114,7 +114,7 @@ def _standing(column: Column) -> str:
     if column.score is None:
         return f"by its account the pod does not fit here, and fits on {column.fitting} of {column.offered} nodes"
     if column.higher:
-        return f"{column.higher} of {column.fitting} nodes have a higher score"
+        return f"{column.higher} of {column.fitting} nodes {'has' if column.higher == 1 else 'have'} a higher score"
     return "the highest score" if column.equal == 1 else f"the highest score, as {column.equal} nodes have it"
 
 
