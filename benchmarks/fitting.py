@@ -29,6 +29,7 @@ from kumulus.capture.words import Words
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
 from kumulus.schedulers.decisions.document import NAME, Decision, decisions
+from kumulus.schedulers.launch.plan import Switches
 from kumulus.schedulers.process import start
 from kumulus.toolchain import ToolMissing, find
 from tests.support.captured import NAMESPACES, ZONE
@@ -199,7 +200,9 @@ async def _scheduled(
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config.write_text(yaml.safe_dump({**kind, "profiles": [profile]}))
     whys: dict[str, str] = {}
-    running = await start("kube-scheduler", project.kubeconfig(stack), folder, config, decisions=True)
+    running = await start(
+        "kube-scheduler", project.kubeconfig(stack), folder, config, switches=Switches(decisions=True)
+    )
     try:
         async with _client(project, stack) as client:
             await never_preempting(client)

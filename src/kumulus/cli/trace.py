@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="nodes declare GPUs in thousandths as well, so that schedulers without a policy count parts of them",
     )
+    imports.add_argument(
+        "--resource-claims",
+        choices=("milli", "mig"),
+        help="pods ask for GPUs by ResourceClaim: a part of one in thousandths, or as a MIG device",
+    )
     imports.add_argument("--shuffle", action="store_true", help="the seed decides the order of the tasks")
     imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
     imports.add_argument("--limit", type=int, metavar="N", help="only so many of the first tasks")
@@ -117,6 +122,9 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         value = getattr(args, name)
         if value is not None and value <= 0:
             raise UserError(f"--{name} is {value:g}; write a number above 0")
+    if args.resource_claims and (args.milli_gpus or args.policy):
+        other = "--milli-gpus" if args.milli_gpus else f"--policy {args.policy}"
+        raise UserError(f"--resource-claims cannot be beside {other}; leave one of them out: each counts the same GPUs")
     return Wanted(
         args.policy,
         args.inflate,
@@ -126,6 +134,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         args.limit,
         _window(args.window),
         args.milli_gpus,
+        args.resource_claims,
     )
 
 

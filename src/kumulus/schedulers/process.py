@@ -10,7 +10,7 @@ from kumulus.kube import Client
 from kumulus.schedulers import children, objects, registry
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
-from kumulus.schedulers.launch.plan import Plan, Request
+from kumulus.schedulers.launch.plan import PLAIN, Plan, Request, Switches
 from kumulus.schedulers.objects import Mark
 from kumulus.schedulers.running import Running
 from kumulus.surroundings import files
@@ -27,7 +27,7 @@ async def start(
     binary: Path | None = None,
     timeout: float = 60.0,
     mark: Mark | None = None,
-    decisions: bool = False,
+    switches: Switches = PLAIN,
 ) -> Running:
     """Start a scheduler beside the cluster's own and wait until it works.
 
@@ -47,14 +47,14 @@ async def start(
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
         mark: the experiment's run that it is started for and the stack whose cluster it is.
-        decisions: whether a kube-scheduler is to say how it decides, in a file of that name in the directory.
+        switches: what only a kube-scheduler has.
 
     Raises:
         SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
     """
     try:
         with Claims() as claims:
-            request = _request(name, kubeconfig, directory, config, binary, claims, decisions)
+            request = _request(name, kubeconfig, directory, config, binary, claims, switches)
             plan = registry.get(request.name).plan(request)
             async with connected(request.kubeconfig) as client:
                 # Before anything is made: a scheduler would try to reach its API server without end.
@@ -98,7 +98,7 @@ def _request(
     config: Path | None,
     binary: Path | None,
     claims: Claims,
-    decisions: bool,
+    switches: Switches,
 ) -> Request:
     scheduler, directory = registry.get(name), directory.absolute()
     if binary is not None and not binary.is_file():
@@ -114,5 +114,5 @@ def _request(
         config=config,
         binary=binary.absolute() if binary is not None else None,
         port=claims.take,
-        decisions=decisions,
+        switches=switches,
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from kumulus.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.model.checks import problem
+from kumulus.model.claims import GATES
 from kumulus.model.device_checks import milli_problems, partly_problem
 from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, shown
@@ -20,8 +21,6 @@ FIRST_VERSION = (1, 34)
 """Where resource.k8s.io/v1 is served and allocated from by default (k8s.io/kubernetes pkg/features)."""
 
 _GATE = "DynamicResourceAllocation"
-_SHARING = "DRAConsumableCapacity"
-_DIVIDING = "DRAPartitionableDevices"
 _SHARED_SINCE = (1, 36)
 """Where parts of devices are allocated by default, of either kind (k8s.io/kubernetes pkg/features)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
@@ -49,10 +48,10 @@ def device_problems(raw: Mapping[str, object]) -> Found:
         yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
         yield from _class(where, slices, owners)
         if slices.get("allowMultipleAllocations") is True:
-            gates[_SHARING] = "allowMultipleAllocations"
+            gates[GATES["milli"]] = "allowMultipleAllocations"
             yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
         if slices.get("partitionable") is True:
-            gates[_DIVIDING] = "partitionable"
+            gates[GATES["mig"]] = "partitionable"
             yield from _divided(where, group, slices)
     if some:
         yield from _served(raw)

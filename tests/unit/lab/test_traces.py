@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,6 +22,9 @@ from kumulus.lab.traces.importing import import_trace
 from kumulus.lab.traces.reading import Notes
 from kumulus.lab.traces.task import Task
 from kumulus.lab.traces.writing import Wanted, groups
+from kumulus.stackfile.load import load as load_file
+
+H100 = "NVIDIA-H100-80GB-HBM3"
 
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,P100\nn-1,96000,393216,8,G2\n"
 OPENB_PODS = """\
@@ -243,6 +247,51 @@ def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, wi
     read = workload.arrival.trace.window
     assert read is not None
     assert (read.from_, read.to) == window
+
+
+def imported(directory: Path, claims: Any, *machines: Machine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cluster of the stack file, and the workload, of a trace that is imported with resource claims."""
+    stack, experiment = directory / "s.yaml", directory / "e.yaml"
+    (directory / "jobs.csv").write_text("arrival,gpus\n0,0.5\n1,2\n")
+    wanted = Wanted(stay=True, resource_claims=claims)
+    import_trace(FORMATS["csv"], [directory / "jobs.csv"], stack, experiment, machines=machines, wanted=wanted)
+    cluster = yaml.safe_load(stack.read_text())["config"]["kumulus:cluster"]
+    # What is written is what stack files may say.
+    checked = load_file({"cluster": cluster}, "s", directory).spec
+    assert [group.resourceSlices is not None for group in checked.nodeGroups] == [bool(m.gpus) for m in machines]
+    return cluster, yaml.safe_load(experiment.read_text())["workloads"][0]
+
+
+def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> None:
+    plain, old, new = Machine("c", 8000, 1024), Machine("a", 8000, 1024, 2, "P9"), Machine("b", 8000, 1024, 2, H100)
+    cluster, workload = imported(tmp_path, "milli", plain, old, new)
+    assert workload["resourceClaims"] == "milli"
+    assert cluster["kwok"] == {"featureGates": {"DRAConsumableCapacity": True}}
+    shared = {"extendedResource": False, "allowMultipleAllocations": True}
+    found = [group.get("resourceSlices") for group in cluster["nodeGroups"]]
+    # What the catalog does not know is called as the trace calls it.
+    assert found == [None, shared | {"attributes": {"productName": "P9"}}, shared]
+    cluster, workload = imported(tmp_path, "mig", old, new)
+    assert workload["resourceClaims"] == "mig"
+    assert cluster["kwok"] == {"featureGates": {"DRAPartitionableDevices": True}}
+    whole = {"extendedResource": False, "attributes": {"productName": "P9"}}
+    assert [group["resourceSlices"] for group in cluster["nodeGroups"]] == [
+        whole,
+        {"extendedResource": False, "partitionable": True},
+    ]
+    with pytest.raises(LabError, match="knows MIG devices of; it has P9\n  Write --resource-claims milli"):
+        imported(tmp_path, "mig", old)
+
+
+@pytest.mark.parametrize(("other", "said"), [(["--milli-gpus"], "--milli-gpus"), (["--policy", "FGD"], "--policy FGD")])
+def test_gpus_are_counted_in_one_way(
+    tmp_path: Path, other: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "jobs.csv").write_text("arrival,gpus\n1,1\n")
+    outputs = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]
+    given = ["--machines", "count=3,gpus=8", "--resource-claims", "milli", *other]
+    assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs, *given]) == 1
+    assert f"--resource-claims cannot be beside {said}; leave one of them out" in capsys.readouterr().err
 
 
 def test_the_command_says_what_came_and_what_did_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

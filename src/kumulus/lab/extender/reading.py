@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.messages import MessageCodec
+from kumulus.lab.cluster.claims import published
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
+from kumulus.model.claims import Demand, claimed
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.pod_requests import lenient, spec_requests
 from kumulus.model.pools import GROUP_LABEL
@@ -21,18 +24,21 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(.*?)(\d*)")
 
 
-def pod_of(name: str, spec: Mapping[str, Any], product_label: str) -> Pod:
+def pod_of(
+    name: str, spec: Mapping[str, Any], product_label: str, known: Mapping[str, Demand] = MappingProxyType({})
+) -> Pod:
     """What a pod asks for.
 
     Args:
         name: the pod's.
         spec: of the pod, as in JSON.
         product_label: the node label that says which GPUs a node has.
+        known: what the templates of claims ask for, by their names.
     """
-    asked = spec_requests(spec, lenient)
-    whole = _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO)
+    asked, by_claim = spec_requests(spec, lenient), claimed(spec, known)
+    whole = _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO) + by_claim.gpus
     # Who asks for whole GPUs may ask for their thousandths beside them.
-    share = 0 if whole else _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
+    share = 0 if whole else _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO) + by_claim.milli
     gpus = whole or int(share > 0)
     return Pod(
         name,
@@ -73,7 +79,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    found = []
+    found, devices = [], await published(client)
     async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
         for node in page:
             has = lenient({name: amount.string for name, amount in node.status.allocatable.items()})
@@ -84,7 +90,8 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
                     node.metadata.name,
                     has.get("cpu", ZERO).nanos * 1000 // NANO,
                     has.get("memory", ZERO).nanos // (NANO << 20),
-                    has.get(GPU_RESOURCE, ZERO).nanos // NANO,
+                    # What a node offers both ways it has once.
+                    max(has.get(GPU_RESOURCE, ZERO).nanos // NANO, devices[node.metadata.name]),
                     model,
                 )
             )

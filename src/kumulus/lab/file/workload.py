@@ -34,7 +34,7 @@ PLACES = ("host", "zone", "region", *LEVELS)
 """What pods can be kept together by, beside a label's key."""
 GENERATED = (
     "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
-    "labels", "annotations",
+    "labels", "annotations", "resourceClaims",
 )  # fmt: skip
 DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
 """What has no effect beside a recording."""
@@ -108,6 +108,15 @@ class Workload(Section):
         description="What each pod requests, which is its limits too.",
         examples=['{cpu: "24", nvidia.com/gpu: "8"}'],
     )
+    resourceClaims: Literal["milli", "mig"] | None = Field(
+        default=None,
+        description=(
+            "The pods ask by ResourceClaim for the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, "
+            "and for parts of one (`kumulus.io/gpu-milli`): `milli`, so many thousandths of a GPU that claims share; "
+            "`mig`, the smallest MIG device that has as much."
+        ),
+        examples=["milli"],
+    )
     gpuProduct: LabelValue = Field(
         default="",
         description="The GPUs that the pods want, a value of the experiment's `productLabel`.",
@@ -171,6 +180,9 @@ class Workload(Section):
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"
             wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
+        if self.resourceClaims and self.arrival.trace is not None and self.arrival.trace.milliGpus:
+            message = "cannot be beside arrival.trace.milliGpus, which has nodes count the same GPUs"
+            wrong.append(problem(("resourceClaims",), message, "leave one of them out"))
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
         if wrong:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kumulus.catalog.prices import Prices
 from kumulus.cluster.live.amounts import NOTHING
 from kumulus.cluster.live.collections import follow_when_there
+from kumulus.cluster.live.devices import published_from
+from kumulus.cluster.live.fleet import SLICES
+from kumulus.kube import ApiError
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
@@ -17,14 +21,18 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.priced import PricedNodes
 from kumulus.lab.measure.records import Records
-from kumulus.lab.measure.views import FINAL, PodView, pod_view
+from kumulus.lab.measure.views import FINAL, ClaimView, PodView, claim_view, pod_view
 from kumulus.lab.plan.pods import WORKLOAD_LABEL
+from kumulus.model.claims import Demand
+from kumulus.model.slices import RESOURCE_API
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 OnPod = Callable[[PodView, bool], None]
+OnClaim = Callable[[str, ClaimView | None], None]
 _NODES = "/api/v1/nodes"
+_ABSENT = (403, 404)
 
 
 class Listener:
@@ -36,6 +44,7 @@ class Listener:
         clock: seconds since the experiment's start.
         placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
+        known: what the templates of claims ask for, by their names.
     """
 
     def __init__(
@@ -45,7 +54,9 @@ class Listener:
         clock: Callable[[], float],
         placement: Placement | None = None,
         on_pod: OnPod | None = None,
+        known: Mapping[str, Demand] = MappingProxyType({}),
     ) -> None:
+        self._known = known
         self._placement = placement
         self._client = client
         self._records = records
@@ -95,6 +106,42 @@ class Listener:
 
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
+    async def slices(self, synced: asyncio.Event) -> None:
+        """Watch the GPUs that nodes publish for claims until cancelled; silent where there are no such objects.
+
+        Raises:
+            ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
+        """
+
+        def publish(event: Event[Any], _: float) -> None:
+            gone = event.kind == "DELETED" or event.item is None
+            self.priced.publish(event.key, None if gone else published_from(event.item))
+
+        news = follow(self._client, SLICES, codec=MessageCodec("ResourceSlice"))
+        try:
+            await self._listen(news, publish, synced)
+        except ApiError as error:
+            if error.status not in _ABSENT:
+                raise
+        synced.set()
+        await asyncio.Event().wait()
+
+    async def claims(self, namespace: str, take: OnClaim, synced: asyncio.Event) -> None:
+        """Watch the claims of a namespace until cancelled; raises as :meth:`pods`.
+
+        Args:
+            namespace: which one.
+            take: called with each claim's name and what it has got, None once it is gone.
+            synced: set when those that were there are known.
+        """
+
+        def claim(event: Event[Any], _: float) -> None:
+            gone = event.kind == "DELETED" or event.item is None
+            take(event.key, None if gone else claim_view(event.item))
+
+        path = f"/apis/{RESOURCE_API}/namespaces/{namespace}/resourceclaims"
+        await self._listen(follow(self._client, path, codec=MessageCodec("ResourceClaim")), claim, synced)
+
     async def queues(self) -> None:
         """Watch what there is of queues and quotas until cancelled."""
         collections = self._placement.collections if self._placement is not None else {}
@@ -120,7 +167,7 @@ class Listener:
 
     def _pod(self, event: Event[Any], now: float) -> None:
         if event.item is not None:
-            pod = pod_view(event.item)
+            pod = pod_view(event.item, self._known)
             self._uids[event.key] = pod.uid
             self._records.put(pod, now)
             if self._on_pod is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kumulus.catalog.prices import Prices, is_spot
+from kumulus.cluster.live.devices import Devices, Published
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.views import NodeView, node_view
 from kumulus.model.offer_effects import OfferEffects
@@ -24,6 +25,7 @@ class PricedNodes:
         self._allocation = allocation
         self._offers: Sequence[OfferEffects] = ()
         self._nodes: dict[str, tuple[NodeView, tuple[str, str, str]]] = {}
+        self._devices = Devices()
 
     def put(self, key: str, message: Any, product_label: str, prices: Prices) -> None:
         """A node is there, or has changed.
@@ -34,7 +36,8 @@ class PricedNodes:
             product_label: the label that says which GPUs it has.
             prices: what machines cost where no fault changes that.
         """
-        view, labels = node_view(message, product_label, prices), message.metadata.labels
+        labels = message.metadata.labels
+        view = node_view(message, product_label, prices)
         how = "spot" if is_spot(labels) else "on-demand"
         self._nodes[key] = view, (labels.get(INSTANCE_TYPE_LABEL, ""), view.zone, how)
         self._allocation.put_node(self._at_price_of_now(key))
@@ -50,8 +53,16 @@ class PricedNodes:
         for key in self._nodes:
             self._allocation.put_node(self._at_price_of_now(key))
 
+    def publish(self, key: str, slices: Published | None) -> None:
+        """A ResourceSlice is now so, None: it is gone; its node has the GPUs in it, which claims can have."""
+        for node in self._devices.set_slice(key, slices):
+            if node in self._nodes:
+                self._allocation.put_node(self._at_price_of_now(node))
+
     def _at_price_of_now(self, key: str) -> NodeView:
         view, offering = self._nodes[key]
+        # What a node offers both ways it has once.
+        view = view._replace(has=view.has._replace(gpus=max(view.has.gpus, self._devices.published(key))))
         if view.hourly is None:
             return view
         factors = [each.price_factor for each in self._offers if each.selects(*offering)]

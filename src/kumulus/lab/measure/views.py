@@ -6,6 +6,8 @@ are the live cluster's to say (:mod:`kumulus.cluster.live`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kumulus.catalog.prices import Prices, is_spot
@@ -13,7 +15,10 @@ from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
 from kumulus.cluster.live.pod import requests_of
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.model.claims import Demand, taken
+from kumulus.model.devices import MILLI
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
+from kumulus.model.mig import gpu_of
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
 FINAL = ("Succeeded", "Failed")
@@ -64,13 +69,19 @@ class NodeView(NamedTuple):
     kind: str = ""
 
 
-def pod_view(message: Any) -> PodView:
+def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -> PodView:
     """Look at a pod.
 
     Args:
         message: ``Pod`` of :mod:`kumulus.kube.messages`.
+        known: what the templates of claims ask for, by their names.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
+    wants, share = requests_of(spec), _share(spec)
+    if spec.resourceClaims and known:
+        found = [known.get(each.resourceClaimTemplateName, Demand()) for each in spec.resourceClaims]
+        wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
+        share += sum(each.milli for each in found)
     waits = disrupted = ""
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status != "True":
@@ -85,9 +96,37 @@ def pod_view(message: Any) -> PodView:
         status.phase or "Pending",
         waits,
         disrupted,
-        requests_of(spec),
-        _share(spec),
+        wants,
+        share,
     )
+
+
+class ClaimView(NamedTuple):
+    """What a ResourceClaim has got.
+
+    Attributes:
+        pods: UIDs of the pods that it is reserved for.
+        gpus: of each GPU that it has or has a part of: the pool of devices, which is called as its node, the GPU's
+            number there, and thousandths.
+    """
+
+    pods: tuple[str, ...]
+    gpus: tuple[tuple[str, int, int], ...]
+
+
+def claim_view(message: Any) -> ClaimView:
+    """Look at a claim; nobody has anything by it before it is allocated.
+
+    Args:
+        message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
+    """
+    found = []
+    for result in message.status.allocation.devices.results:
+        number = gpu_of(result.device).removeprefix("gpu-")
+        if number.isdecimal() and not result.adminAccess:
+            consumed = result.consumedCapacity[MILLI].string if MILLI in result.consumedCapacity else ""
+            found.append((result.pool, int(number), taken(result.device, consumed)))
+    return ClaimView(tuple(each.uid for each in message.status.reservedFor), tuple(found))
 
 
 def _share(spec: Any) -> int:

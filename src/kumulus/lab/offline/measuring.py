@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kumulus.lab.offline.arrived import ByArrival, Curves
 from kumulus.lab.offline.fleet import Placement, gpus_for, place
 from kumulus.lab.policies import Nodes, Pod
@@ -47,6 +49,16 @@ class Measuring:
                 self._nodes.cpu_free[node] -= pod.cpu
                 self._nodes.memory_free[node] -= pod.memory
                 self._take_of_several(node, pod.total_gpu_milli)
+        self._arrived_on(pod, node)
+
+    def arrive_with(self, pod: Pod, node: int, gpus: Mapping[int, int]) -> None:
+        """A pod has arrived, and got a node and what its claim says of its GPUs: thousandths by their numbers."""
+        self._nodes.cpu_free[node] -= pod.cpu
+        self._nodes.memory_free[node] -= pod.memory
+        for gpu, milli in gpus.items():
+            self._nodes.gpu_free[node, gpu] -= milli
+        if pod.gpus:
+            self._nodes.running[node, 0 if pod.shares_gpu else pod.gpus] += 1
         self._arrived_on(pod, node)
 
     def _take_of_several(self, node: int, milli: int) -> None:

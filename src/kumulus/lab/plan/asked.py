@@ -8,6 +8,7 @@ from kumulus.lab.plan.manifests import pod_templates
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.recorded import USER_LABEL
 from kumulus.lab.policies import Pod
+from kumulus.model.claims import Demand, demands
 
 
 def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
@@ -18,11 +19,18 @@ def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
         product_label: the node label that says which GPUs a node has.
     """
     found: list[Pod] = []
+    known = claims_planned(plan)
     for job in plan.jobs:
         templates = list(pod_templates(list(job.objects)))
         for template in templates:
-            found += [pod_of(job.name, template["spec"], product_label)] * max(1, job.workers // len(templates))
+            pod = pod_of(job.name, template["spec"], product_label, known)
+            found += [pod] * max(1, job.workers // len(templates))
     return found
+
+
+def claims_planned(plan: Plan) -> dict[str, Demand]:
+    """What each template for claims asks for, by its name: those of a plan's setup, and of its jobs' manifests."""
+    return demands([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
 
 
 def users_planned(plan: Plan, experiment: Experiment) -> dict[str, str]:

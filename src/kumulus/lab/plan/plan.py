@@ -13,6 +13,7 @@ from kumulus.lab.file.manifest import filled, objects_of
 from kumulus.lab.file.trace import TraceJob
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.arrivals import arrivals
+from kumulus.lab.plan.claims import allocated_by, by_claim
 from kumulus.lab.plan.draws import stream
 from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.kinds import job_objects
@@ -63,6 +64,7 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
         LabError: a trace cannot be inflated or played on a cluster, or the scheduler does not take a workload.
     """
     playable(loaded)
+    allocated_by(loaded)
     experiment = loaded.experiment
     replays = {
         each.name: replayed(each, loaded.recordings[each.name], experiment.scheduler.name)
@@ -72,10 +74,11 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
     own = [each for each in experiment.workloads if each.replay is None]
     source = random.Random(experiment.seed)
     ordered = {each.name: jobs_drawn(loaded, each, gpus, source) for each in own}
-    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name])]
+    claims: dict[str, Object] = {}
+    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims)]
     jobs += [job for each in replays.values() for job in each.jobs]
     jobs.sort(key=lambda job: job.at)
-    before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup)
+    before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
     steps = [(step.at, step.do, step.job, step.spec) for each in replays.values() for step in each.steps]
     # A plan without a replay keeps the digest that it had before there were any.
     whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
@@ -84,7 +87,11 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
 
 
 def _jobs(
-    loaded: Loaded, workload: Workload, places: Mapping[str, str], trace: Sequence[TraceJob]
+    loaded: Loaded,
+    workload: Workload,
+    places: Mapping[str, str],
+    trace: Sequence[TraceJob],
+    claims: dict[str, Object],
 ) -> Iterator[PlannedJob]:
     experiment = loaded.experiment
     times = arrivals(workload, experiment.seed, trace)
@@ -113,6 +120,7 @@ def _jobs(
         )
         if asked:
             on_models(template, asked, experiment.productLabel)
+        by_claim(template, workload, claims)
         objects = job_objects(workload.kind, name, workers, template)
         yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
 

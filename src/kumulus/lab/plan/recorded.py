@@ -26,13 +26,16 @@ def playable(loaded: Loaded) -> None:
     if loaded.experiment.policy:
         return
     for workload in loaded.experiment.workloads:
-        if workload.arrival.trace is not None and workload.arrival.trace.milliGpus:
+        if workload.resourceClaims or (workload.arrival.trace is not None and workload.arrival.trace.milliGpus):
             continue
         recorded = (job.asked for job in loaded.traces.get(workload.name, []))
         shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
         if shares:
             what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
-            remedy = f"Write policy: KubeScheduler, or FGD; or milliGpus: true, where nodes declare {SHARE_RESOURCE}"
+            remedy = (
+                f"Write policy: KubeScheduler, or FGD; or milliGpus: true, where nodes declare {SHARE_RESOURCE}; or "
+                "resourceClaims: milli, where they publish GPUs that claims share"
+            )
             raise LabError(f"workload {workload.name}: {what}\n  {remedy}")
 
 

@@ -10,6 +10,7 @@ from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.trace import TraceJob
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.offline.stream import drawn_from
+from kumulus.lab.plan.claims import as_taken
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
 
@@ -41,7 +42,7 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
 def pods_recorded(loaded: Loaded) -> list[Pod]:
     """What the pods of all traces ask for, each job's as often as it has pods."""
     return [
-        pod
+        as_taken(pod, workload)
         for workload in loaded.experiment.workloads
         for job in loaded.traces.get(workload.name, [])
         if (pod := pod_recorded(job)) is not None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.lab.extender.reading import machines_of
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.model import Experiment
-from kumulus.lab.measure.views import PodView
+from kumulus.lab.measure.views import ClaimView, PodView
 from kumulus.lab.offline.fleet import Machine, empty
 from kumulus.lab.offline.measuring import Measuring
 from kumulus.lab.plan.asked import pods_planned
@@ -88,19 +88,64 @@ class ByNode:
         plan = self._plan
         assert plan is not None
         numbers = {machine.name: number for number, machine in enumerate(self._machines)}
-        places: dict[str, list[int]] = defaultdict(list)
-        for job, node in self._nodes.values():
+        places: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for uid, (job, node) in self._nodes.items():
             # One that has come since is not of the cluster that is measured.
             if node in numbers:
-                places[job].append(numbers[node])
+                places[job].append((uid, numbers[node]))
         wanted = came(pods_planned(plan, self._loaded.experiment.productLabel), self._seen, complete)
         nodes = empty(self._machines)
         typical = typical_kinds(pods_recorded(self._loaded) or wanted)
         measuring = Measuring(nodes, Fragmentation.of(typical, nodes.models))
         for pod in wanted:
             of_job = places[pod.name]
-            measuring.arrive_on(pod, of_job.pop(0) if of_job else None)
+            if of_job:
+                self._arrived(measuring, pod, *of_job.pop(0))
+            else:
+                measuring.arrive(pod, None)
         return PolicyUsed(split=measuring.split, **measuring.curves())
+
+    def _arrived(self, measuring: Measuring, pod: Pod, uid: str, node: int) -> None:
+        """A pod has arrived on a node."""
+        measuring.arrive_on(pod, node)
+
+
+class ByClaim(ByNode):
+    """Keeps account of what each pod has of which GPU, as the allocation of its claim says: nothing is left to guess.
+
+    Args:
+        loaded: the experiment.
+        client: of the cluster.
+    """
+
+    def __init__(self, loaded: Loaded, client: Client) -> None:
+        super().__init__(loaded, client)
+        self._claims: dict[str, ClaimView] = {}
+        self._had: dict[str, Counter[int]] = {}
+
+    async def begin(self, plan: Plan) -> None:
+        """See :meth:`Arriving.begin`."""
+        self._claims = {}
+        await super().begin(plan)
+
+    def claim(self, key: str, found: ClaimView | None) -> None:
+        """The cluster says what a claim has got; None: it is gone."""
+        if found is None:
+            self._claims.pop(key, None)
+        elif found.gpus:
+            self._claims[key] = found
+
+    async def used(self, complete: bool) -> PolicyUsed:
+        """See :meth:`Arriving.used`."""
+        self._had = defaultdict(Counter)
+        for claim in self._claims.values():
+            for uid in claim.pods:
+                for _, gpu, milli in claim.gpus:
+                    self._had[uid][gpu] += milli
+        return await super().used(complete)
+
+    def _arrived(self, measuring: Measuring, pod: Pod, uid: str, node: int) -> None:
+        measuring.arrive_with(pod, node, self._had.get(uid, {}))
 
 
 def by_node(loaded: Loaded, client: Client) -> ByNode | None:
@@ -110,7 +155,8 @@ def by_node(loaded: Loaded, client: Client) -> ByNode | None:
     """
     recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
     if nothing_ends(loaded.experiment) and any(asked is not None and asked.gpus for asked in recorded):
-        return ByNode(loaded, client)
+        claimed = any(each.resourceClaims for each in loaded.experiment.workloads)
+        return ByClaim(loaded, client) if claimed else ByNode(loaded, client)
     return None
 
 

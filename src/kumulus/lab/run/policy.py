@@ -33,6 +33,7 @@ from kumulus.lab.run.arriving import came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
 from kumulus.schedulers import registry
+from kumulus.schedulers.launch.plan import Switches
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -263,5 +264,6 @@ async def started_with(
     document = extended(own, url, experiment.policyTimeout, once=once, scoring=policies.leaves)
     file = written(directory, "with-policy.yaml", document)
     asking = wanted.model_copy(update={"config": str(file)})
-    second = await started(asking, kubeconfig, directory, loaded.directory, components, run, why=experiment.why)
+    switches = Switches(decisions=experiment.why)
+    second = await started(asking, kubeconfig, directory, loaded.directory, components, run, switches=switches)
     return PolicySwitch(second, policies)

@@ -28,12 +28,12 @@ from kumulus.lab.measure.listening import Listener, occupy
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
-from kumulus.lab.plan.asked import pods_planned
+from kumulus.lab.plan.asked import claims_planned, pods_planned
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.plan.scheduling import queue_of
 from kumulus.lab.report.model import PolicyUsed
-from kumulus.lab.run.arriving import Arriving
+from kumulus.lab.run.arriving import Arriving, ByClaim
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
 from kumulus.lab.run.replaying import Played, Replayer
@@ -138,7 +138,8 @@ class Repetition:
         self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
         on_pod = bench.arriving.seen if bench.arriving else None
-        self._listener = Listener(bench.client, records, self._now, placement, on_pod)
+        known = claims_planned(plan)
+        self._listener = Listener(bench.client, records, self._now, placement, on_pod, known)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
@@ -204,12 +205,18 @@ class Repetition:
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
-        synced = [asyncio.Event(), asyncio.Event()]
+        synced = [asyncio.Event() for _ in range(4)]
         product_label, known = self._bench.experiment.productLabel, self._bench.prices
         listening = [
             asyncio.create_task(self._listener.pods("" if self._replayers else self._name, synced[0])),
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
+            asyncio.create_task(self._listener.slices(synced[2])),
         ]
+        if isinstance(self._bench.arriving, ByClaim):
+            take = self._bench.arriving.claim
+            listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
+        else:
+            synced[3].set()
         queues = asyncio.create_task(self._listener.queues())
         try:
             await _all_set(synced, listening)

@@ -23,6 +23,7 @@ from kumulus.journal.errors import JournalError, NotWritten
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.beginning import begin_from
+from kumulus.lab.cluster.claims import check_claims, gates_for
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.lab.cluster.resources import allocatable
@@ -46,6 +47,7 @@ from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.owner import beside
+from kumulus.schedulers.launch.plan import Switches
 from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
@@ -208,12 +210,13 @@ class Run:
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
                 self._arriving = policies
             else:
-                base, why = self._loaded.directory, self._loaded.experiment.why
-                if self._loaded.experiment.whyPolicy:
+                base, experiment = self._loaded.directory, self._loaded.experiment
+                if experiment.whyPolicy:
                     self._arriving, wanted = await around.enter_async_context(
                         looking_on(self._loaded, self._client, directory, self._arriving)
                     )
-                second = await started(wanted, kubeconfig, directory, base, components, self.id, why=why)
+                switches = Switches(experiment.why, gates_for(experiment))
+                second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
             try:
                 yield second
             finally:
@@ -293,6 +296,7 @@ class Run:
             plan = make(self._loaded, places, await self._queues(), await self._gpus())
         except UnknownPlace as error:
             raise LabError(f"affinity: {error}") from None
+        await check_claims(self._client, self._loaded.experiment, plan)
         nodes = {name for pool in known.pools.values() for name in pool.node_names()}
         return replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
 

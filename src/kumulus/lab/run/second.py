@@ -11,6 +11,7 @@ from kumulus.lab.file.model import Scheduler
 from kumulus.lab.run.switch import Turn
 from kumulus.runtimes.owner import beside
 from kumulus.schedulers import SchedulerError
+from kumulus.schedulers.launch.plan import PLAIN, Switches
 from kumulus.schedulers.objects import Mark
 from kumulus.schedulers.process import Running, start
 
@@ -81,7 +82,7 @@ async def started(
     components: Components,
     run: str,
     *,
-    why: bool = False,
+    switches: Switches = PLAIN,
 ) -> SecondSwitch:
     """Start the scheduler that an experiment names.
 
@@ -92,7 +93,7 @@ async def started(
         base: where paths of the experiment file start from.
         components: the cluster's processes.
         run: the run's id, marked on what the scheduler has in the cluster.
-        why: whether it is to say how it decides.
+        switches: what only a kube-scheduler has.
 
     Raises:
         LabError: it is not built, or does not work; says what to do.
@@ -107,7 +108,7 @@ async def started(
             config,
             binary=binary,
             mark=Mark(run, beside(kubeconfig)),
-            decisions=why,
+            switches=switches,
         )
     except SchedulerError as error:
         raise LabError(str(error)) from None

@@ -77,7 +77,7 @@ def import_trace(
         wanted: what the experiment is to be.
 
     Raises:
-        LabError: a file cannot be read or written, or there are no machines, or no tasks.
+        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks.
     """
     wanted = wanted or Wanted()
     tasks_path = experiment.with_suffix(".tasks.csv")
@@ -99,7 +99,7 @@ def import_trace(
     if not sums.tasks:
         first = f": {bad.first[0]}" if bad.first else ""
         raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
-    _write(stack, stack_text(everything, kind.source, wanted.milli_gpus))
+    _write(stack, stack_text(everything, kind.source, wanted))
     _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums))
     if wanted.stay:
         # Which durations are not known is of no account then.

@@ -13,10 +13,13 @@ from typing import Any
 
 import yaml
 
+from kumulus.catalog.instances import gpu_products, mig_profiles
+from kumulus.lab.errors import LabError
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.lab.traces.summary import Sums
 from kumulus.lab.traces.tasks_file import COLUMNS
+from kumulus.model.claims import GATES, Parts
 from kumulus.model.durations import written
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 
@@ -26,6 +29,7 @@ _ZONE = "trace"
 _SLOWEST = 5
 """Pods that a busy control plane of two cores takes in a second."""
 _LONGEST = 40
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Wanted:
         limit: only so many tasks.
         window: seconds from the trace's first task, from and to; None for all of it.
         milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
+        resource_claims: how pods ask for parts of GPUs by claims, which nodes publish them for; None for no claims.
     """
 
     policy: str = ""
@@ -51,6 +56,7 @@ class Wanted:
     limit: int | None = None
     window: tuple[float, float] | None = None
     milli_gpus: bool = False
+    resource_claims: Parts | None = None
 
 
 def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
@@ -65,14 +71,25 @@ def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
         yield name, Machine(name, cpu, memory, gpus, model), count
 
 
-def stack_text(machines: Sequence[Machine], source: str, milli_gpus: bool = False) -> str:
+def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None = None) -> str:
     """A stack file with a node group for each kind of machine.
 
     Args:
         machines: of the cluster.
         source: where the trace is from, for a comment.
-        milli_gpus: whether nodes declare their GPUs in thousandths as well.
+        wanted: what the command line says.
+
+    Raises:
+        LabError: no machine has GPUs that can be divided as is wanted.
     """
+    wanted = wanted or Wanted()
+    parts = wanted.resource_claims
+    if parts == "mig" and not any(machine.model in mig_profiles() for machine in machines):
+        there = ", ".join(sorted({machine.model for machine in machines if machine.gpus and machine.model}) or ["none"])
+        raise LabError(
+            f"no machine of the trace has GPUs that the catalog knows MIG devices of; it has {there}\n"
+            f"  Write --resource-claims milli; MIG devices are of {', '.join(mig_profiles())}"
+        )
     made = [
         {
             "name": name,
@@ -84,14 +101,28 @@ def stack_text(machines: Sequence[Machine], source: str, milli_gpus: bool = Fals
                     "memory": f"{machine.memory}Mi",
                     "pods": _PODS,
                     **({GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}),
-                    **({SHARE_RESOURCE: str(machine.gpus * WHOLE_GPU)} if machine.gpus and milli_gpus else {}),
+                    **({SHARE_RESOURCE: str(machine.gpus * WHOLE_GPU)} if machine.gpus and wanted.milli_gpus else {}),
                 },
             },
+            **({"resourceSlices": _slices(machine, parts)} if machine.gpus and parts else {}),
         }
         for name, machine, count in groups(machines)
     ]
-    config = {"config": {"kumulus:cluster": {"runtime": "kwok", "nodeGroups": made}}}
+    gates = {"kwok": {"featureGates": {GATES[parts]: True}}} if parts else {}
+    config = {"config": {"kumulus:cluster": {"runtime": "kwok", **gates, "nodeGroups": made}}}
     return f"# The machines of a trace, a node group for each kind: {source}\n{_yaml(config)}"
+
+
+def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
+    """How a machine publishes its GPUs for claims: those that nobody can divide as whole ones."""
+    section: dict[str, Any] = {"extendedResource": False}
+    if parts == "milli":
+        section["allowMultipleAllocations"] = True
+    elif machine.model in mig_profiles():
+        section["partitionable"] = True
+    if machine.model not in gpu_products():
+        section["attributes"] = {"productName": machine.model or _UNKNOWN}
+    return section
 
 
 def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, sums: Sums) -> str:
@@ -121,7 +152,12 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         trace["stay"] = True
     if wanted.milli_gpus:
         trace["milliGpus"] = True
-    workload = {"name": "tasks", "kind": "Pod" if wanted.stay and not gangs else "Job", "arrival": {"trace": trace}}
+    workload = {
+        "name": "tasks",
+        "kind": "Pod" if wanted.stay and not gangs else "Job",
+        **({"resourceClaims": wanted.resource_claims} if wanted.resource_claims else {}),
+        "arrival": {"trace": trace},
+    }
     experiment: dict[str, Any] = {
         "name": _word(file.stem)[:_LONGEST] or "trace",
         "about": {"source": source},

@@ -67,15 +67,17 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     port = request.port()
     file = request.directory / "scheduler.yaml"
     limits: dict[str, Setting] = {"clientQPS": connection["qps"], "clientBurst": connection["burst"]}
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(request.switches.gates.items()))
     arguments = [
         f"--config={file}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
         *build.arguments,
-        *(log.ARGUMENTS if request.decisions else ()),
+        *([f"--feature-gates={gates}"] if gates else []),
+        *(log.ARGUMENTS if request.switches.decisions else ()),
     ]
-    noting = _noting(document, names, port, request) if request.decisions else None
+    noting = _noting(document, names, port, request) if request.switches.decisions else None
     places = [str(request.directory / name) for name in (DECISIONS, asked.NAME)]
     reader = (sys.executable, "-P", "-m", _READER, *places)
     program = Program(
@@ -91,7 +93,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         programs=[program],
         version=version,
         scheduler_names=names,
-        settings={**limits, **build.settings},
+        settings={**limits, **build.settings, **({"featureGates": gates} if gates else {})},
         files={file.name: yaml.safe_dump(document, sort_keys=False), **({asked.NAME: noting.text()} if noting else {})},
         objects=build.objects(),
     )

@@ -19,6 +19,22 @@ CLIENT_BURST = 10000
 
 
 @dataclass(frozen=True)
+class Switches:
+    """What only a kube-scheduler has.
+
+    Attributes:
+        decisions: whether it is to say how it decides, in a file of that name in its directory.
+        gates: feature gates that it is to have on or off.
+    """
+
+    decisions: bool = False
+    gates: Mapping[str, bool] = field(default_factory=dict)
+
+
+PLAIN = Switches()
+
+
+@dataclass(frozen=True)
 class Request:
     """What is asked for.
 
@@ -29,7 +45,7 @@ class Request:
         config: the user's configuration, if any.
         binary: the user's program in place of the one that schedules, if any.
         port: gives a free port of 127.0.0.1 each time it is called.
-        decisions: whether the scheduler is to say how it decides, which only a kube-scheduler can.
+        switches: what only a kube-scheduler has.
     """
 
     name: str
@@ -38,7 +54,7 @@ class Request:
     config: Path | None
     binary: Path | None
     port: Callable[[], int]
-    decisions: bool = False
+    switches: Switches = PLAIN
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""GPUs asked for by ResourceClaims: what a claim says for an amount of GPU, and what amount a claim is. Pure functions.
+
+A part of a GPU is `milli` of a device that several claims share (consumable capacity, KEP-5075), or the smallest MIG
+device that holds it (partitionable devices, KEP-4815). Sources: k8s.io/api/resource/v1; for what a MIG device has of
+its GPU, docs.nvidia.com/datacenter/tesla/mig-user-guide: 1g to 7g are sevenths of the multiprocessors, and of the
+memory the eighths that `kumulus.model.mig.PROFILES` has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from kumulus.model.devices import MILLI, NVIDIA_DRIVER, WHOLE
+from kumulus.model.mig import EIGHTHS, MIG_CLASS, PROFILES
+from kumulus.model.slices import RESOURCE_API
+
+Parts = Literal["milli", "mig"]
+"""How a part of a GPU is asked for."""
+
+KIND = "ResourceClaimTemplate"
+GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
+"""The feature gates that parts of GPUs take before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
+
+REQUEST = "gpu"
+"""What the claim of a pod, and the request in it, is called."""
+
+SLICES = {"1g": 1, "2g": 2, "3g": 4, "4g": 4, "7g": EIGHTHS}
+"""The eighths of the memory that the MIG devices of each size take, in the order of their sizes."""
+
+_PROFILE = re.compile(r'profile(?:\.startsWith\(| == )"([1-7]g)\.')
+_DEVICE = re.compile(r"gpu-[0-9]+-mig-.+-([0-9]+)-[0-9]+")
+_SIZES = {profile.number: profile.size for profile in PROFILES}
+
+
+class Demand(NamedTuple):
+    """What a claim asks for.
+
+    Attributes:
+        gpus: whole GPUs.
+        milli: thousandths of a single one, beside them; of a MIG device what it takes of its GPU.
+    """
+
+    gpus: int = 0
+    milli: int = 0
+
+
+def mig_size(milli: int) -> str:
+    """The smallest MIG device that has as much of a GPU's multiprocessors and of its memory: 3g for 300 thousandths."""
+    for size, eighths in SLICES.items():
+        if min(int(size[0]) * WHOLE // 7, eighths * WHOLE // EIGHTHS) >= milli:
+            return size
+    return "7g"
+
+
+def rounded(milli: int, parts: Parts) -> int:
+    """What is taken of a GPU for a part of it: as much, or the eighths of the MIG device."""
+    return milli if parts == "milli" or milli >= WHOLE else SLICES[mig_size(milli)] * WHOLE // EIGHTHS
+
+
+def template_name(workload: str, gpus: int, milli: int, parts: Parts) -> str:
+    """The name of the template for the claims of a workload's pods that ask for this."""
+    amount = f"{gpus}-gpu" if gpus else f"{milli}-milli" if parts == "milli" else f"mig-{mig_size(milli)}"
+    return f"{workload}-{amount}"
+
+
+def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, parts: Parts) -> dict[str, Any]:
+    """A ResourceClaimTemplate.
+
+    Args:
+        name: its name.
+        labels: of the template and of the claims that are made of it.
+        gpus: whole GPUs; 0 for a part of one.
+        milli: that part, in thousandths.
+        parts: how it is asked for.
+    """
+    exactly: dict[str, Any] = {"deviceClassName": NVIDIA_DRIVER}
+    if gpus:
+        exactly["count"] = gpus
+    elif parts == "milli":
+        exactly["capacity"] = {"requests": {MILLI: str(milli)}}
+    else:
+        expression = f'device.attributes["{NVIDIA_DRIVER}"].profile.startsWith("{mig_size(milli)}.")'
+        exactly = {"deviceClassName": MIG_CLASS, "selectors": [{"cel": {"expression": expression}}]}
+    return {
+        "apiVersion": RESOURCE_API,
+        "kind": KIND,
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {
+            "metadata": {"labels": dict(labels)},
+            "spec": {"devices": {"requests": [{"name": REQUEST, "exactly": exactly}]}},
+        },
+    }
+
+
+def demand(spec: Mapping[str, Any]) -> Demand:
+    """What a claim asks for of NVIDIA's GPUs; of alternatives (`firstAvailable`) the first.
+
+    Args:
+        spec: of the claim, or `spec.spec` of its template.
+    """
+    gpus = milli = 0
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        first = (request.get("firstAvailable") or [{}])[0]
+        exactly = request.get("exactly") or first
+        count = int(exactly.get("count") or 1)
+        if exactly.get("adminAccess"):
+            continue
+        if exactly.get("deviceClassName") == MIG_CLASS:
+            milli += count * WHOLE * _eighths(exactly) // EIGHTHS
+        elif exactly.get("deviceClassName") == NVIDIA_DRIVER:
+            part = ((exactly.get("capacity") or {}).get("requests") or {}).get(MILLI)
+            if part is not None and str(part).isdecimal() and int(part) < WHOLE:
+                milli += count * int(part)
+            else:
+                gpus += count
+    return Demand(gpus, milli)
+
+
+def _eighths(exactly: Mapping[str, Any]) -> int:
+    """What a request for a MIG device takes, by its selector; the whole GPU where that does not say."""
+    for selector in exactly.get("selectors") or ():
+        if found := _PROFILE.search((selector.get("cel") or {}).get("expression", "")):
+            return SLICES.get(found[1], EIGHTHS)
+    return EIGHTHS
+
+
+def demands(objects: Iterable[Mapping[str, Any]]) -> dict[str, Demand]:
+    """What the templates for claims among some objects ask for, by their names."""
+    return {each["metadata"].get("name", ""): demand(each["spec"]["spec"]) for each in objects if each["kind"] == KIND}
+
+
+def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
+    """What a pod asks for by claims that are made for it.
+
+    Args:
+        spec: of the pod.
+        known: what each template asks for, by its name.
+    """
+    named = (each.get("resourceClaimTemplateName", "") for each in spec.get("resourceClaims") or ())
+    found = [known[name] for name in named if name in known]
+    return Demand(sum(each.gpus for each in found), sum(each.milli for each in found))
+
+
+def taken(device: str, consumed: str) -> int:
+    """What an allocated device takes of its GPU, in thousandths.
+
+    Args:
+        device: its name, as a ResourceSlice has it.
+        consumed: what the allocation says was consumed of its capacity `milli`; empty where it says nothing.
+    """
+    if found := _DEVICE.fullmatch(device):
+        return WHOLE * _SIZES.get(int(found[1]), EIGHTHS) // EIGHTHS
+    if not consumed:
+        return WHOLE
+    # The API server writes 1000 as 1k.
+    return int(consumed) if consumed.isdecimal() else WHOLE
