@@ -44,7 +44,7 @@ STACKS = sorted(
         ROOT / "src" / "kumulus" / "cli" / "new_project" / "Pulumi.dev.yaml",
     ]
 )
-EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
+EXPERIMENTS = sorted([*(ROOT / "experiments").glob("*.yaml"), *(ROOT / "experiments" / "traces").glob("*.yaml")])
 
 STACK_SCHEMA = jsonschema.Draft7Validator(stack_schema())
 EXPERIMENT_SCHEMA = jsonschema.Draft7Validator(experiment_schema())

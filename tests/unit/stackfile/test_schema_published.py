@@ -170,13 +170,15 @@ def test_a_default_duration_is_shown_as_a_file_has_it(length: float, text: str) 
 @pytest.mark.parametrize(
     "path",
     sorted(
-        path for where in ("stacks/*", "examples/**/Pulumi.*", "experiments/*") for path in ROOT.glob(f"{where}.yaml")
+        path
+        for where in ("stacks/*", "examples/**/Pulumi.*", "experiments/*", "experiments/traces/*")
+        for path in ROOT.glob(f"{where}.yaml")
     ),
     ids=lambda path: path.stem,
 )
 def test_the_first_line_of_a_file_names_its_schema(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
     assert first.startswith(MODELINE)
-    kind = "experiment" if path.parent.name == "experiments" else "stack"
+    kind = "experiment" if path.is_relative_to(ROOT / "experiments") else "stack"
     named = (path.parent / first.removeprefix(MODELINE)).resolve()
     assert named == ROOT / "docs" / "schema" / f"{kind}.schema.json"

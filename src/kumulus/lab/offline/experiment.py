@@ -128,7 +128,8 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
         "",
         has.get("cpu", 0) * 1000 // NANO,
         has.get("memory", 0) // (NANO << 20),
-        has.get(GPU_RESOURCE, 0) // NANO,
+        # What a node offers both ways it has once.
+        max(has.get(GPU_RESOURCE, 0) // NANO, pool.devices.count if pool.devices else 0),
         pool.labels.get(product_label, pool.group),
     )
     width = len(str(pool.replicas))
