@@ -122,9 +122,9 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         value = getattr(args, name)
         if value is not None and value <= 0:
             raise UserError(f"--{name} is {value:g}; write a number above 0")
-    if args.resource_claims and (args.milli_gpus or args.policy):
-        other = "--milli-gpus" if args.milli_gpus else f"--policy {args.policy}"
-        raise UserError(f"--resource-claims cannot be beside {other}; leave one of them out: each counts the same GPUs")
+    if args.resource_claims and args.policy:
+        other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
+        raise UserError(f"--resource-claims cannot be beside {other}; leave one of them out")
     return Wanted(
         args.policy,
         args.inflate,

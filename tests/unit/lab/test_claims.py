@@ -150,9 +150,20 @@ def test_claims_that_nobody_would_allocate_are_refused(tmp_path: Path, change: d
         make(replace(loaded, experiment=loaded.experiment.model_copy(update=change)), {})
 
 
-def test_what_has_no_effect_beside_claims_is_refused_by_its_place(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"workloads\[0\]\.resourceClaims: cannot be beside arrival\.trace\.milliGpus"):
-        played(tmp_path, milliGpus=True)
+def test_nodes_may_count_the_same_thousandths_besides(tmp_path: Path) -> None:
+    plan = make(played(tmp_path, milliGpus=True), {})
+    asked = [spec["containers"][0]["resources"]["requests"] for spec in specs(plan)]
+    assert [each.get("kumulus.io/gpu-milli") for each in asked] == ["600", "600", "2000", None, "1000"]
+    assert not any("nvidia.com/gpu" in each for each in asked)
+    # They count once.
+    assert pods_planned(plan, "p") == pods_planned(make(played(tmp_path), {}), "p")
+    container = {"resources": {"requests": {"kumulus.io/gpu-milli": {"string": "600"}}}}
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "t-600-milli"}]
+    seen = pod_view(pod_message(containers=[container], resourceClaims=claims), claims_planned(plan))
+    assert (seen.share, seen.wants.gpus) == (600, 0)
+
+
+def test_what_has_no_effect_beside_claims_is_refused_by_its_place() -> None:
     workload = {"name": "w", "manifest": "m.yaml", "resourceClaims": "milli"}
     with pytest.raises(SpecError, match=r"workloads\[0\]\.resourceClaims: has no effect beside manifest"):
         Experiment.checked({"name": "x", "workloads": [workload]})

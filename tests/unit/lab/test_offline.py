@@ -9,15 +9,18 @@ import statistics
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kumulus.cli.main import main
 from kumulus.lab.errors import LabError
 from kumulus.lab.offline.arrived import ByArrival
+from kumulus.lab.offline.experiment import machines_of
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.offline.run import run
 from kumulus.lab.offline.stream import drawn
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
+from kumulus.stackfile.load import load as load_stack
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "traces"
 MACHINES = [Machine(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
@@ -162,3 +165,15 @@ def test_the_published_figures_come_out(name: str) -> None:
         mean, spread = published[measure, percent]
         found = statistics.mean(outcome.curves[measure][percent] for outcome in outcomes)
         assert abs(found - mean) <= max(within, 2 * spread), (measure, found, mean)
+
+
+def test_gpus_that_nodes_publish_for_claims_are_there_without_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n")
+    paths = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]
+    made = ["--machines", "count=3,gpus=4,model=T4", "--resource-claims", "milli", "--stay"]
+    assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *made, *paths]) == 0
+    cluster = yaml.safe_load((tmp_path / "s.yaml").read_text())["config"]["kumulus:cluster"]
+    [pool] = load_stack({"cluster": cluster}, "s", tmp_path).pools
+    assert "nvidia.com/gpu" not in pool.allocatable
+    assert [(machine.gpus, machine.model) for machine in machines_of(pool, "nvidia.com/gpu.product")] == [(4, "T4")] * 3
+    assert main(["experiment", "run", str(tmp_path / "e.yaml"), "--offline", "--policy", "FGD"]) == 0

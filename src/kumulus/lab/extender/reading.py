@@ -38,7 +38,7 @@ def pod_of(
     asked, by_claim = spec_requests(spec, lenient), claimed(spec, known)
     whole = _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO) + by_claim.gpus
     # Who asks for whole GPUs may ask for their thousandths beside them.
-    share = 0 if whole else _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO) + by_claim.milli
+    share = 0 if whole else by_claim.milli or _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
     gpus = whole or int(share > 0)
     return Pod(
         name,

@@ -132,7 +132,8 @@ class Trace(Section):
         default=False,
         description=(
             "Pods ask for GPUs in thousandths as well, by the extended resource `kumulus.io/gpu-milli`. Every "
-            "scheduler counts it on nodes that declare it, by node and not GPU by GPU."
+            "scheduler counts it on nodes that declare it, by node and not GPU by GPU. Beside `resourceClaims`, nodes "
+            "without room are ruled out by it before claims are allocated."
         ),
         examples=["true"],
     )

@@ -70,6 +70,12 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "cpu.controlPlane": ("s", "lower", "CPU time of the control plane, scheduler and KWOK included"),
     "cpu.client": ("s", "lower", "CPU time of the measuring client"),
     "cpu.clientShare": ("share", "lower", "CPU time of the client over that of the control plane"),
+    "cpu.fragmentation": (
+        "s",
+        "lower",
+        "CPU time of the client, a part of its own, for allocated and fragmented GPUs by the demand that arrived",
+    ),
+    "cpu.fragmentationShare": ("share", "lower", "that CPU time over the control plane's"),
     "memory.scheduler": ("bytes", "lower", "the scheduler's greatest resident memory"),
     "memory.controlPlane": ("bytes", "lower", "the control plane's greatest resident memory, all processes together"),
     "memory.client": ("bytes", "lower", "the measuring client's greatest resident memory"),

@@ -180,9 +180,6 @@ class Workload(Section):
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"
             wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
-        if self.resourceClaims and self.arrival.trace is not None and self.arrival.trace.milliGpus:
-            message = "cannot be beside arrival.trace.milliGpus, which has nodes count the same GPUs"
-            wrong.append(problem(("resourceClaims",), message, "leave one of them out"))
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
         if wrong:

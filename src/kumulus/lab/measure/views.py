@@ -81,7 +81,8 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
     if spec.resourceClaims and known:
         found = [known.get(each.resourceClaimTemplateName, Demand()) for each in spec.resourceClaims]
         wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
-        share += sum(each.milli for each in found)
+        # Nodes may count the same thousandths besides.
+        share = sum(each.milli for each in found)
     waits = disrupted = ""
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status != "True":

@@ -63,7 +63,7 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
     gpus, milli = (parse(requests.get(name, "0")).nanos // NANO for name in _BY_CLAIM)
     if not parts or not (gpus or milli):
         return
-    if gpus > _MOST_DEVICES or milli > WHOLE_GPU:
+    if gpus > _MOST_DEVICES or (milli > WHOLE_GPU and not gpus):
         raise LabError(
             f"workload {workload.name}: a pod asks for {gpus or milli:,} {'GPUs' if gpus else 'thousandths of a GPU'}, "
             f"and a ResourceClaim has at most {_MOST_DEVICES} devices, or a part of one\n  Leave out resourceClaims"
@@ -73,7 +73,10 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
     name = template_name(workload.name, gpus, 0 if gpus else milli, parts)
     labels = {WORKLOAD_LABEL: workload.name}
     templates.setdefault(name, claim_template(name, labels, gpus, 0 if gpus else milli, parts))
-    rest = {key: amount for key, amount in requests.items() if key not in _BY_CLAIM}
+    trace = workload.arrival.trace
+    # What nodes count as well rules out those without room, before anybody looks for single GPUs.
+    instead = {GPU_RESOURCE} if trace is not None and trace.milliGpus else set(_BY_CLAIM)
+    rest = {key: amount for key, amount in requests.items() if key not in instead}
     container["resources"] = {**({"requests": rest, "limits": rest} if rest else {}), "claims": [{"name": REQUEST}]}
     template["spec"]["resourceClaims"] = [{"name": REQUEST, "resourceClaimTemplateName": name}]
 

@@ -50,7 +50,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     users = users_of(records.pods.values(), users_planned(plan, experiment), outcome.lasted)
     measured |= {name: round(value, 6) for name, value in users.measures().items()}
     if outcome.policy is not None:
-        measured |= _of_policy(outcome.policy)
+        measured |= _of_policy(outcome.policy, measured.get("cpu.controlPlane", 0.0))
     judged = verdicts(experiment.expect, measured, records)
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
@@ -102,8 +102,12 @@ def _by_user(users: Users) -> ByUser | None:
     )
 
 
-def _of_policy(used: PolicyUsed) -> dict[str, float]:
+def _of_policy(used: PolicyUsed, control_plane: float) -> dict[str, float]:
     found: dict[str, float] = {"policy.failed": used.failed} if used.policy else {"policy.split": used.split}
+    if used.allocated_percent:
+        found["cpu.fragmentation"] = round(used.cpu, 6)
+        if control_plane:
+            found["cpu.fragmentationShare"] = round(used.cpu / control_plane, 6)
     for name, curve in (
         ("policy.allocated", used.allocated_percent),
         ("policy.fragmented", used.fragmented_percent_of_all_gpus),

@@ -159,6 +159,9 @@ class PolicyUsed(Part):
     split: int = Field(
         default=0, description="pods on nodes without a GPU that has enough free, where a scheduler counts by node"
     )
+    cpu: float = Field(
+        default=0.0, description="CPU seconds of the client for the measures by demand: each node anew that changes"
+    )
     allocated_percent: dict[str, float] = Field(
         description="of all GPUs, by whole per cents of demand arrived; empty where pods end, as all measures by it"
     )

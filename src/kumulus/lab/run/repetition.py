@@ -231,7 +231,9 @@ class Repetition:
             self.outcome.interruptions = self._listener.interruptions
             if self._bench.arriving is not None:
                 created = self._creator.done_at is not None and not self._bench.stop.is_set()
-                self.outcome.policy = await self._bench.arriving.used(complete=created)
+                before = time.process_time()
+                used = await self._bench.arriving.used(complete=created)
+                self.outcome.policy = used.model_copy(update={"cpu": time.process_time() - before})
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler

@@ -164,6 +164,8 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "stack": stack_name(stack),
         "stackFile": _from(file, stack),
         **({"policy": wanted.policy} if wanted.policy else {}),
+        # kube-scheduler can take a minute over one claim of many GPUs.
+        **({"settle": "30s"} if wanted.resource_claims else {}),
         "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
