@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("milli", "mig"),
         help="pods ask for GPUs by ResourceClaim: a part of one in thousandths, or as a MIG device",
     )
+    imports.add_argument("--keep-names", action="store_true", help="nodes are called as the trace calls its machines")
     imports.add_argument("--shuffle", action="store_true", help="the seed decides the order of the tasks")
     imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
     imports.add_argument("--limit", type=int, metavar="N", help="only so many of the first tasks")
@@ -135,6 +136,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         _window(args.window),
         args.milli_gpus,
         args.resource_claims,
+        args.keep_names,
     )
 
 

@@ -15,13 +15,14 @@ import yaml
 from kumulus.cli.main import main
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
+from kumulus.lab.offline.experiment import machines_of
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.traces.formats.base import Options
 from kumulus.lab.traces.formats.registry import FORMATS
 from kumulus.lab.traces.importing import import_trace
 from kumulus.lab.traces.reading import Notes
 from kumulus.lab.traces.task import Task
-from kumulus.lab.traces.writing import Wanted, groups
+from kumulus.lab.traces.writing import Wanted, groups, stack_text
 from kumulus.stackfile.load import load as load_file
 
 H100 = "NVIDIA-H100-80GB-HBM3"
@@ -281,6 +282,23 @@ def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> N
     ]
     with pytest.raises(LabError, match="knows MIG devices of; it has P9\n  Write --resource-claims milli"):
         imported(tmp_path, "mig", old)
+
+
+def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path: Path) -> None:
+    machines = [Machine("Openb-Node-7", 64000, 1024, 2, "P9"), Machine("openb-node-3", 8000, 1024)]
+    text = stack_text([*machines, Machine("openb-node-5", 64000, 1024, 2, "P9")], "x", Wanted(keep_names=True))
+    pools = load_file({"cluster": yaml.safe_load(text)["config"]["kumulus:cluster"]}, "s", tmp_path).pools
+    assert [pool.node_names() for pool in pools] == [["openb-node-7", "openb-node-5"], ["openb-node-3"]]
+    assert [machine.name for pool in pools for machine in machines_of(pool, "m")] == [
+        "openb-node-7",
+        "openb-node-5",
+        "openb-node-3",
+    ]
+    with pytest.raises(LabError, match=r'the machine "a_b": its name .*\n  Leave out --keep-names'):
+        stack_text([Machine("a_b", 1000, 1)], "x", Wanted(keep_names=True))
+    with pytest.raises(LabError, match="is there twice"):
+        stack_text([Machine("a", 1000, 1), Machine("A", 1000, 1)], "x", Wanted(keep_names=True))
+    assert "openb-node-7" not in stack_text(machines, "x")
 
 
 def test_a_policy_counts_gpus_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,7 +134,13 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
     )
     width = len(str(pool.replicas))
     return [
-        Machine(f"{pool.name}-{number:0{width}}", machine.cpu, machine.memory, machine.gpus, machine.model)
+        Machine(
+            pool.nodes[number].name if pool.nodes else f"{pool.name}-{number:0{width}}",
+            machine.cpu,
+            machine.memory,
+            machine.gpus,
+            machine.model,
+        )
         for number in range(pool.replicas)
     ]
 

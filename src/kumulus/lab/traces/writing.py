@@ -21,7 +21,9 @@ from kumulus.lab.traces.summary import Sums
 from kumulus.lab.traces.tasks_file import COLUMNS
 from kumulus.model.claims import GATES, Parts
 from kumulus.model.durations import written
+from kumulus.model.errors import shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
 
 _PODS = "1000"
 """A node's pods: as many as the published simulator allows, so that pods of a little CPU are not what fills a node."""
@@ -46,6 +48,7 @@ class Wanted:
         window: seconds from the trace's first task, from and to; None for all of it.
         milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
         resource_claims: how pods ask for parts of GPUs by claims, which nodes publish them for; None for no claims.
+        keep_names: whether nodes are called as the trace calls its machines, instead of by their group and a number.
     """
 
     policy: str = ""
@@ -57,11 +60,12 @@ class Wanted:
     window: tuple[float, float] | None = None
     milli_gpus: bool = False
     resource_claims: Parts | None = None
+    keep_names: bool = False
 
 
 def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
     """Each kind of machine, with a name for its group and how many there are."""
-    kinds = Counter((machine.cpu, machine.memory, machine.gpus, machine.model) for machine in machines)
+    kinds = Counter(map(_kind, machines))
     taken: set[str] = set()
     for (cpu, memory, gpus, model), count in kinds.items():
         what = f"{_word(model) or 'gpu'}-{gpus}g" if gpus else "cpu"
@@ -80,7 +84,7 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         wanted: what the command line says.
 
     Raises:
-        LabError: no machine has GPUs that can be divided as is wanted.
+        LabError: no machine has GPUs that can be divided as is wanted, or names that are to be kept are no nodes'.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -90,10 +94,11 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
             f"no machine of the trace has GPUs that the catalog knows MIG devices of; it has {there}\n"
             f"  Write --resource-claims milli; MIG devices are of {', '.join(mig_profiles())}"
         )
+    names = _names(machines) if wanted.keep_names else {}
     made = [
         {
             "name": name,
-            "placement": [{"availabilityZone": _ZONE, "replicas": count}],
+            "placement": [{"availabilityZone": _ZONE, "replicas": count, **_named(names.get(_kind(machine), []))}],
             "nodeTemplate": {
                 **({"metadata": {"labels": {GPU_PRODUCT_LABEL: machine.model}}} if machine.model else {}),
                 "capacity": {
@@ -111,6 +116,29 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
     gates = {"kwok": {"featureGates": {GATES[parts]: True}}} if parts else {}
     config = {"config": {"kumulus:cluster": {"runtime": "kwok", **gates, "nodeGroups": made}}}
     return f"# The machines of a trace, a node group for each kind: {source}\n{_yaml(config)}"
+
+
+def _kind(machine: Machine) -> tuple[int, int, int, str]:
+    return (machine.cpu, machine.memory, machine.gpus, machine.model)
+
+
+def _names(machines: Sequence[Machine]) -> dict[tuple[int, int, int, str], list[str]]:
+    """The names of each kind's machines, in lower case, as nodes' have to be."""
+    found: dict[tuple[int, int, int, str], list[str]] = {}
+    taken: set[str] = set()
+    for machine in machines:
+        name = machine.name.lower()
+        fault = dns_subdomain_fault(name, NODE_NAME_LENGTH)
+        if fault or name in taken:
+            why = fault.message if fault else "is there twice"
+            raise LabError(f"the machine {shown(machine.name)}: its name {why}\n  Leave out --keep-names")
+        taken.add(name)
+        found.setdefault(_kind(machine), []).append(name)
+    return found
+
+
+def _named(names: Sequence[str]) -> dict[str, Any]:
+    return {"nodes": [{"name": name} for name in names]} if names else {}
 
 
 def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
