@@ -84,10 +84,14 @@ async def lab(plane: Plane, tmp_path: Path) -> Lab:
     return Lab(plane, tmp_path)
 
 
-@pytest.mark.parametrize("scheduler", ["default", "kube-scheduler"])
-async def test_parts_of_gpus_are_claimed_and_counted_gpu_by_gpu(lab: Lab, pools: Pools, scheduler: str) -> None:
-    await pools.create(pools.inputs(3, resourceSlices=devices(2, allowMultipleAllocations=True), capacity=WITHOUT_GPUS))
-    report = await lab.run(lab.file("milli", scheduler={"name": scheduler}))
+@pytest.mark.parametrize(("scheduler", "besides"), [("default", False), ("kube-scheduler", True)])
+async def test_parts_of_gpus_are_claimed_and_counted_gpu_by_gpu(
+    lab: Lab, pools: Pools, scheduler: str, besides: bool
+) -> None:
+    """Besides, nodes count thousandths of all their GPUs together, which changes nothing about what there is."""
+    capacity = WITHOUT_GPUS | ({"kumulus.io/gpu-milli": "2000"} if besides else {})
+    await pools.create(pools.inputs(3, resourceSlices=devices(2, allowMultipleAllocations=True), capacity=capacity))
+    report = await lab.run(lab.file("milli", {"milliGpus": besides}, scheduler={"name": scheduler}))
     [test] = report.results.tests
     assert test.status == "success", test.details.ended
     measures, used = test.details.measures, test.details.policy
@@ -107,6 +111,8 @@ async def test_parts_of_gpus_are_claimed_and_counted_gpu_by_gpu(lab: Lab, pools:
     assert max(used.allocated_percent.values()) == pytest.approx(sum(given) / 60, abs=0.01)
     assert (used.split, measures["policy.split"]) == (0, 0)
     assert measures["gpuHours.used"] > 0
+    assert 0 < measures["cpu.fragmentation"] < 0.05 * measures["cpu.controlPlane"]
+    assert measures["cpu.fragmentationShare"] < 0.05
     assert nothing_left(lab.plane)
 
 
