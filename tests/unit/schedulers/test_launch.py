@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kumulus.schedulers import SchedulerError, cluster, definitions, registry
-from kumulus.schedulers.launch.plan import Plan, Request
+from kumulus.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.schedulers.process import start
 from kumulus.schedulers.running import found
 
@@ -57,7 +57,8 @@ def planned(
         file = directory / "config.yaml"
         file.write_text(config)
     ports = itertools.count(20001)
-    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), decisions))
+    switches = Switches(decisions)
+    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
 
 
 @pytest.mark.usefixtures("built")

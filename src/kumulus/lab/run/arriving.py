@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.lab.extender.reading import machines_of
@@ -23,14 +23,20 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
+OnClaim = Callable[[str, ClaimView | None], None]
+"""What a claim has got; None: it is gone."""
+
+
 class Arriving(Protocol):
     """Keeps account of the pods of one repetition after the other.
 
     Attributes:
         in_order: whether the pods are to be created one after the other, as their order counts.
+        claims: takes what the cluster says of each ResourceClaim, by its key; None where none is looked at.
     """
 
     in_order: bool
+    claims: OnClaim | None
 
     async def begin(self, plan: Plan) -> None:
         """Begin a repetition.
@@ -65,6 +71,7 @@ class ByNode:
 
     def __init__(self, loaded: Loaded, client: Client) -> None:
         self._loaded, self._client = loaded, client
+        self.claims: OnClaim | None = None
         self._plan: Plan | None = None
         self._machines: list[Machine] = []
         self._nodes: dict[str, tuple[str, str]] = {}
@@ -120,6 +127,7 @@ class ByClaim(ByNode):
 
     def __init__(self, loaded: Loaded, client: Client) -> None:
         super().__init__(loaded, client)
+        self.claims = self._claim
         self._claims: dict[str, ClaimView] = {}
         self._had: dict[str, Counter[int]] = {}
 
@@ -128,8 +136,7 @@ class ByClaim(ByNode):
         self._claims = {}
         await super().begin(plan)
 
-    def claim(self, key: str, found: ClaimView | None) -> None:
-        """The cluster says what a claim has got; None: it is gone."""
+    def _claim(self, key: str, found: ClaimView | None) -> None:
         if found is None:
             self._claims.pop(key, None)
         elif found.gpus:

@@ -43,6 +43,7 @@ class LookingOn:
         self._product_label = loaded.experiment.productLabel
         self._wants: dict[str, Pod] = {}
         self.in_order = other is not None and other.in_order
+        self.claims = other.claims if other is not None else None
 
     async def begin(self, plan: Plan) -> None:
         """See :meth:`kumulus.lab.run.arriving.Arriving.begin`."""

@@ -29,7 +29,7 @@ from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
-from kumulus.lab.run.arriving import came, nothing_ends
+from kumulus.lab.run.arriving import OnClaim, came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
 from kumulus.schedulers import registry
@@ -103,6 +103,7 @@ class Policies:
 
     def __init__(self, extender: Extender, loaded: Loaded, client: Client) -> None:
         self._extender, self._loaded, self._client = extender, loaded, client
+        self.claims: OnClaim | None = None
         self._product_label = loaded.experiment.productLabel
         self._plan: Plan | None = None
         self._wants: dict[str, Pod] = {}

@@ -33,7 +33,7 @@ from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.plan.scheduling import queue_of
 from kumulus.lab.report.model import PolicyUsed
-from kumulus.lab.run.arriving import Arriving, ByClaim
+from kumulus.lab.run.arriving import Arriving
 from kumulus.lab.run.creating import Creator
 from kumulus.lab.run.ending import Ending
 from kumulus.lab.run.replaying import Played, Replayer
@@ -212,8 +212,8 @@ class Repetition:
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
             asyncio.create_task(self._listener.slices(synced[2])),
         ]
-        if isinstance(self._bench.arriving, ByClaim):
-            take = self._bench.arriving.claim
+        if self._bench.arriving is not None and self._bench.arriving.claims is not None:
+            take = self._bench.arriving.claims
             listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
         else:
             synced[3].set()
@@ -233,7 +233,8 @@ class Repetition:
                 created = self._creator.done_at is not None and not self._bench.stop.is_set()
                 before = time.process_time()
                 used = await self._bench.arriving.used(complete=created)
-                self.outcome.policy = used.model_copy(update={"cpu": time.process_time() - before})
+                if used is not None:
+                    self.outcome.policy = used.model_copy(update={"cpu": time.process_time() - before})
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler
