@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("milli", "mig"),
         help="pods ask for GPUs by ResourceClaim: a part of one in thousandths, or as a MIG device",
     )
+    imports.add_argument(
+        "--user-queues", action="store_true", help="each task waits in the queue of its user, or virtual cluster"
+    )
     imports.add_argument("--keep-names", action="store_true", help="nodes are called as the trace calls its machines")
     imports.add_argument("--shuffle", action="store_true", help="the seed decides the order of the tasks")
     imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
@@ -137,6 +140,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
         args.milli_gpus,
         args.resource_claims,
         args.keep_names,
+        args.user_queues,
     )
 
 

@@ -137,6 +137,14 @@ class Trace(Section):
         ),
         examples=["true"],
     )
+    userQueues: bool = Field(
+        default=False,
+        description=(
+            "Each job waits in a queue of its user's name, or virtual cluster's, which the run makes with all that the "
+            "nodes have, unless `setup` has it. Schedulers without queues take the jobs as they are."
+        ),
+        examples=["true"],
+    )
 
 
 class Arrival(Section):

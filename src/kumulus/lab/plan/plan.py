@@ -19,7 +19,7 @@ from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.kinds import job_objects
 from kumulus.lab.plan.manifests import adopt
 from kumulus.lab.plan.pods import Object, pod_template, priority_class
-from kumulus.lab.plan.recorded import asking, on_models, playable
+from kumulus.lab.plan.recorded import asking, in_users_queue, on_models, playable
 from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_scheduler
 from kumulus.lab.plan.stream import State, jobs_drawn
@@ -122,7 +122,8 @@ def _jobs(
             on_models(template, asked, experiment.productLabel)
         by_claim(template, workload, claims)
         objects = job_objects(workload.kind, name, workers, template)
-        yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
+        waiting = in_users_queue(workload, asked)
+        yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, waiting, name, objects)))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:

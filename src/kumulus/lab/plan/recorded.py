@@ -60,6 +60,14 @@ def asking(workload: Workload, asked: Asked) -> Workload:
     return workload.model_copy(update=update)
 
 
+def in_users_queue(workload: Workload, asked: Asked | None) -> Workload:
+    """The workload as the queue of a recorded job's user has it, where its trace wants that."""
+    trace = workload.arrival.trace
+    if asked is None or trace is None or not trace.userQueues or not (queue := _name(asked.user)):
+        return workload
+    return workload.model_copy(update={"queue": queue})
+
+
 def on_models(template: Object, asked: Asked, product_label: str) -> None:
     """Keep a pod on nodes with the GPU models that its job may run on."""
     if not asked.models:
@@ -67,6 +75,11 @@ def on_models(template: Object, asked: Asked, product_label: str) -> None:
     term = {"matchExpressions": [{"key": product_label, "operator": "In", "values": sorted(asked.models)}]}
     affinity = template["spec"].setdefault("affinity", {})
     affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+
+def _name(text: str) -> str:
+    """A text as a queue's name, a DNS-1123 label."""
+    return re.sub(r"[^a-z0-9-]", "-", text.lower())[:_LONGEST_VALUE].strip("-")
 
 
 def _value(text: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.model import OWN, SchedulerName
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.pods import Object
+from kumulus.lab.plan.recorded import in_users_queue
 from kumulus.schedulers import SchedulerError, registry, workloads
 
 
@@ -48,19 +50,25 @@ def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
     return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
 
 
-def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
+def queues(loaded: Loaded, there: set[str], quota: dict[str, str]) -> list[Object]:
     """The queues that workloads wait in and the experiment's own objects do not have: each with all there is.
 
     Args:
-        scheduler: the scheduler.
-        wanted: the workloads.
+        loaded: the experiment.
         there: names of the queues that the experiment has.
         quota: what all nodes have together.
     """
+    scheduler = loaded.experiment.scheduler.name
     if not has_queue_objects(scheduler):
         return []
-    names = {queue_of(scheduler, each) for each in wanted} - there - {""}
-    return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
+    wanted = loaded.experiment.workloads
+    names = {queue_of(scheduler, each) for each in wanted}
+    names |= {
+        queue_of(scheduler, in_users_queue(each, job.asked))
+        for each in wanted
+        for job in loaded.traces.get(each.name, ())
+    }
+    return [made for name in sorted(names - there - {""}) for made in _queue(scheduler, name, quota)]
 
 
 def _queue(scheduler: SchedulerName, name: str, quota: dict[str, str]) -> list[Object]:

@@ -309,12 +309,11 @@ class Run:
 
     async def _queues(self) -> tuple[Object, ...]:
         """The queues that the workloads wait in and no setup has, each with all that the nodes have."""
-        experiment = self._loaded.experiment
-        if not has_queue_objects(experiment.scheduler.name):
+        if not has_queue_objects(self._loaded.experiment.scheduler.name):
             return ()
         there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
         quota = await allocatable(self._client)
-        return tuple(queues(experiment.scheduler.name, experiment.workloads, there, quota))
+        return tuple(queues(self._loaded, there, quota))
 
     async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options

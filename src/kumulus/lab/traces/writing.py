@@ -49,6 +49,7 @@ class Wanted:
         milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
         resource_claims: how pods ask for parts of GPUs by claims, which nodes publish them for; None for no claims.
         keep_names: whether nodes are called as the trace calls its machines, instead of by their group and a number.
+        user_queues: whether each task waits in the queue of its user.
     """
 
     policy: str = ""
@@ -61,6 +62,7 @@ class Wanted:
     milli_gpus: bool = False
     resource_claims: Parts | None = None
     keep_names: bool = False
+    user_queues: bool = False
 
 
 def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
@@ -180,6 +182,8 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         trace["stay"] = True
     if wanted.milli_gpus:
         trace["milliGpus"] = True
+    if wanted.user_queues:
+        trace["userQueues"] = True
     workload = {
         "name": "tasks",
         "kind": "Pod" if wanted.stay and not gangs else "Job",
