@@ -52,6 +52,7 @@ def test_a_pod_is_explained_by_its_nodes_scores_beside_the_next_best(
     assert said(capsys, run, "work-a").splitlines() == [
         "ns-1/work-a -> east-1",
         "  nodes           9 looked at, 3 fitted, 6 were refused",
+        "  refused by      not known: kube-scheduler asked no extender",
         "  decided         the highest score",
         "  score             east-1  west-1",
         "  NodeResourcesFit      90      50",
