@@ -18,7 +18,8 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report, Test
 from kumulus.lab.report.read import report_at
-from kumulus.lab.run.repetition import Outcome, Repetition
+from kumulus.lab.run.bench import Outcome
+from kumulus.lab.run.repetition import Repetition
 from kumulus.lab.run.run import Options, Run
 from kumulus.schedulers import children
 from tests.integration.conftest import Plane, Pools

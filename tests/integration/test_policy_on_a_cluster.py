@@ -17,7 +17,7 @@ from kumulus.lab.offline.run import run as run_offline
 from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed, Report, Test
-from kumulus.lab.run.repetition import Outcome
+from kumulus.lab.run.bench import Outcome
 from kumulus.lab.run.run import Options, Run
 from tests.integration.conftest import Plane, Pools
 from tests.support import stranger

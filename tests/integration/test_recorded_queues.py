@@ -14,7 +14,7 @@ from kumulus import toolchain
 from kumulus.cluster.history.document import History, load
 from kumulus.cluster.history.moment import Moment, moment
 from kumulus.console import bundle
-from kumulus.lab.run.repetition import Outcome
+from kumulus.lab.run.bench import Outcome
 from kumulus.model.quantity import parse
 from kumulus.schedulers import registry, workloads
 from tests.integration.conftest import Plane, Pools

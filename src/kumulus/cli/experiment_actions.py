@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.catalog.prices import Prices, catalog, with_own
-from kumulus.cli import project, stack_file, which
+from kumulus.cli import federations, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.lab.federation.members import Federation
 from kumulus.lab.file.load import Loaded, load
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.report import beside, github, text
@@ -38,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = _overridden(load(args.file), args)
-    stack, kubeconfig = _cluster(args, loaded.experiment)
+    stack, kubeconfig, federation = _cluster(args, loaded.experiment)
     loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(_run(loaded, stack, kubeconfig, prices, args))
+        return asyncio.run(_run(loaded, stack, kubeconfig, federation, prices, args))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = "" if args.kubeconfig else f"\n  `pulumi up -s {stack} --refresh` starts a cluster that is down"
         full = directories.no_room(kubeconfig.parent)
@@ -126,7 +127,14 @@ def annotate(args: argparse.Namespace) -> int:
     return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1
 
 
-async def _run(loaded: Loaded, stack: str, kubeconfig: Path, prices: Prices, args: argparse.Namespace) -> int:
+async def _run(
+    loaded: Loaded,
+    stack: str,
+    kubeconfig: Path,
+    federation: Federation | None,
+    prices: Prices,
+    args: argparse.Namespace,
+) -> int:
     stop, progress = asyncio.Event(), Progress(sys.stderr, args.quiet)
     loop = asyncio.get_running_loop()
 
@@ -151,7 +159,7 @@ async def _run(loaded: Loaded, stack: str, kubeconfig: Path, prices: Prices, arg
 
     shown = (progress.show, conclude, progress.say)
     snapshots = None if args.kubeconfig else project.home() / "snapshots" / stack
-    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices, snapshots)
+    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices, snapshots, federation)
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         report = await Run(client, loaded, options).run()
     return 0 if report.results.status == "success" else 1
@@ -183,15 +191,16 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     )
 
 
-def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path]:
-    """The stack and its kubeconfig."""
+def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path, Federation | None]:
+    """The stack, its kubeconfig, and the federation whose hub that is of."""
     if args.kubeconfig is not None:
-        return args.stack or args.kubeconfig.stem, args.kubeconfig
+        return args.stack or args.kubeconfig.stem, args.kubeconfig, None
     stack = args.stack or experiment.stack
     if not stack:
         raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
     found = which.chosen(stack, args.cluster)
-    return found.label, found.require_up()
+    kubeconfig = found.require_up()
+    return found.label, kubeconfig, federations.of_hub(found, kubeconfig)
 
 
 def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:

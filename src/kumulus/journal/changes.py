@@ -55,6 +55,21 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
+class Rerouted:
+    """A worker that the hub of a federation reaches by a proxy of the run's.
+
+    Attributes:
+        secret: path of the Secret on the hub with the worker's kubeconfig.
+        server: the worker's own address.
+        proxy: the address that the run has put in its place.
+    """
+
+    secret: str
+    server: str
+    proxy: str
+
+
+@dataclass(frozen=True)
 class Changes:
     """What a run has changed in a cluster.
 
@@ -70,6 +85,8 @@ class Changes:
         stopped: the cluster's own scheduler, when it was stopped.
         scheduler: the one that was started beside the cluster's own.
         autoscaler: what it had, where the run has given it something else.
+        killed: kubeconfigs of the control planes of workers that it has killed.
+        rerouted: the workers that this cluster, a hub, reaches by a proxy of the run's.
     """
 
     run: str
@@ -83,11 +100,13 @@ class Changes:
     stopped: Stopped | None = None
     scheduler: Beside | None = None
     autoscaler: Exchanged | None = None
+    killed: tuple[str, ...] = ()
+    rerouted: tuple[Rerouted, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to put back."""
-        listed = self.namespaces or self.outside or self.faults or self.nodes
+        listed = self.namespaces or self.outside or self.faults or self.nodes or self.killed or self.rerouted
         return not (listed or self.stopped or self.scheduler or self.autoscaler)
 
     def to_plain(self) -> dict[str, Any]:
@@ -114,6 +133,10 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         stopped=_stopped_from(stopped) if stopped else None,
         scheduler=Beside(str(beside["name"]), str(beside["directory"])) if beside else None,
         autoscaler=Exchanged(_texts(had, "pools"), _texts(had, "made"), str(had.get("delay") or "")) if had else None,
+        killed=_texts(raw, "killed"),
+        rerouted=tuple(
+            Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
+        ),
     )
 
 

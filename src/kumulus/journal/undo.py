@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records
-from kumulus.journal import autoscaling, namespace, programs
+from kumulus.journal import autoscaling, federation, namespace, programs
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes, Stopped
 from kumulus.journal.errors import NotPutBack
@@ -40,6 +40,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         if _start(changes.stopped):
             said.append(f"{changes.stopped.name} started")
         journal.drop(stopped=None)
+    said += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks that nobody answers would refuse what comes after.
         await _end_scheduler(client, changes)
@@ -150,6 +151,20 @@ def _start(stopped: Stopped) -> bool:
             f"{stopped.name} cannot be started: {error.strerror}; `pulumi up --refresh` starts a cluster's components"
         ) from None
     return True
+
+
+async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
+    """Let the workers of a hub be there again, and the hub reach them as it did."""
+    said = []
+    for kubeconfig in journal.changes.killed:
+        if await federation.bring_back(Path(kubeconfig)):
+            said.append(f"{Path(kubeconfig).parent.name} started")
+        journal.drop(killed=[kubeconfig])
+    for rerouted in journal.changes.rerouted:
+        if await federation.reach_directly(client, rerouted):
+            said.append(f"the hub reaches {rerouted.server} again")
+        journal.drop(rerouted=[rerouted])
+    return said
 
 
 async def _end_scheduler(client: Client, changes: Changes) -> None:

@@ -64,12 +64,6 @@ def worker(hub: str, queue: Queue) -> list[Manifest]:
         _rule("batch", ["jobs"], _SEEN),
         _rule("kueue.x-k8s.io", ["workloads", "clusterqueues", "localqueues"], _SEEN),
     ]
-    changing = [
-        _rule("batch", ["jobs"], ["create", "delete"]),
-        _rule("batch", ["jobs/status"], ["get"]),
-        _rule("kueue.x-k8s.io", ["workloads"], ["create", "delete", "update", "patch"]),
-        _rule("kueue.x-k8s.io", ["workloads/status"], ["get", "update", "patch"]),
-    ]
     made = [
         _object("v1", "ServiceAccount", inside),
         _object(
@@ -84,12 +78,24 @@ def worker(hub: str, queue: Queue) -> list[Manifest]:
         ),
     ]
     for namespace in queue.namespaces:
-        there = {"name": name, "namespace": namespace}
-        made += [
-            _object(RBAC, "Role", dict(there), rules=changing),
-            _object(RBAC, "RoleBinding", dict(there), roleRef=_role("Role", name), subjects=[dict(subject)]),
-        ]
+        made += _rights(name, subject, namespace)
     return [*made, *_queue(queue, flavor={"tolerations": [dict(_TOLERATED)]})]
+
+
+def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAMESPACE) -> list[Manifest]:
+    """What a further namespace has, of a hub or of a worker that are there: Jobs may be in it from then on.
+
+    Args:
+        queue: the LocalQueue's name.
+        namespace: the namespace.
+        hub: on a worker, the hub's name; empty on the hub itself.
+        kueue: on a worker, the namespace of Kueue.
+    """
+    rights: list[Manifest] = []
+    if hub:
+        name = account(hub)
+        rights = _rights(name, {"kind": "ServiceAccount", "name": name, "namespace": kueue}, namespace)
+    return [*rights, _local_queue(queue, namespace)]
 
 
 def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
@@ -154,10 +160,26 @@ def _queue(
     return [
         _object(API, "ResourceFlavor", {"name": queue.name}, spec=dict(flavor or {})),
         _object(API, "ClusterQueue", {"name": queue.name}, spec=spec),
-        *(
-            _object(API, "LocalQueue", {"name": queue.name, "namespace": each}, spec={"clusterQueue": queue.name})
-            for each in queue.namespaces
-        ),
+        *(_local_queue(queue.name, each) for each in queue.namespaces),
+    ]
+
+
+def _local_queue(name: str, namespace: str) -> Manifest:
+    return _object(API, "LocalQueue", {"name": name, "namespace": namespace}, spec={"clusterQueue": name})
+
+
+def _rights(name: str, subject: Mapping[str, str], namespace: str) -> list[Manifest]:
+    """What lets a hub's account run Jobs in a namespace."""
+    changing = [
+        _rule("batch", ["jobs"], ["create", "delete"]),
+        _rule("batch", ["jobs/status"], ["get"]),
+        _rule("kueue.x-k8s.io", ["workloads"], ["create", "delete", "update", "patch"]),
+        _rule("kueue.x-k8s.io", ["workloads/status"], ["get", "update", "patch"]),
+    ]
+    there = {"name": name, "namespace": namespace}
+    return [
+        _object(RBAC, "Role", dict(there), rules=changing),
+        _object(RBAC, "RoleBinding", dict(there), roleRef=_role("Role", name), subjects=[dict(subject)]),
     ]
 
 

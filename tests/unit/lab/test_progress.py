@@ -15,8 +15,8 @@ from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.measure.views import NodeView, PodView
+from kumulus.lab.run.bench import Outcome
 from kumulus.lab.run.progress import Progress, bars
-from kumulus.lab.run.repetition import Outcome
 
 
 class Terminal(io.StringIO):

@@ -37,10 +37,12 @@ class Components:
 
     Args:
         directory: the cluster's directory, where its kubeconfig is.
+        workers: the directories of those that it is the hub of, by their names: each counts as one component.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, workers: Mapping[str, Path] | None = None) -> None:
         self._directory = directory
+        self._workers = dict(workers or {})
         self._found: dict[int, tuple[str, psutil.Process]] = {}
         self._ended: dict[str, float] = {}
         self._last: dict[int, float] = {}
@@ -58,6 +60,8 @@ class Components:
             others: pids of what was started for the experiment, by name.
         """
         found = {name: list(pids) for name, pids in processes.running(self._directory).items()}
+        for name, folder in self._workers.items():
+            found[name] = [pid for pids in processes.running(folder).values() for pid in pids]
         for name, pids in (others or {}).items():
             found[name] = list(pids)
         for name, pids in found.items():

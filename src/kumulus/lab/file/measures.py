@@ -34,6 +34,25 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "jobs.partlyAdmitted": ("count", "lower", "jobs of which some workers have a node at the end, and some do not"),
     "jobs.partlyAdmittedPeak": ("count", "lower", "the most jobs that were partly admitted at one time"),
     "jobs.pending": ("count", "lower", "jobs without any worker on a node at the end"),
+    "jobs.dispatched": ("count", "higher", "of a federation: Jobs that a worker has admitted, as the hub knows"),
+    "jobs.completed": ("count", "higher", "of a federation: Jobs that have completed, as the hub knows"),
+    "jobs.requeued": (
+        "count",
+        "lower",
+        "of a federation: how often a Job was taken from its worker, to be queued again",
+    ),
+    "jobs.lost": (
+        "count",
+        "lower",
+        "of a federation: Jobs that have neither completed, nor wait, nor have a pod on a worker",
+    ),
+    "jobs.runTwice": ("count", "lower", "of a federation: Jobs of which pods have begun more than once as a whole"),
+    "dispatch.rate": (
+        "perSecond",
+        "higher",
+        "of a federation: Jobs dispatched in a second, from the first one's creation to the last one's dispatch",
+    ),
+    "dispatch.ratePeak": ("perSecond", "higher", "of a federation: the most Jobs dispatched in any one second"),
     "creation.duration": ("s", "lower", "from the first object's creation until all workloads are created"),
     "scheduling.duration": ("s", "lower", "from the first binding to the last"),
     "scheduling.rate": ("perSecond", "higher", "bindings in a second, from the first to the last"),
@@ -106,6 +125,9 @@ _SPREAD: dict[str, tuple[Unit, str]] = {
     "timeToSchedule": ("s", "from a pod's creation to its binding"),
     "timeToRun": ("s", "from a pod's creation to its running"),
     "jobTimeToSchedule": ("s", "from the first pod's creation to the last one's binding, of jobs that were admitted"),
+    "jobTimeToDispatch": ("s", "of a federation: from a Job's creation on the hub until a worker has admitted it"),
+    "jobTimeToNodes": ("s", "of a federation: from a Job's creation on the hub until all of its pods have a node"),
+    "jobTimeToRun": ("s", "of a federation: from a Job's creation on the hub until all of its pods run"),
     "slowdown": ("ratio", "of completed pods, the time from creation to end over the time that they ran, at least 1 s"),
 }
 

@@ -67,6 +67,17 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
                 continue
             yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
     yield from _scaled(raw, workloads)
+    yield from _restored(raw)
+
+
+def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """What comes back is a worker that was killed or cut off."""
+    struck = [str(each[key]) for _, each in _items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
+    for index, item in _items(raw, "timeline"):
+        name = item.get("restore")
+        if isinstance(name, str) and name not in struck:
+            message = f"{shown(name)} is no worker that this timeline kills or partitions"
+            yield problem(("timeline", index, "restore"), message, _instead(name, list(dict.fromkeys(struck))))
 
 
 def _instead(name: str, known: list[str]) -> str:

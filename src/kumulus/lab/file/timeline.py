@@ -1,4 +1,4 @@
-"""What happens in the course of an experiment: faults, pools and workloads that change size, a scheduler that stops."""
+"""What happens in the course of an experiment: faults, changes of size, and what stops or is cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.model.checks import problem
 from kumulus.stackfile.faults import Fault
 
-ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete")
+OUTAGES = ("kill", "partition", "restore")
+"""What happens to a worker of a federation."""
+ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete", *OUTAGES)
 
 
 class Resize(Section):
@@ -68,6 +70,28 @@ class Event(Section):
     )
     delete: Name | None = Field(
         default=None, description="The name of a workload whose objects are deleted.", examples=["training"]
+    )
+
+    kill: Name | None = Field(
+        default=None,
+        description=(
+            "A worker of the stack's federation whose control plane is killed: every process of it, by SIGKILL. Of the "
+            "runtime kwok."
+        ),
+        examples=["worker-2"],
+    )
+    partition: Name | None = Field(
+        default=None,
+        description=(
+            "A worker of the stack's federation that the hub does not reach from then on: connections are cut, and "
+            "new ones refused. The hub is of the runtime kwok."
+        ),
+        examples=["worker-1"],
+    )
+    restore: Name | None = Field(
+        default=None,
+        description="A worker that this timeline has killed or cut off, which is there again when it has started.",
+        examples=["worker-2"],
     )
 
     @model_validator(mode="after")

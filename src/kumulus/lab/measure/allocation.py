@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.lab.measure.cost import Meter
@@ -28,6 +28,27 @@ class Share:
     allocated: int = 0
 
 
+@dataclass
+class Part:
+    """What one of several clusters has that are measured together.
+
+    Args:
+        nodes: how many there are.
+        capacity: what they have.
+        allocated: what pods have of it.
+        peak: the greatest share of `gpus`, `cpu` and `memory` at one time.
+    """
+
+    nodes: int = 0
+    capacity: Amounts = NOTHING
+    allocated: Amounts = NOTHING
+    peak: dict[str, float] = field(default_factory=dict)
+
+    def share(self, of: str) -> float:
+        """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
+        return _share(self.allocated, self.capacity, of)
+
+
 class Allocation:
     """The nodes of a cluster and what pods have of them.
 
@@ -39,6 +60,7 @@ class Allocation:
         nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
         kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
         every: each node as it was last, by its name; also those that are gone.
+        parts: what each of several clusters has, by its name; none where there is one.
     """
 
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
@@ -56,6 +78,7 @@ class Allocation:
         self.kinds: Counter[str] = Counter()
         self.nodes_came = self.nodes_gone = 0
         self._counting = True
+        self.parts: dict[str, Part] = {}
 
     @property
     def nodes(self) -> int:
@@ -74,9 +97,7 @@ class Allocation:
 
     def share(self, of: str = "gpus") -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
-        there: int = getattr(self.capacity, of)
-        taken: int = getattr(self.allocated, of)
-        return taken / there if there else 0.0
+        return _share(self.allocated, self.capacity, of)
 
     def put_node(self, node: NodeView) -> None:
         """A node is there, or has changed."""
@@ -151,6 +172,8 @@ class Allocation:
         node, used = self._nodes[name], self._used.get(name, NOTHING)
         self.capacity = _add(self.capacity, node.has, sign)
         self.allocated = _add(self.allocated, used, sign)
+        if node.cluster:
+            self._account_part(node, used, sign)
         cell = self.cells.setdefault((node.product, node.zone), Share())
         cell.capacity += sign * node.has.gpus
         cell.allocated += sign * used.gpus
@@ -160,6 +183,21 @@ class Allocation:
         free = node.has.gpus - used.gpus
         if used.gpus > 0 and free > 0:
             self._scattered += sign * free
+
+    def _account_part(self, node: NodeView, used: Amounts, sign: int) -> None:
+        part = self.parts.setdefault(node.cluster, Part())
+        part.nodes += sign
+        part.capacity = _add(part.capacity, node.has, sign)
+        part.allocated = _add(part.allocated, used, sign)
+        if sign > 0:
+            for of in ("gpus", "cpu", "memory"):
+                part.peak[of] = max(part.peak.get(of, 0.0), part.share(of))
+
+
+def _share(allocated: Amounts, capacity: Amounts, of: str) -> float:
+    there: int = getattr(capacity, of)
+    taken: int = getattr(allocated, of)
+    return taken / there if there else 0.0
 
 
 def _add(total: Amounts, more: Amounts, sign: int) -> Amounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,10 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.priced import PricedNodes
 from kumulus.lab.measure.records import Records
-from kumulus.lab.measure.views import FINAL, ClaimView, PodView, claim_view, pod_view
+from kumulus.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
 from kumulus.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.model.claims import Demand
+from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.slices import RESOURCE_API
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Listener:
         placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
         known: what the templates of claims ask for, by their names.
+        cluster: which of several that are measured together it is; empty where there is one.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Listener:
         placement: Placement | None = None,
         on_pod: OnPod | None = None,
         known: Mapping[str, Demand] = MappingProxyType({}),
+        cluster: str = "",
     ) -> None:
         self._known = known
+        self._cluster = cluster
         self._placement = placement
         self._client = client
         self._records = records
@@ -65,7 +69,7 @@ class Listener:
         self._uids: dict[str, str] = {}
         self.interruptions = 0
         self._silent: dict[str, tuple[float, str]] = {}
-        self.priced = PricedNodes(records.allocation)
+        self._priced = PricedNodes(records.allocation, cluster)
 
     def silence(self) -> tuple[float, str]:
         """For how many seconds nothing can be heard, and why; 0 while everything can."""
@@ -73,6 +77,10 @@ class Listener:
             return 0.0, ""
         since, why = min(self._silent.values())
         return self._clock() - since, why
+
+    def reprice(self, offers: Sequence[OfferEffects]) -> None:
+        """From now on nodes cost what these faults make of their price."""
+        self._priced.reprice(offers)
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
         """Watch a namespace's pods until cancelled; of every namespace those of workloads, where none is named.
@@ -97,12 +105,13 @@ class Listener:
                 taints.pop(event.key, None)
             else:
                 taints[event.key] = found
+            name = in_cluster(self._cluster, event.key)
             if event.kind == "DELETED":
-                self.priced.remove(event.key)
+                self._priced.remove(name)
             elif event.item is not None:
-                self.priced.put(event.key, event.item, product_label, prices)
+                self._priced.put(name, event.item, product_label, prices)
             if self._placement is not None:
-                self._placement.node(event.key, None if event.kind == "DELETED" else event.item)
+                self._placement.node(name, None if event.kind == "DELETED" else event.item)
 
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
@@ -115,7 +124,7 @@ class Listener:
 
         def publish(event: Event[Any], _: float) -> None:
             gone = event.kind == "DELETED" or event.item is None
-            self.priced.publish(event.key, None if gone else published_from(event.item))
+            self._priced.publish(event.key, None if gone else published_from(event.item))
 
         news = follow(self._client, SLICES, codec=MessageCodec("ResourceSlice"))
         try:
@@ -168,6 +177,7 @@ class Listener:
     def _pod(self, event: Event[Any], now: float) -> None:
         if event.item is not None:
             pod = pod_view(event.item, self._known)
+            pod = pod._replace(node=in_cluster(self._cluster, pod.node), cluster=self._cluster)
             self._uids[event.key] = pod.uid
             self._records.put(pod, now)
             if self._on_pod is not None:
@@ -178,15 +188,21 @@ class Listener:
             if self._on_pod is not None:
                 self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
         if self._placement is not None:
-            self._placement.pod(event.key, event.item, event.kind == "DELETED")
+            self._placement.pod(event.key, event.item, event.kind == "DELETED", self._cluster)
 
 
 def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
     return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
 
 
-async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None) -> None:
+async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None, cluster: str = "") -> None:
     """Account for the pods that are there before the experiment; they are taken to stay.
+
+    Args:
+        client: of the cluster.
+        allocation: what of its nodes is taken.
+        placement: records what is where.
+        cluster: which of several that are measured together it is; empty where there is one.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -195,6 +211,6 @@ async def occupy(client: Client, allocation: Allocation, placement: Placement | 
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
         for each in page:
             pod = pod_view(each)
-            allocation.bind(pod.node, pod.wants, pod.share)
+            allocation.bind(in_cluster(cluster, pod.node), pod.wants, pod.share)
             if placement is not None:
-                placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False)
+                placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False, cluster=cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from kumulus.cluster.live.collections import Take, together
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import Pod, pod_from
 from kumulus.kube.watch import Event
+from kumulus.lab.measure.views import in_cluster
 from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
@@ -63,15 +65,26 @@ class Placement:
         """The repetition is over: it covers the time until now."""
         self.history.end = max(self.history.end, self._now())
 
-    def node(self, key: str, message: Any) -> None:
-        """A node is now so; None: it is gone."""
-        self._recorder.node(key, node_from(message, self._places) if message is not None else None, self._now())
+    def node(self, name: str, message: Any) -> None:
+        """A node, of its name, is now so; None: it is gone."""
+        node = node_from(message, self._places) if message is not None else None
+        if node is not None and node.name != name:
+            node = replace(node, name=name)
+        self._recorder.node(name, node, self._now())
 
-    def pod(self, key: str, message: Any, gone: bool) -> None:
-        """A pod is now so, or has gone with this as its last word; None when not even that is known."""
-        at = self._now()
+    def pod(self, key: str, message: Any, gone: bool, cluster: str = "") -> None:
+        """A pod is now so, or has gone with this as its last word; None when not even that is known.
+
+        Args:
+            key: the pod's.
+            message: as the watch brought it.
+            gone: whether it has gone.
+            cluster: which of several that are measured together it is in; empty where there is one.
+        """
+        at, key = self._now(), in_cluster(cluster, key)
         if message is not None:
             labels, pod = message.metadata.labels, pod_from(message)
+            pod = replace(pod, node=in_cluster(cluster, pod.node)) if cluster else pod
             job = self._job_of(labels.get(WORKLOAD_LABEL, ""), labels.get(JOB_LABEL, ""), pod, at)
             self._recorder.pod(key, pod, job, at)
         if gone:

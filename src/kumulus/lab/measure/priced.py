@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kumulus.catalog.prices import Prices, is_spot
 from kumulus.cluster.live.devices import Devices, Published
 from kumulus.lab.measure.allocation import Allocation
-from kumulus.lab.measure.views import NodeView, node_view
+from kumulus.lab.measure.views import NodeView, in_cluster, node_view
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
@@ -19,10 +20,12 @@ class PricedNodes:
 
     Args:
         allocation: kept up with them.
+        cluster: which of several that are measured together they are of; empty where there is one.
     """
 
-    def __init__(self, allocation: Allocation) -> None:
+    def __init__(self, allocation: Allocation, cluster: str = "") -> None:
         self._allocation = allocation
+        self._cluster = cluster
         self._offers: Sequence[OfferEffects] = ()
         self._nodes: dict[str, tuple[NodeView, tuple[str, str, str]]] = {}
         self._devices = Devices()
@@ -31,13 +34,13 @@ class PricedNodes:
         """A node is there, or has changed.
 
         Args:
-            key: its name.
+            key: its name, as :func:`in_cluster` has it.
             message: ``Node`` of :mod:`kumulus.kube.messages`.
             product_label: the label that says which GPUs it has.
             prices: what machines cost where no fault changes that.
         """
         labels = message.metadata.labels
-        view = node_view(message, product_label, prices)
+        view = node_view(message, product_label, prices)._replace(name=key, cluster=self._cluster)
         how = "spot" if is_spot(labels) else "on-demand"
         self._nodes[key] = view, (labels.get(INSTANCE_TYPE_LABEL, ""), view.zone, how)
         self._allocation.put_node(self._at_price_of_now(key))
@@ -55,7 +58,8 @@ class PricedNodes:
 
     def publish(self, key: str, slices: Published | None) -> None:
         """A ResourceSlice is now so, None: it is gone; its node has the GPUs in it, which claims can have."""
-        for node in self._devices.set_slice(key, slices):
+        found = slices and replace(slices, node=in_cluster(self._cluster, slices.node))
+        for node in self._devices.set_slice(key, found):
             if node in self._nodes:
                 self._allocation.put_node(self._at_price_of_now(node))
 

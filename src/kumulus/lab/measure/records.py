@@ -29,6 +29,8 @@ class PodRecord:
         waits: why it has no node, by the scheduler.
         disrupted: why it was evicted; empty when it was not.
         share: milli-GPU that it requests of one GPU, beside.
+        owner: the name of the Job of batch/v1 that made it; empty for any other.
+        cluster: which of several that are measured together it is, or was, in.
     """
 
     workload: str
@@ -43,6 +45,8 @@ class PodRecord:
     waits: str = ""
     disrupted: str = ""
     share: int = 0
+    owner: str = ""
+    cluster: str = ""
 
     @property
     def pending(self) -> bool:
@@ -172,7 +176,9 @@ class Records:
         return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
 
     def _created(self, pod: PodView, now: float) -> PodRecord:
-        record = PodRecord(pod.workload, pod.job, pod.wants, now, share=pod.share)
+        record = PodRecord(
+            pod.workload, pod.job, pod.wants, now, share=pod.share, owner=pod.owner[0], cluster=pod.cluster
+        )
         self.pods[pod.uid] = record
         self.counts["created"] += 1
         self.untried += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,18 +39,20 @@ class Sampler:
     Args:
         records: what the watch has seen.
         components: the cluster's processes.
-        client: asks for the API server's counter.
+        client: asks for the API server's counter; None where that counts something else.
         now: seconds from the start.
         scheduler: the name of the component that schedules.
         on_sample: called after each sample.
+        more: what is sampled besides, by columns.
     """
 
     records: Records
     components: Components
-    client: Client
+    client: Client | None
     now: Callable[[], float]
     scheduler: str = SCHEDULER
     on_sample: Callable[[], None] = lambda: None
+    more: Callable[[], Mapping[str, float]] = dict
     series: Series = field(default_factory=Series)
     counted: list[Counted] = field(default_factory=list)
     began: dict[str, Usage] = field(default_factory=dict)
@@ -76,7 +78,7 @@ class Sampler:
 
     async def count(self, patience: float | None = None) -> None:
         """Ask the API server how many bindings it has counted."""
-        found = await counter.count(self.client, patience)
+        found = await counter.count(self.client, patience) if self.client is not None else None
         if found is not None:
             self._bound = self.records.counts["bound"]
             self.counted.append(Counted(self.now(), found, self._bound))
@@ -103,6 +105,7 @@ class Sampler:
         found |= {f"nodes {kind or 'of no type'}": count for kind, count in allocation.kinds.items()}
         for (product, zone), share in allocation.by_cell().items():
             found[f"gpus {product} {zone}"] = share.allocated
+        found |= self.more()
         found |= self._usage()
         self.series.add(found)
         self.on_sample()

@@ -22,6 +22,7 @@ from kumulus.model.mig import gpu_of
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
 FINAL = ("Succeeded", "Failed")
+_JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"
 
 
 class PodView(NamedTuple):
@@ -36,6 +37,8 @@ class PodView(NamedTuple):
         disrupted: the reason of its condition DisruptionTarget; empty without.
         wants: what it requests.
         share: milli-GPU that it requests of one GPU, beside.
+        owner: name and UID of the Job of batch/v1 that made it; empty for any other pod.
+        cluster: which of several that are measured together it is in; empty where there is one.
     """
 
     uid: str
@@ -47,6 +50,8 @@ class PodView(NamedTuple):
     disrupted: str
     wants: Amounts
     share: int = 0
+    owner: tuple[str, str] = ("", "")
+    cluster: str = ""
 
 
 class NodeView(NamedTuple):
@@ -59,6 +64,7 @@ class NodeView(NamedTuple):
         has: what pods can have of it.
         hourly: what it costs, in US dollars for an hour; None where no price is known.
         kind: its instance type, ` spot` after it where the machine is one; empty where it has none.
+        cluster: which of several that are measured together it is of; empty of the only one.
     """
 
     name: str
@@ -67,6 +73,17 @@ class NodeView(NamedTuple):
     has: Amounts
     hourly: float | None = None
     kind: str = ""
+    cluster: str = ""
+
+
+def in_cluster(cluster: str, name: str) -> str:
+    """What a node, or a pod, of one of several clusters is called among all of them: nodes may have the same names.
+
+    Args:
+        cluster: empty where there is one.
+        name: the node's, empty for none.
+    """
+    return f"{cluster}/{name}" if cluster and name else name
 
 
 def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -> PodView:
@@ -99,6 +116,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         disrupted,
         wants,
         share,
+        (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
     )
 
 

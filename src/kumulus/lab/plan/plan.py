@@ -21,7 +21,7 @@ from kumulus.lab.plan.manifests import adopt
 from kumulus.lab.plan.pods import Object, pod_template, priority_class
 from kumulus.lab.plan.recorded import asking, in_users_queue, on_models, playable
 from kumulus.lab.plan.replayed import Replayed, classes, replayed
-from kumulus.lab.plan.scheduling import for_scheduler
+from kumulus.lab.plan.scheduling import for_federation, for_scheduler
 from kumulus.lab.plan.stream import State, jobs_drawn
 from kumulus.model.distributions import drawn
 
@@ -50,7 +50,9 @@ class Plan:
         return sum(job.workers for job in self.jobs)
 
 
-def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0) -> Plan:
+def make(
+    loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0, queue: str = ""
+) -> Plan:
     """Plan a repetition.
 
     Args:
@@ -58,6 +60,7 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
         places: the label's key of each level of the cluster's topology.
         setup: objects to have beside those of the experiment.
         gpus: of the cluster, a share of which a trace may be inflated to.
+        queue: of the federation whose hub it is created on; empty for a cluster by itself.
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.
@@ -75,7 +78,7 @@ def make(loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = 
     source = random.Random(experiment.seed)
     ordered = {each.name: jobs_drawn(loaded, each, gpus, source) for each in own}
     claims: dict[str, Object] = {}
-    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims)]
+    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims, queue)]
     jobs += [job for each in replays.values() for job in each.jobs]
     jobs.sort(key=lambda job: job.at)
     before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
@@ -92,10 +95,16 @@ def _jobs(
     places: Mapping[str, str],
     trace: Sequence[TraceJob],
     claims: dict[str, Object],
+    queue: str,
 ) -> Iterator[PlannedJob]:
     experiment = loaded.experiment
     times = arrivals(workload, experiment.seed, trace)
-    scheduler = experiment.scheduler.name
+
+    def placed(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
+        if queue:
+            return tuple(for_federation(queue, waiting, objects))
+        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects))
+
     lengths = stream(experiment.seed, workload.name, "duration")
     for number, at in enumerate(times, start=1):
         name = f"{workload.name}-{number}"
@@ -103,7 +112,7 @@ def _jobs(
             text = filled(loaded.manifests[workload.name], workload.replace, number)
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
-            yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, workload, name, objects)))
+            yield PlannedJob(name, workload.name, at, workers, placed(workload, name, objects))
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers
@@ -123,7 +132,7 @@ def _jobs(
         by_claim(template, workload, claims)
         objects = job_objects(workload.kind, name, workers, template)
         waiting = in_users_queue(workload, asked)
-        yield PlannedJob(name, workload.name, at, workers, tuple(for_scheduler(scheduler, waiting, name, objects)))
+        yield PlannedJob(name, workload.name, at, workers, placed(waiting, name, objects))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:

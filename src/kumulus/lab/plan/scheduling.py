@@ -10,6 +10,8 @@ from kumulus.lab.plan.pods import Object
 from kumulus.lab.plan.recorded import in_users_queue
 from kumulus.schedulers import SchedulerError, registry, workloads
 
+_KUEUE = "kueue"
+
 
 def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
     """The objects of a job as a scheduler wants them, those included that come before it.
@@ -36,6 +38,30 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
         raise LabError(f"workload {workload.name}: {' '.join(str(error).split())}") from None
     for each in found:
         # Everything goes into the namespace of the run.
+        each["metadata"].pop("namespace", None)
+    return found
+
+
+def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
+    """The objects of a job as the hub of a federation wants them: Jobs, suspended, which name its queue.
+
+    Args:
+        queue: the federation's.
+        workload: what the job is of.
+        objects: its objects.
+
+    Raises:
+        LabError: it is not made of Jobs alone.
+    """
+    found = []
+    for each in objects:
+        if each["kind"] != "Job":
+            raise LabError(
+                f"workload {workload.name}: a federation dispatches Jobs, and no {each['kind']}; write a manifest of "
+                "Jobs, or name one cluster by --cluster"
+            )
+        found += workloads.single(_KUEUE, each, queue=queue)
+    for each in found:
         each["metadata"].pop("namespace", None)
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kumulus.lab.file.measures import PERCENTILES, UNITS, Unit
 from kumulus.lab.file.units import shown
+from kumulus.lab.report import clusters
 from kumulus.lab.report.model import Metadata, OfUser, Report
 
 _MOST_USERS = 8
@@ -18,6 +19,9 @@ _FEW = (
     "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
     "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
     "pods.disrupted", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
+    "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice", "dispatch.rate",
+    "dispatch.ratePeak", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToNodes.p50", "jobTimeToRun.p50",
+    "jobTimeToRun.p99", "allocation.cpu",
 )  # fmt: skip
 
 
@@ -40,7 +44,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
         cells = [spread(report, name) for report in reports]
         if any(cell != "-" for cell in cells):
             rows.append([name, *cells])
-    return [*rows, *_by_user(reports)]
+    return [*rows, *clusters.rows(reports, _range), *_by_user(reports)]
 
 
 def _policy(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,7 +77,11 @@ def legend_beside(axes: Axes) -> None:
 
 
 def stacked(
-    axes: Axes, at: Sequence[float], areas: Iterable[tuple[str, Sequence[float]]], step: Literal["post"] | None = None
+    axes: Axes,
+    at: Sequence[float],
+    areas: Iterable[tuple[str, Sequence[float]]],
+    step: Literal["post"] | None = None,
+    rest: str = "",
 ) -> None:
     """Series one on top of the other.
 
@@ -85,9 +90,10 @@ def stacked(
         at: where the series have their values.
         areas: the name and values of each.
         step: ``post`` where a value holds until the next one.
+        rest: the name of the area that has no colour of its own; empty for none.
     """
     found = dict(areas)
-    colours = [*COLOURS, REST]
+    colours = [REST if name == rest else colour for name, colour in zip(found, cycle([*COLOURS, REST]), strict=False)]
     axes.stackplot(at, list(found.values()), labels=list(found), colors=colours, alpha=0.85, step=step)
 
 

@@ -18,6 +18,7 @@ from kumulus.lab.measure.summary import measures
 from kumulus.lab.measure.verdicts import verdicts
 from kumulus.lab.plan.asked import users_planned
 from kumulus.lab.plan.plan import Plan
+from kumulus.lab.report.clusters import by_cluster
 from kumulus.lab.report.model import (
     ByUser,
     Details,
@@ -32,7 +33,7 @@ from kumulus.lab.report.model import (
     Test,
 )
 from kumulus.lab.report.replayed import beside
-from kumulus.lab.run.repetition import Outcome
+from kumulus.lab.run.bench import Outcome
 
 
 def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, plan: Plan) -> Test:
@@ -51,6 +52,10 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     measured |= {name: round(value, 6) for name, value in users.measures().items()}
     if outcome.policy is not None:
         measured |= _of_policy(outcome.policy, measured.get("cpu.controlPlane", 0.0))
+    clusters = None
+    if outcome.dispatching is not None:
+        clusters, of_jobs = by_cluster(outcome, outcome.dispatching)
+        measured |= {name: round(value, 6) for name, value in of_jobs.items()}
     judged = verdicts(experiment.expect, measured, records)
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
@@ -67,6 +72,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         policy=outcome.policy,
         series=sampler.series.columns,
         users=_by_user(users),
+        clusters=clusters,
         replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
     )
     name = experiment.name if experiment.repetitions == 1 else f"{experiment.name} repetition {number}"

@@ -193,6 +193,35 @@ class ByUser(Part):
     )
 
 
+class OfWorker(Part):
+    """What a worker of a federation did."""
+
+    jobs: int = Field(description="Jobs of which pods have begun on it")
+    completed: int = Field(description="Jobs of which pods have completed on it")
+    pods: int = Field(description="pods that were seen on it")
+    scheduled: int = Field(description="pods of them that got a node")
+    nodes: int = Field(description="at the end")
+    allocated: dict[str, float] = Field(description="shares of `gpus`, `cpu` and `memory` requested at the end")
+    peak: dict[str, float] = Field(description="the greatest such shares at one time")
+    dispatched: dict[str, float] = Field(
+        description="of its Jobs, seconds from creation on the hub until a worker had admitted it, as the hub knew"
+    )
+
+
+class ByCluster(Part):
+    """What the clusters of a federation did, and where each Job was."""
+
+    hub: str
+    workers: dict[str, OfWorker]
+    jobs: dict[str, list[str]] = Field(
+        description="by Job, the workers on which its pods have begun, in this order; those that began nowhere are not "
+        "in it"
+    )
+    lost: list[str] = Field(
+        description="Jobs that have neither completed, nor wait in the hub's queue, nor have a pod that lives"
+    )
+
+
 class Details(Part):
     """What a repetition came to."""
 
@@ -212,6 +241,7 @@ class Details(Part):
     )
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
     users: ByUser | None = Field(default=None, description="of runs whose jobs have users or queues")
+    clusters: ByCluster | None = Field(default=None, description="of runs on the hub of a federation")
     replays: dict[str, ReplayBeside] = Field(
         default_factory=dict, description="of each workload that is a recorded day: what happened beside what would"
     )

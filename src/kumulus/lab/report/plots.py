@@ -9,12 +9,13 @@ from matplotlib.axes import Axes
 
 from kumulus.lab.file.measures import PERCENTILES
 from kumulus.lab.report import drawing
+from kumulus.lab.report import plots_clusters as clusters
 from kumulus.lab.report import plots_nodes as nodes
 from kumulus.lab.report import plots_users as users
 from kumulus.lab.report.drawing import COLOURS, INK
 from kumulus.lab.report.model import Report, Test
+from kumulus.lab.report.plots_moments import happened, moments
 
-_MOST_MOMENTS = 8
 Panel = Callable[[Axes, Test], None]
 
 
@@ -27,6 +28,8 @@ def write(report: Report, directory: Path) -> list[Path]:
     found = []
     for number, test in enumerate(report.results.tests, start=1):
         found += _draw(report, test, directory, f"repetition-{number}")
+        if test.details.clusters is not None:
+            found += clusters.write(test, directory, f"clusters-{number}")
     return [*found, *_users(report, directory)]
 
 
@@ -49,7 +52,7 @@ def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
         for panel, place in zip(panels, places, strict=True):
             panel(place, test)
             if place.get_xlabel():
-                _happened(place, test)
+                happened(place, test)
             drawing.plain(place)
         metadata, title = report.metadata, test.test_name
         figure.suptitle(
@@ -58,7 +61,7 @@ def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
             x=0.01,
             ha="left",
         )
-        figure.supxlabel("\n".join(_moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
+        figure.supxlabel("\n".join(moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
         return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
 
 
@@ -67,32 +70,6 @@ def _size(test: Test, begun_with: int) -> str:
     if nodes.vary(test.details.series):
         return f"{measures.get('nodes.peak', begun_with):,.0f} nodes at most"
     return f"{begun_with:,} nodes"
-
-
-def _happened(axes: Axes, test: Test) -> None:
-    """A line for each thing that the timeline let happen, with its number in the list below the panels."""
-    together: dict[int, list[str]] = {}
-    for number, moment in enumerate(test.details.timeline, start=1):
-        together.setdefault(round(moment.at), []).append(str(number))
-    for at, numbers in together.items():
-        axes.axvline(at, color=INK, linewidth=0.7, linestyle=":")
-        axes.annotate(
-            ", ".join(numbers),
-            (at, 1.0),
-            (2, -2),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            fontsize=7,
-            ha="left",
-            va="top",
-        )
-
-
-def _moments(test: Test) -> list[str]:
-    timeline = test.details.timeline
-    found = [f"{number}  {each.at:,.0f} s: {each.what}" for number, each in enumerate(timeline, start=1)]
-    more = len(found) - _MOST_MOMENTS
-    return [*found[:_MOST_MOMENTS], f"and {more} more"] if more > 0 else found
 
 
 def _pods(axes: Axes, test: Test) -> None:

@@ -13,7 +13,7 @@ from kumulus.lab.measure.statistics import spread
 from kumulus.lab.plan.replayed import Replayed
 from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
 from kumulus.lab.report.replay_cost import Costs, priced
-from kumulus.lab.run.repetition import Outcome
+from kumulus.lab.run.bench import Outcome
 
 _GIB = 1024**3
 

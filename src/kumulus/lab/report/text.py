@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.file.units import shown
-from kumulus.lab.report import replayed
+from kumulus.lab.report import clusters, replayed
 from kumulus.lab.report.model import ByUser, PolicyUsed, Report, Test
 
 _MOST_REASONS = 5
@@ -14,6 +14,16 @@ _MOST_USERS = 8
 _ALWAYS = (
     "jobs.admitted",
     "jobs.partlyAdmitted",
+    "jobs.dispatched",
+    "jobs.completed",
+    "jobs.requeued",
+    "jobs.lost",
+    "jobs.runTwice",
+    "dispatch.rate",
+    "jobTimeToDispatch.p50",
+    "jobTimeToDispatch.p99",
+    "jobTimeToRun.p50",
+    "jobTimeToRun.p99",
     "allocation.gpuEnd",
     "timeToSchedule.p50",
     "timeToSchedule.p99",
@@ -59,10 +69,12 @@ def _test(test: Test) -> Iterator[str]:
     scheduled, created, pending, lasted = (
         value(test, name) for name in ("pods.scheduled", "pods.created", "pods.pending", "duration")
     )
-    yield f"  pods scheduled      {scheduled} of {created}, {pending} pending, in {lasted}"
+    width = max(19, *(len(name) for name in _ALWAYS if name in details.measures), 0)
+    yield f"  {'pods scheduled':<{width}} {scheduled} of {created}, {pending} pending, in {lasted}"
     for name in _ALWAYS:
         if name in details.measures:
-            yield f"  {name:<19} {value(test, name)}"
+            yield f"  {name:<{width}} {value(test, name)}"
+    yield from clusters.lines(details.clusters)
     yield from _policy(details.policy)
     yield from _users(details.users)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from kumulus.lab.measure.records import Records
@@ -13,6 +14,11 @@ _PATIENCE = 6.0
 _LEAST_PATIENCE = 30.0
 
 
+def nothing() -> str:
+    """Nothing else is waited for."""
+    return ""
+
+
 class Ending:
     """Tells when a repetition is over.
 
@@ -22,9 +28,13 @@ class Ending:
         settle: seconds without a change after which pods that fit nowhere are not waited for any longer; with `steady`,
             after which no pod has come, gone or moved, and no node.
         expected: how many pods there are to be; 0 where that is not known.
+        waits: says what is waited for besides; empty while nothing is.
     """
 
-    def __init__(self, records: Records, until: Until, settle: float, expected: int) -> None:
+    def __init__(
+        self, records: Records, until: Until, settle: float, expected: int, waits: Callable[[], str] = nothing
+    ) -> None:
+        self._waits = waits
         self._records = records
         self._until = until
         self._settle = settle
@@ -50,16 +60,18 @@ class Ending:
         all_there = not missing
         if self._until == "steady":
             return self._steady(min(quiet, now - records.nodes_changed))
-        if all_there and not records.pending and self._reached():
+        more = self._waits()
+        if all_there and not records.pending and self._reached() and not more:
             return f"all pods are {self._until}"
         # The scheduler has looked at every pod, and those that run are not waited for.
-        judged = all_there and not records.untried
+        judged = all_there and not records.untried and not more
         if judged and quiet >= self._settle and self._reached():
             return "1 pod fits nowhere" if records.pending == 1 else f"{records.pending:,} pods fit nowhere"
-        if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there):
+        if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there or more):
             if self._until == "completed" and records.running:
                 return ""
-            what = f"{missing:,} pods are missing" if missing else f"{records.pending:,} pods are left pending"
+            pods = f"{missing:,} pods are missing" if missing else f"{records.pending:,} pods are left pending"
+            what = more if more and not (missing or records.pending) else pods
             return f"nothing happens any more; {what}"
         return ""
 

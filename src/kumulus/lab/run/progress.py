@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from kumulus.lab.run.repetition import Outcome
+from kumulus.lab.run.bench import Outcome
 
 _BAR = 30
 _LINE_EVERY = 10.0
@@ -75,8 +75,10 @@ class Progress:
             before, had = 0.0, 0
         rate = (bound - had) / (now - before) if now > before else 0.0
         self._before = (now, bound)
+        ways = outcome.dispatching
+        jobs = f"jobs {ways.dispatched:,}/{len(ways.jobs):,} dispatched · " if ways is not None else ""
         return (
-            f"{now:5.0f} s  pods {bound:,}/{counts['created']:,} scheduled · {rate:,.0f}/s · "
+            f"{now:5.0f} s  {jobs}pods {bound:,}/{counts['created']:,} scheduled · {rate:,.0f}/s · "
             f"{outcome.records.running:,} running · {outcome.records.pending:,} pending"
         )
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from kumulus.catalog import prices
-from kumulus.cluster.live.node import NOWHERE, Places
 from kumulus.journal import undo
-from kumulus.journal.book import Journal
 from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
-from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.kinds import Kinds
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Experiment
@@ -29,91 +23,20 @@ from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.plan.asked import claims_planned, pods_planned
+from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.replayed import cordons
 from kumulus.lab.plan.scheduling import queue_of
-from kumulus.lab.report.model import PolicyUsed
-from kumulus.lab.run.arriving import Arriving
+from kumulus.lab.run.bench import Bench, Outcome
 from kumulus.lab.run.creating import Creator
-from kumulus.lab.run.ending import Ending
-from kumulus.lab.run.replaying import Played, Replayer
-from kumulus.lab.run.switch import SchedulerSwitch
-from kumulus.lab.run.timeline import Happened, Timeline
+from kumulus.lab.run.ending import Ending, nothing
+from kumulus.lab.run.federated import Federated
+from kumulus.lab.run.replaying import Replayer
+from kumulus.lab.run.timeline import Timeline
 from kumulus.lab.run.within import Within
 from kumulus.lab.run.workloads import Workloads
-from kumulus.model.identity import NOBODY, Owner
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
 
 _LOOK_EVERY = 0.1
-
-
-@dataclass
-class Outcome:
-    """What a repetition came to.
-
-    Attributes:
-        records: what became of pods and jobs.
-        sampler: what was sampled.
-        ended: why it ended, in words.
-        partial: whether it did not come to its end.
-        created_in: seconds until everything had been created.
-        lasted: seconds until it ended.
-        happened: what the timeline let happen.
-        placement: what was where, and when.
-        interruptions: how often the watch was interrupted.
-        nodes: how many nodes the cluster had at the start.
-        gpus: their GPUs by product and zone.
-        played: what came of each recording that was played, by its workload.
-        policy: what the policy did, and what the cluster came to by the demand that arrived; None where that says
-            nothing.
-    """
-
-    records: Records
-    sampler: Sampler
-    placement: Placement
-    ended: str = ""
-    partial: bool = False
-    created_in: float = 0.0
-    lasted: float = 0.0
-    happened: list[Happened] = field(default_factory=list)
-    interruptions: int = 0
-    nodes: int = 0
-    gpus: dict[str, float] = field(default_factory=dict)
-    played: dict[str, Played] = field(default_factory=dict)
-    policy: PolicyUsed | None = None
-
-
-@dataclass
-class Bench:
-    """What the repetitions of a run share.
-
-    Attributes:
-        client: of the cluster.
-        journal: the run's.
-        experiment: what is run.
-        components: the cluster's processes.
-        switch: the scheduler.
-        stop: set to end the run early.
-        on_sample: called after each sample, with the outcome so far.
-        owner: the stack.
-        places: which labels say where nodes stand.
-        prices: what machines cost.
-        arriving: who keeps account of the pods as they arrive; None where their order says nothing.
-    """
-
-    client: Client
-    journal: Journal
-    experiment: Experiment
-    components: Components
-    switch: SchedulerSwitch
-    stop: asyncio.Event
-    on_sample: Callable[[Outcome], None] = lambda _: None
-    owner: Owner = NOBODY
-    places: Places = NOWHERE
-    prices: prices.Prices = field(default_factory=prices.catalog)
-    arriving: Arriving | None = None
 
 
 class Repetition:
@@ -133,15 +56,16 @@ class Repetition:
         allocation = Allocation(Meter(time.monotonic), GpuHours(time.monotonic))
         allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
-        sampler = Sampler(records, bench.components, bench.client, self._now, bench.switch.component)
+        # The API server of a hub counts no bindings of its queue's pods.
+        counting = None if bench.session else bench.client
+        sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component)
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
         self.outcome = Outcome(records, sampler, placement)
         sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        on_pod = bench.arriving.seen if bench.arriving else None
-        known = claims_planned(plan)
-        self._listener = Listener(bench.client, records, self._now, placement, on_pod, known)
+        self._federated = Federated(bench, plan, name, self._now, self.outcome) if bench.session else None
+        self._listener = self._federated.listeners if self._federated else self._only(placement)
         kinds = Kinds(bench.client)
-        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, placement.job)
+        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, self._created)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
         self._replayers = [
             Replayer(bench.client, replay, self._within, records, self._now, bench.stop, placement.job)
@@ -153,18 +77,36 @@ class Repetition:
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
         # What comes of them depends on the order of the pods, which is that of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
-        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods)
+        waits = self._federated.waits if self._federated else nothing
+        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits)
         self._timeline = Timeline(
             bench.client,
             bench.journal,
             [*bench.experiment.timeline, *cordons(plan.replays.values())],
             bench.switch,
             self._now,
-            Workloads(bench.client, name, plan, records, placement, self._ending),
+            Workloads(bench.client, name, plan, records, placement, self._ending, self._deleted),
             bench.owner,
             placement.happened,
         )
-        self._timeline.priced = self._listener.priced.reprice
+        self._timeline.priced = self._listener.reprice
+        if self._federated:
+            self._timeline.outages = self._federated.outages
+            self._federated.note = self._timeline.note
+
+    def _only(self, placement: Placement) -> Listener:
+        on_pod = self._bench.arriving.seen if self._bench.arriving else None
+        known = claims_planned(self._plan)
+        return Listener(self._bench.client, self.outcome.records, self._now, placement, on_pod, known)
+
+    def _created(self, job: PlannedJob) -> None:
+        self.outcome.placement.job(job)
+        if self.outcome.dispatching is not None:
+            self.outcome.dispatching.created(job, self._now())
+
+    def _deleted(self, job: PlannedJob) -> None:
+        if self.outcome.dispatching is not None:
+            self.outcome.dispatching.deleted(job)
 
     async def run(self) -> Outcome:
         """Run it; what goes wrong on the way ends it early and is in the outcome.
@@ -184,7 +126,10 @@ class Repetition:
                 await self._creator.one(each)
             if bench.arriving is not None:
                 await bench.arriving.begin(plan)
-            await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
+            if self._federated is not None:
+                await self._federated.enter()
+            else:
+                await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
             await self._measured()
         finally:
             await self._undo()
@@ -202,6 +147,9 @@ class Repetition:
             there = [path for path in collections if f"/namespaces/{each}/" in path]
             await undo.remove_namespace(self._bench.client, journal.changes.run, each, there)
             journal.drop(namespaces=[each])
+        if self._federated is not None:
+            # After the hub's: what it takes away, its workers' Kueue sees first.
+            await self._federated.leave()
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
@@ -212,8 +160,9 @@ class Repetition:
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
             asyncio.create_task(self._listener.slices(synced[2])),
         ]
-        if self._bench.arriving is not None and self._bench.arriving.claims is not None:
-            take = self._bench.arriving.claims
+        arriving = self._bench.arriving
+        if isinstance(self._listener, Listener) and arriving is not None and arriving.claims is not None:
+            take = arriving.claims
             listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
         else:
             synced[3].set()
@@ -263,6 +212,8 @@ class Repetition:
             outcome.lasted = self._now()
             outcome.placement.end()
             outcome.records.allocation.end()
+            if self._federated is not None:
+                self._federated.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
             outcome.happened = self._timeline.happened
             sampler.sample()
@@ -290,10 +241,12 @@ class Repetition:
             for task in tasks:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
-            if creating.done() and outcome.records.counts["created"] >= expected:
+            there = outcome.records.counts["created"] >= expected
+            # A federation's Jobs get their pods when there is room for them, which may be long after.
+            if creating.done() and (there or self._federated is not None):
                 self._timeline.created.set()
-                if not outcome.records.pending:
-                    self._timeline.scheduled.set()
+            if creating.done() and there and not outcome.records.pending:
+                self._timeline.scheduled.set()
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif said := self._bench.switch.ended():

@@ -29,6 +29,8 @@ from kumulus.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.lab.cluster.resources import allocatable
 from kumulus.lab.errors import LabError
 from kumulus.lab.extender.reading import machines_of
+from kumulus.lab.federation.members import Federation, require_inside, require_outside
+from kumulus.lab.federation.session import Session, joined
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
@@ -39,9 +41,11 @@ from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.lab.run.arriving import Arriving, by_node
 from kumulus.lab.run.autoscaling import autoscaled
+from kumulus.lab.run.bench import Bench, Outcome
 from kumulus.lab.run.beside import looking_on
+from kumulus.lab.run.federated import HubSwitch
 from kumulus.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
-from kumulus.lab.run.repetition import Bench, Outcome, Repetition
+from kumulus.lab.run.repetition import Repetition
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.model.names import dns_safe
@@ -73,6 +77,7 @@ class Options:
         say: takes a line for the user.
         prices: what machines cost.
         snapshots: the directory of the stack's snapshots; None where it has none.
+        federation: whose hub the cluster is; None for a cluster by itself.
     """
 
     kubeconfig: Path
@@ -85,6 +90,7 @@ class Options:
     say: Callable[[str], None]
     prices: Prices = field(default_factory=catalog)
     snapshots: Path | None = None
+    federation: Federation | None = None
 
 
 class Run:
@@ -107,6 +113,7 @@ class Run:
         self._cleaning: list[Repetition] = []
         self._places = NOWHERE
         self._arriving: Arriving | None = None
+        self._session: Session | None = None
 
     async def run(self) -> Report:
         """Run every repetition; the report is on the disk when this returns.
@@ -114,11 +121,20 @@ class Run:
         Raises:
             LabError, JournalError, ApiError, Unreachable: it could not begin, or its report could not be written.
         """
-        journal, put_back = await recover.begin(self._client, self.id, self._loaded.experiment.name)
+        federation, experiment = self._options.federation, self._loaded.experiment
+        if federation is None:
+            require_outside(experiment, self._options.stack)
+        else:
+            require_inside(experiment, federation)
+        journal, put_back = await recover.begin(self._client, self.id, experiment.name)
         for line in put_back:
             self._options.say(line)
         try:
-            return await self._journaled(journal)
+            async with AsyncExitStack() as around:
+                if federation is not None:
+                    joining = joined(federation, self.id, experiment.name, self._client.patience, self._options.say)
+                    self._session = await around.enter_async_context(joining)
+                return await self._journaled(journal)
         finally:
             # What is still in it, whoever comes next puts back.
             with suppress(NotWritten):
@@ -131,7 +147,7 @@ class Run:
             options.say(f"removed {name}, which an earlier run had left")
         # May refuse the file, and then no snapshot is put back.
         self._loaded = with_scheduler(self._loaded)
-        experiment, components = self._loaded.experiment, Components(options.kubeconfig.parent)
+        experiment, components = self._loaded.experiment, self._components()
         await self._begin()
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
@@ -151,7 +167,7 @@ class Run:
                     self.directory.write(report)
                 stop, owner = options.stop, beside(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
-                bench = Bench(*shared, owner, self._places, options.prices, self._arriving)
+                bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
                 try:
                     error = await self._repeat(bench, plan, report, numbers)
                     if error or numbers[-1] == experiment.repetitions:
@@ -161,6 +177,11 @@ class Run:
                     await self._clean()
         assert report is not None
         return report
+
+    def _components(self) -> Components:
+        federation = self._options.federation
+        workers = {each.name: each.kubeconfig.parent for each in federation.workers} if federation else {}
+        return Components(self._options.kubeconfig.parent, workers)
 
     def _rounds(self) -> list[range]:
         """Which repetitions have one scheduler: all of them, or each its own where a snapshot is put back between."""
@@ -183,6 +204,8 @@ class Run:
                 raise LabError("from: a snapshot is a stack's; run it on a stack, by -s STACK")
             self._options.say(await begin_from(self._client, wanted.snapshot, snapshots, self._options.kubeconfig))
         begun, taken = time.monotonic(), 0
+        if self._session is not None:
+            await self._session.begin(self._options.stop)
         # Whoever may not see leases goes without.
         with suppress(ApiError):
             taken = await wait_until_all_are_managed(self._client, self._options.stop)
@@ -197,6 +220,9 @@ class Run:
             LabError: it cannot be started.
         """
         kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
+        if self._session is not None:
+            yield HubSwitch(kubeconfig, components)
+            return
         self._arriving = by_node(self._loaded, self._client)
         if wanted.name == "default":
             yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
@@ -286,18 +312,19 @@ class Run:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
 
     async def _plan(self) -> Plan:
-        known = await records.read(self._client)
+        pools = [pool for each in self._measured for pool in (await records.read(each)).pools.values()]
         places: dict[str, str] = {}
-        for pool in known.pools.values():
+        for pool in pools:
             for level in pool.topology.levels if pool.topology else ():
                 places.setdefault(level.name, level.label)
         self._places = Places.of([places, *PRESETS.values()])
         try:
-            plan = make(self._loaded, places, await self._queues(), await self._gpus())
+            queue = self._options.federation.queue if self._options.federation else ""
+            plan = make(self._loaded, places, await self._queues(), await self._gpus(), queue)
         except UnknownPlace as error:
             raise LabError(f"affinity: {error}") from None
         await check_claims(self._client, self._loaded.experiment, plan)
-        nodes = {name for pool in known.pools.values() for name in pool.node_names()}
+        nodes = {name for pool in pools for name in pool.node_names()}
         return replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
 
     async def _gpus(self) -> int:
@@ -305,7 +332,13 @@ class Run:
         traces = (workload.arrival.trace for workload in self._loaded.experiment.workloads)
         if not any(trace is not None and trace.inflate is not None for trace in traces):
             return 0
-        return sum(machine.gpus for machine in await machines_of(self._client, self._loaded.experiment.productLabel))
+        label = self._loaded.experiment.productLabel
+        return sum([machine.gpus for each in self._measured for machine in await machines_of(each, label)])
+
+    @property
+    def _measured(self) -> list[Client]:
+        """The clusters whose nodes the pods get."""
+        return [each.client for each in self._session.members] if self._session else [self._client]
 
     async def _queues(self) -> tuple[Object, ...]:
         """The queues that the workloads wait in and no setup has, each with all that the nodes have."""

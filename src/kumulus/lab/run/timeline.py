@@ -15,7 +15,8 @@ from kumulus.journal import undo
 from kumulus.journal.book import Journal
 from kumulus.kube.bulk import for_each
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.timeline import Event, Resize
+from kumulus.lab.federation.outages import Outages
+from kumulus.lab.file.timeline import OUTAGES, Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.workloads import Workloads
 from kumulus.model.fault_consequences import described, taken
@@ -58,6 +59,7 @@ class Timeline:
         tell: takes what happened, and what sort of thing it is, when it has.
 
     Attributes:
+        outages: what happens to workers; None outside of federations, whose timelines have none of it.
         priced: takes what holds for what machines cost, when that has changed.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
@@ -74,6 +76,7 @@ class Timeline:
         tell: Callable[[str, Sort], None] = lambda _what, _sort: None,
     ) -> None:
         self._tell = tell
+        self.outages: Outages | None = None
         self.priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
         self._offers: dict[str, OfferEffects] = {}
         self._owner = owner
@@ -94,6 +97,9 @@ class Timeline:
         Raises:
             LabError: something cannot happen in this cluster; says what to do.
         """
+        if self.outages is not None:
+            await self.outages.prepare(self._events)
+            self.happened.clear()
         await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
         self.happened = [replace(each, at=0.0) for each in self.happened]
 
@@ -118,9 +124,12 @@ class Timeline:
     async def _run_events(self, events: list[Event], origin: float) -> None:
         for event in events:
             await asyncio.sleep(max(0.0, origin + event.at - self._now()))
-            what = await self._do(event)
-            self.happened.append(Happened(self._now(), what))
-            self._tell(what, _sort(event))
+            self.note(await self._do(event), _sort(event))
+
+    def note(self, what: str, sort: Sort) -> None:
+        """Something has happened."""
+        self.happened.append(Happened(self._now(), what))
+        self._tell(what, sort)
 
     async def _do(self, event: Event) -> str:
         if event.fault is not None:
@@ -135,6 +144,8 @@ class Timeline:
         if event.delete is not None:
             await self._workloads.delete(event.delete)
             return f"{event.delete} is deleted"
+        if self.outages is not None and event.action in OUTAGES:
+            return await self.outages.do(event)
         assert event.scheduler is not None
         return await self._switch.turn(event.scheduler)
 
@@ -229,6 +240,8 @@ class Timeline:
         Raises:
             JournalError, ApiError, Unreachable: something still holds, and stays in the journal.
         """
+        if self.outages is not None:
+            await self.outages.undo()
         await self._switch.restore()
         changes = self._journal.changes
         await undo.end_faults(self._client, changes.run, changes.faults)
@@ -238,7 +251,7 @@ class Timeline:
 
 
 def _sort(event: Event) -> Sort:
-    if event.fault is not None or event.clear is not None:
+    if event.action in ("fault", "clear", *OUTAGES):
         return Sort.FAULT
     if event.resize is not None:
         return Sort.RESIZE

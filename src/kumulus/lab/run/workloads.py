@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kumulus.kube.bulk import for_each
@@ -30,6 +31,7 @@ class Workloads:
         records: that learn how many pods a job is to have.
         placement: that learns which jobs were deleted.
         ending: that learns how many pods there are to be.
+        gone: takes each job that was deleted.
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class Workloads:
         records: Records,
         placement: Placement,
         ending: Ending,
+        gone: Callable[[PlannedJob], None] = lambda _: None,
     ) -> None:
+        self._gone = gone
         self._client = client
         self._namespace = namespace
         self._plan = plan
@@ -66,6 +70,7 @@ class Workloads:
         targets = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for job in jobs for each in job.objects]
         for job in jobs:
             self._placement.deleted(job.name)
+            self._gone(job)
         outcome = await for_each(targets, delete, workers=self._client.connections)
         if outcome.failed:
             raise outcome.failed[0][1]

@@ -1,0 +1,282 @@
+"""What becomes of each Job on its way from the hub to a worker, kept up as the hub's Workloads and the pods are seen.
+
+All times are seconds on the client's clock, counted from the start: when the watch reported it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.kube.watch import Event
+from kumulus.lab.measure.records import PodRecord
+from kumulus.lab.measure.statistics import most_in, spread
+from kumulus.lab.measure.views import PodView
+from kumulus.lab.plan.jobs import PlannedJob
+
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+# A worker's Job controller makes the first pod well within it.
+_PODS_WITHIN = 30.0
+
+
+@dataclass(slots=True)
+class Way:
+    """A Job.
+
+    Attributes:
+        workers: how many pods it is to have.
+        created: when the hub took it; None before.
+        dispatched: when the hub first knew that a worker had admitted it.
+        latest: when the hub knew so of the worker that it is on.
+        cluster: that worker; empty while it waits.
+        completed: when the hub first said so.
+        failed: whether the hub says that it failed.
+        gone: whether its Workload was taken away before that, as with its Job.
+        requeued: how often it was taken from its worker.
+        begun: where its pods have begun: the cluster, and the UID of the Job there.
+        ended: the clusters on which pods of it have completed.
+    """
+
+    workers: int
+    created: float | None = None
+    dispatched: float | None = None
+    latest: float = 0.0
+    cluster: str = ""
+    completed: float | None = None
+    failed: bool = False
+    gone: bool = False
+    requeued: int = 0
+    begun: dict[tuple[str, str], None] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to come of it."""
+        return self.completed is not None or self.failed
+
+
+class Dispatching:
+    """Every Job of a repetition.
+
+    Args:
+        hub: what the hub is called.
+        workers: what its workers are called.
+        jobs: those that are to come.
+        namespace: where they are.
+    """
+
+    def __init__(self, hub: str, workers: Sequence[str], jobs: Iterable[PlannedJob], namespace: str) -> None:
+        self.hub = hub
+        self.workers = tuple(workers)
+        self.changed = 0.0
+        self.connected: dict[str, bool] = {}
+        self._namespace = namespace
+        self._of_plan: dict[str, list[str]] = {}
+        self.jobs: dict[str, Way] = {}
+        for job in jobs:
+            for each in job.objects:
+                if each["kind"] == "Job":
+                    name = str(each["metadata"]["name"])
+                    self.jobs[name] = Way(_pods(each))
+                    self._of_plan.setdefault(job.name, []).append(name)
+        self._deleted: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._on: Counter[str] = Counter()
+
+    def created(self, job: PlannedJob, now: float) -> None:
+        """The hub has taken a job."""
+        for name in self._of_plan.get(job.name, ()):
+            if self.jobs[name].created is None:
+                self.jobs[name].created = now
+
+    def deleted(self, job: PlannedJob) -> None:
+        """The timeline deletes a job: it is not lost."""
+        self._deleted.update(self._of_plan.get(job.name, ()))
+
+    def workload(self, event: Event[Any], now: float) -> None:
+        """Something has happened to a Workload of the hub.
+
+        Args:
+            event: as the watch has it, objects as in JSON.
+            now: when.
+        """
+        found = event.item
+        name = self._names.get(event.key) or _job_of(found)
+        if name not in self.jobs or not event.key.startswith(f"{self._namespace}/"):
+            return
+        self._names[event.key] = name
+        job = self.jobs[name]
+        if job.created is None:
+            job.created = now
+        if found is not None:
+            self._status(job, found.get("status") or {}, now)
+        # A Workload is made again where only it was taken away, and not where its Job was.
+        job.gone = event.kind == "DELETED" and not job.over
+        if job.gone:
+            self._leaves(job)
+
+    def _status(self, job: Way, status: Mapping[str, Any], now: float) -> None:
+        cluster = str(status.get("clusterName") or "")
+        if cluster != job.cluster and not job.over:
+            if job.cluster:
+                job.requeued += 1
+                self._leaves(job)
+            if cluster:
+                self._on[cluster] += 1
+                job.cluster, job.latest = cluster, now
+                job.dispatched = now if job.dispatched is None else job.dispatched
+            self.changed = now
+        for each in status.get("conditions") or ():
+            if each.get("type") == "Finished" and each.get("status") == "True" and not job.over:
+                self.changed = now
+                if each.get("reason") == "Failed":
+                    job.failed = True
+                else:
+                    job.completed = now
+                if job.cluster:
+                    self._on[job.cluster] -= 1
+
+    def _leaves(self, job: Way) -> None:
+        if job.cluster:
+            self._on[job.cluster] -= 1
+            job.cluster = ""
+
+    def reach(self, event: Event[Any]) -> tuple[str, bool] | None:
+        """Whether the hub has come to reach a worker, or does so no more; None where that is as it was."""
+        name, found = event.key, event.item
+        if name not in self.workers or found is None or event.kind == "DELETED":
+            return None
+        conditions = (found.get("status") or {}).get("conditions") or ()
+        active = any(each.get("type") == "Active" and each.get("status") == "True" for each in conditions)
+        before = self.connected.get(name)
+        self.connected[name] = active
+        return None if before in (None, active) else (name, active)
+
+    def pod(self, cluster: str, pod: PodView) -> None:
+        """A pod was seen in a cluster."""
+        name, uid = pod.owner
+        job = self.jobs.get(name)
+        if job is None:
+            return
+        if pod.phase in ("Running", "Succeeded"):
+            job.begun[cluster, uid] = None
+        if pod.phase == "Succeeded":
+            job.ended.add(cluster)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that the hub has taken and no worker has."""
+        return sum(job.created is not None and not (job.over or job.gone or job.cluster) for job in self.jobs.values())
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs of which more is to come."""
+        return sum(not (job.over or job.gone) and name not in self._deleted for name, job in self.jobs.items())
+
+    @property
+    def dispatched(self) -> int:
+        """Jobs that a worker has, or had."""
+        return sum(job.dispatched is not None for job in self.jobs.values())
+
+    def sampled(self) -> dict[str, float]:
+        """How many Jobs are where at the moment, by columns of a series."""
+        return {
+            "jobs waiting": self.waiting,
+            **{f"jobs on {name}": self._on[name] for name in self.workers},
+            "jobs completed": sum(job.completed is not None for job in self.jobs.values()),
+        }
+
+    def lost(self, pods: Iterable[PodRecord], now: float, away: Iterable[str] = ()) -> list[str]:
+        """Jobs that have neither completed, nor wait in the hub's queue, nor have a pod that lives.
+
+        Args:
+            pods: all that were seen.
+            now: when.
+            away: workers that cannot be seen at the moment: what they have is there.
+        """
+        alive = {each.owner for each in pods if each.ended is None}
+        gone = frozenset(away)
+        found = []
+        for name, job in self.jobs.items():
+            if job.created is None or job.completed is not None or name in self._deleted:
+                continue
+            if job.failed or job.gone:
+                found.append(name)
+                continue
+            on_its_way = job.cluster in gone or now - job.latest < _PODS_WITHIN
+            if job.cluster and name not in alive and not on_its_way:
+                found.append(name)
+        return found
+
+    def twice(self) -> dict[str, list[str]]:
+        """Jobs whose pods have begun more than once as a whole, with the clusters on which they have."""
+        return {name: [cluster for cluster, _ in job.begun] for name, job in self.jobs.items() if len(job.begun) > 1}
+
+    def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, float]:
+        """What it comes to, by the names of measures.
+
+        Args:
+            pods: all that were seen.
+            lost: how many Jobs are.
+        """
+        jobs = self.jobs.values()
+        dispatched = sorted(job.dispatched for job in jobs if job.dispatched is not None)
+        created = [job.created for job in jobs if job.created is not None]
+        found: dict[str, float] = {
+            "jobs.dispatched": len(dispatched),
+            "jobs.completed": sum(job.completed is not None for job in jobs),
+            "jobs.requeued": sum(job.requeued for job in jobs),
+            "jobs.lost": lost,
+            "jobs.runTwice": len(self.twice()),
+        }
+        if dispatched:
+            found["dispatch.ratePeak"] = most_in(dispatched, 1.0)
+            if (lasted := dispatched[-1] - min(created)) > 0:
+                found["dispatch.rate"] = len(dispatched) / lasted
+        nodes, running = _whole(pods, self.jobs)
+        for name, times in (("Dispatch", self._since("")), ("Nodes", nodes), ("Run", running)):
+            found |= {f"jobTimeTo{name}.{part}": value for part, value in spread(times).items()}
+        return found
+
+    def to_dispatch(self, cluster: str) -> dict[str, float]:
+        """The spread of the time to dispatch, of the Jobs that a worker has, or had, begun."""
+        return spread(self._since(cluster))
+
+    def _since(self, cluster: str) -> Iterator[float]:
+        for job in self.jobs.values():
+            there = not cluster or cluster in {each for each, _ in job.begun}
+            if there and job.created is not None and job.dispatched is not None:
+                yield max(0.0, job.dispatched - job.created)
+
+
+def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[list[float], list[float]]:
+    """Seconds from each Job's creation until as many of its pods as it has had a node, and ran."""
+    bound: dict[str, list[float]] = defaultdict(list)
+    running: dict[str, list[float]] = defaultdict(list)
+    for each in pods:
+        if each.bound is not None:
+            bound[each.owner].append(each.bound)
+        if each.running is not None:
+            running[each.owner].append(each.running)
+
+    def until_whole(times: Mapping[str, list[float]]) -> list[float]:
+        return [
+            max(0.0, sorted(times[name])[job.workers - 1] - job.created)
+            for name, job in jobs.items()
+            if job.created is not None and len(times.get(name, ())) >= job.workers
+        ]
+
+    return until_whole(bound), until_whole(running)
+
+
+def _pods(job: Mapping[str, Any]) -> int:
+    spec = job.get("spec") or {}
+    return max(1, int(spec.get("parallelism") or 1))
+
+
+def _job_of(workload: Any) -> str:
+    owners = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
+    return next((str(each.get("name")) for each in owners if each.get("kind") == "Job"), "")

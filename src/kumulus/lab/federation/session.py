@@ -1,0 +1,198 @@
+"""The hub and the workers of a federation for the time of a run: clients, journals, and a namespace in each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
+from kumulus.journal import book, recover, undo
+from kumulus.journal.book import Journal
+from kumulus.journal.errors import JournalError, NotWritten
+from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
+from kumulus.kueue import declared
+from kumulus.kueue.federation import in_namespace
+from kumulus.lab.cluster import namespace
+from kumulus.lab.cluster.kinds import Kinds
+from kumulus.lab.errors import LabError
+from kumulus.lab.federation.members import Federation
+from kumulus.lab.plan.pods import Object
+from kumulus.lab.run.creating import Creator
+from kumulus.model.identity import Owner
+
+if TYPE_CHECKING:
+    from kumulus.kueue.federation import Manifest
+
+_CLASS = "PriorityClass"
+
+
+@dataclass
+class Member:
+    """A worker.
+
+    Args:
+        name: what the stack file calls it.
+        client: of it.
+        journal: the run's on it.
+        creator: makes what a repetition has in it besides Jobs; None before there is one.
+    """
+
+    name: str
+    client: Client
+    journal: Journal
+    creator: Creator | None = None
+
+
+class Session:
+    """The workers that a run measures beside its hub.
+
+    Args:
+        federation: who takes part.
+        members: its workers, for the time of the run.
+    """
+
+    def __init__(self, federation: Federation, members: Sequence[Member]) -> None:
+        self.federation = federation
+        self.members = tuple(members)
+
+    async def begin(self, stop: asyncio.Event) -> None:
+        """Wait for KWOK to have every worker's nodes: it may pass over pods that are bound to one before.
+
+        Raises:
+            Unreachable: a worker does not answer.
+        """
+
+        async def managed(member: Member) -> None:
+            # Whoever may not see leases goes without.
+            with suppress(ApiError):
+                await wait_until_all_are_managed(member.client, stop)
+
+        await asyncio.gather(*(managed(each) for each in self.members))
+
+    async def enter(
+        self,
+        hub: Client,
+        name: str,
+        experiment: str,
+        owner: Owner,
+        setup: Sequence[Object],
+        now: Callable[[], float],
+        stop: asyncio.Event,
+    ) -> None:
+        """Make a repetition's namespace in each worker, and let Jobs be in it, on the hub too, which has it.
+
+        Args:
+            hub: client of the hub.
+            name: the namespace.
+            experiment: the experiment's name.
+            owner: the stack.
+            setup: what is there before the first Job; workers get the PriorityClasses of it, which pods name.
+            now: seconds since the start.
+            stop: when set, nothing new is begun.
+
+        Raises:
+            LabError, JournalError, ApiError, Unreachable: it cannot be.
+        """
+        classes = [each for each in setup if each["kind"] == _CLASS]
+        queue = self.federation.queue
+        await asyncio.gather(
+            self._make(hub, in_namespace(queue, name), self.federation.hub),
+            *(self._enter(each, name, experiment, owner, classes, now, stop) for each in self.members),
+        )
+
+    async def _enter(
+        self,
+        member: Member,
+        name: str,
+        experiment: str,
+        owner: Owner,
+        classes: Sequence[Object],
+        now: Callable[[], float],
+        stop: asyncio.Event,
+    ) -> None:
+        member.creator = Creator(member.client, Kinds(member.client), member.journal, name, now, stop)
+        await member.creator.resolve(classes)
+        member.journal.add(namespaces=[name])
+        await namespace.make(member.client, name, experiment, member.journal.changes.run, owner)
+        for each in classes:
+            await member.creator.one(each)
+        of = self.federation
+        await self._make(member.client, in_namespace(of.queue, name, hub=of.hub_name, kueue=of.namespace), member.name)
+
+    async def _make(self, client: Client, wanted: Sequence[Manifest], where: str) -> None:
+        for each in wanted:
+            try:
+                await client.create(declared.collection(each), each)
+            except ApiError as error:
+                raise LabError(
+                    f"{each['kind']} {each['metadata']['name']} is refused by {where}: {error.message}; "
+                    "`pulumi up --refresh` puts a federation right"
+                ) from None
+
+    async def leave(self, name: str) -> None:
+        """Remove a repetition's namespace from each worker, with everything in it.
+
+        Raises:
+            JournalError, ApiError, Unreachable: it could not be removed, and stays in the worker's journal.
+        """
+
+        async def leave(member: Member) -> None:
+            changes = member.journal.changes
+            jobs = f"/apis/batch/v1/namespaces/{name}/jobs"
+            await undo.remove_namespace(member.client, changes.run, name, [jobs])
+            member.journal.drop(namespaces=[name])
+            if member.creator is not None:
+                await member.creator.remove_outside()
+
+        done = await asyncio.gather(*(leave(each) for each in self.members), return_exceptions=True)
+        # Each is left as far as it goes before one of them is heard.
+        for each in done:
+            if isinstance(each, BaseException):
+                raise each
+
+
+@asynccontextmanager
+async def joined(
+    federation: Federation, run: str, experiment: str, patience: float, say: Callable[[str], None]
+) -> AsyncIterator[Session]:
+    """Begin a run on the workers: put back what others left, and open a journal on each.
+
+    Args:
+        federation: who takes part.
+        run: the run's id.
+        experiment: its experiment's name.
+        patience: seconds for which a request is tried again, see :class:`Client`.
+        say: takes a line for the user.
+
+    Raises:
+        Busy: another run is under way on a worker.
+        LabError: a worker is not up.
+        JournalError, ApiError, KubeconfigError, Unreachable: it cannot begin.
+    """
+    async with AsyncExitStack() as around:
+        members = []
+        for each in federation.workers:
+            if not each.kubeconfig.exists():
+                raise LabError(f"the worker {each.name} is not up; `pulumi up --refresh` makes it")
+            client = await around.enter_async_context(Client(load_kubeconfig(each.kubeconfig), patience=patience))
+            try:
+                journal, put_back = await recover.begin(client, run, experiment)
+            except (ApiError, JournalError, Unreachable) as error:
+                raise LabError(f"worker {each.name}: {error}") from None
+            around.push_async_callback(_close, journal)
+            for line in put_back:
+                say(f"{each.name}: {line}")
+            for name in await namespace.clear_leftovers(client):
+                say(f"{each.name}: removed {name}, which an earlier run had left")
+            members.append(Member(each.name, client, journal))
+        yield Session(federation, members)
+
+
+async def _close(journal: Journal) -> None:
+    # What is still in it, whoever comes next puts back.
+    with suppress(NotWritten):
+        async with book.turn(journal.changes.cluster):
+            journal.close()

@@ -1,0 +1,46 @@
+"""A control plane of the kwok runtime that is killed as a whole, and brought back as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from kumulus.autoscalers import registry
+from kumulus.cluster.reporter import Reporter
+from kumulus.host import processes
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.kwok import objects, starting
+from kumulus.runtimes.kwok.layout import Layout
+
+
+async def kill(layout: Layout) -> list[str]:
+    """End every process of a cluster by SIGKILL; returns their names."""
+    there = processes.running(layout.directory)
+    # It waits until they are gone, and the caller measures meanwhile.
+    await asyncio.to_thread(processes.end, [pid for pids in there.values() for pid in pids])
+    return sorted(there)
+
+
+async def start(layout: Layout, report: Reporter) -> list[str]:
+    """Start what does not run of a cluster, and wait until its API server is ready; returns what was started.
+
+    Raises:
+        ProviderError: a component does not start; the message has its log's last lines.
+    """
+    async with exclusive(layout):
+        dead = starting.dead(layout)
+        wanted = Wanted(layout.name, "", str(layout.home), "", _options(layout))
+        await starting.start(layout, wanted, report, changed=False, dead=dead)
+    await starting.all_running(layout, report)
+    return dead
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    """What a start has to know of the options that the cluster was made with, as its own files have it."""
+    components = layout.components()
+    scalers = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
+    found: dict[str, Any] = {"autoscaler": {"name": scalers[0]}} if scalers else {}
+    if objects.is_defining(layout.settings()):
+        found["stageObjects"] = True
+    return found

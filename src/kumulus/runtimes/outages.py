@@ -1,0 +1,40 @@
+"""A control plane that is killed, and brought back: what an experiment's timeline does to a worker of a federation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kumulus.cluster.reporter import Reporter, Silent
+from kumulus.runtimes.kwok import outage
+from kumulus.runtimes.kwok.layout import Layout
+
+
+def can_be_killed(kubeconfig: Path) -> bool:
+    """Whether a cluster's control plane consists of processes of this machine, which can be started again.
+
+    Args:
+        kubeconfig: beside which its files are.
+    """
+    return bool(Layout(kubeconfig.parent).ports())
+
+
+async def kill(kubeconfig: Path) -> list[str]:
+    """Kill every process of a control plane; returns their names."""
+    return await outage.kill(Layout(kubeconfig.parent))
+
+
+async def bring_back(kubeconfig: Path, report: Reporter | None = None) -> bool:
+    """Start what does not run of a control plane; whether there was something to start.
+
+    Args:
+        kubeconfig: beside which its files are.
+        report: takes lines of progress.
+
+    Raises:
+        ProviderError: a component does not start; the message has its log's last lines.
+    """
+    layout = Layout(kubeconfig.parent)
+    if layout.removed():
+        # It went with its stack meanwhile.
+        return False
+    return bool(await outage.start(layout, report or Silent()))
