@@ -210,6 +210,8 @@ EXPERIMENT: dict[str, Any] = {
         {"at": "30s", "fault": {"name": "rack", "kind": "unreachable", "target": {"rack": "r3"}}},
         {"at": "1m", "clear": "rack"},
         {"at": "2m", "after": "created", "scheduler": "restart"},
+        {"at": "3m", "kill": "worker-1"},
+        {"at": "4m", "restore": "worker-1"},
     ],
     "until": "running",
     "settle": "5s",
@@ -260,6 +262,7 @@ EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
     # What a schema cannot say.
     "two workloads of one name": (("workloads", 1, "name"), "training"),
     "a fault that ends and never began": (("timeline", 1, "clear"), "racks"),
+    "a worker that comes back and was never away": (("timeline", 4, "restore"), "worker-2"),
     "a scheduler that is stopped for good": (("timeline", 2, "scheduler"), "stop"),
     "a binary for the cluster's own scheduler": (("scheduler",), {"binary": "./mine"}),
     "the nodes of a workload that is none": (("expect", 2, "workload"), "webb"),
@@ -267,6 +270,7 @@ EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
 EXPERIMENT_BEYOND: Mapping[str, str] = {
     "two workloads of one name": "names are compared with each other",
     "a fault that ends and never began": "names are looked up in another part of the file",
+    "a worker that comes back and was never away": "names are looked up in another part of the file",
     "a scheduler that is stopped for good": "it depends on the order of the timeline",
     "the nodes of a workload that is none": "names are looked up in another part of the file",
 }

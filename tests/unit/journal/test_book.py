@@ -15,7 +15,7 @@ import pytest
 from kumulus.host import lifetime
 from kumulus.journal import book
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Beside, Changes, Exchanged, Stopped, changes_from
+from kumulus.journal.changes import Beside, Changes, Exchanged, Rerouted, Stopped, changes_from
 from kumulus.journal.errors import NotWritten
 
 CLUSTER = "5d4f"
@@ -48,9 +48,19 @@ def test_what_is_added_is_on_the_disk_and_what_is_dropped_is_not() -> None:
 def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> None:
     stopped = Stopped("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
     had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
-    changes = Changes("r", "e", CLUSTER, "p", ("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had)
+    led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
+    parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
+    changes = Changes("r", "e", CLUSTER, "p", *parts)
     assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
     assert not changes.empty
+    assert not Changes("r", "e", CLUSTER, "p", killed=("/worker/kubeconfig",)).empty
+    assert not Changes("r", "e", CLUSTER, "p", rerouted=(led,)).empty
+
+
+def test_a_journal_of_an_earlier_version_has_no_worker_to_bring_back() -> None:
+    plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
+    del plain["killed"], plain["rerouted"]
+    assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",))
 
 
 def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something_is_over() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import OWN, Experiment
 from kumulus.lab.file.timeline import OUTAGES
-from kumulus.lab.file.workload import Workload
 from kumulus.model.names import nearest
 from kumulus.runtimes import outages
 
@@ -144,8 +143,3 @@ def _timeline(experiment: Experiment, federation: Federation) -> Iterator[str]:
                 f"{where}: the hub's Kueue is not on this machine, and cannot be led through a proxy on it; "
                 f"write kill: {name}, or have a hub of the runtime kwok"
             )
-
-
-def queue_of(workload: Workload, federation: Federation) -> str:
-    """The queue in which the Jobs of a workload wait."""
-    return workload.queue or federation.queue
