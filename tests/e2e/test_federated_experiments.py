@@ -1,0 +1,248 @@
+"""Experiments on a hub and three workers: one is killed, cut off and brought back amid a run, and nothing is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus import toolchain
+from tests.support import processes
+from tests.support.api import Refused
+from tests.support.project import ROOT, Project
+
+pytestmark = pytest.mark.e2e
+
+GROUP = {
+    "name": "cpu",
+    "placement": [{"availabilityZone": "z", "replicas": 3}],
+    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+}
+HUB, WORKERS = "fed-hub", ("worker-0", "worker-1", "worker-2")
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+SECRET = "/api/v1/namespaces/kueue-system/secrets/multikueue-{}"
+EXPERIMENTS = "kumulus.io/experiment"
+# As many as the workers have room for, so that all of them are on one when it is struck.
+JOBS = 15
+PATIENCE_S = 300.0
+
+
+@pytest.fixture(scope="module")
+def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A hub and three workers that are up."""
+    try:
+        toolchain.find("kueue")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
+    made = Project(tmp_path_factory.mktemp("project"))
+    try:
+        config = {
+            "kumulus:hub": "hub",
+            "kumulus:defaults": {"nodeGroups": [GROUP]},
+            "kumulus:clusters": [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": 3}],
+            "kumulus:federation": {"kind": "multikueue"},
+        }
+        made.write_config(config, stack="fed")
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
+@dataclass
+class Seen:
+    """What was seen of the clusters while a run was under way, by others than the run."""
+
+    dead: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+    answering: set[str] = field(default_factory=set)
+    servers: set[str] = field(default_factory=set)
+
+
+def written(project: Project, timeline: list[dict[str, Any]], **other: Any) -> list[str]:
+    """The command of a run of Jobs of two pods, which fill the workers and last until after the timeline."""
+    work = {
+        "name": "work",
+        "jobs": JOBS,
+        "workers": 2,
+        "requests": {"cpu": "2", "memory": "1Gi"},
+        "duration": "45s",
+        "priority": 100,
+    }
+    file = project.directory / "experiment.yaml"
+    wanted = {"name": "fed", "workloads": [work], "timeline": timeline, "until": "completed", "timeout": "8m", **other}
+    file.write_text(yaml.safe_dump(wanted))
+    where = ["--results", str(project.directory / "results")]
+    return [sys.executable, str(ROOT / "kumulus"), "experiment", "run", str(file), "-s", "fed", *where]
+
+
+@contextmanager
+def run(project: Project, line: list[str]) -> Iterator[subprocess.Popen[str]]:
+    with (
+        (project.directory / "log").open("w") as log,
+        subprocess.Popen(
+            line, cwd=project.directory, env=project.environment, stdout=log, stderr=log, text=True
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(project: Project) -> str:
+    return (project.directory / "log").read_text()
+
+
+def server(project: Project, worker: str) -> str:
+    """Where the hub's Secret says that a worker is."""
+    data = project.api(HUB).get(SECRET.format(worker))["data"]["kubeconfig"]
+    found: str = json.loads(base64.b64decode(data))["clusters"][0]["cluster"]["server"]
+    return found
+
+
+def look(project: Project, seen: Seen, worker: str) -> None:
+    if not [name for name in project.processes() if name.startswith(f"fed-{worker}/")]:
+        seen.dead.add(worker)
+    found = project.api(HUB).get(f"{KUEUE}/multikueueclusters/{worker}")
+    if any(each["type"] == "Active" and each["status"] != "True" for each in found["status"]["conditions"]):
+        seen.cut.add(worker)
+        with suppress(OSError, HTTPException, Refused):
+            project.api(f"fed-{worker}").list("/api/v1/namespaces")
+            seen.answering.add(worker)
+    seen.servers.add(server(project, worker))
+
+
+def report_of(project: Project, line: list[str], worker: str) -> tuple[dict[str, Any], Seen]:
+    """Run an experiment to its end, and look at a worker all the while."""
+    seen, give_up = Seen(), time.monotonic() + PATIENCE_S
+    with run(project, line) as process:
+        while process.poll() is None:
+            look(project, seen, worker)
+            assert time.monotonic() < give_up, said(project)
+            time.sleep(0.2)
+        assert process.returncode == 0, said(project)
+    runs = json.loads((project.directory / "results" / "manifest.json").read_text())["runs"]
+    path = project.directory / "results" / runs[-1]["path"]
+    found: dict[str, Any] = json.loads(path.read_text())
+    assert {"clusters-1.svg", "clusters-1.png"} <= {each.name for each in path.parent.iterdir()}
+    return found["results"]["tests"][0]["details"], seen
+
+
+def nothing_lost(details: dict[str, Any]) -> None:
+    measures, clusters = details["measures"], details["clusters"]
+    names = ("jobs.total", "jobs.dispatched", "jobs.completed", "jobs.lost", "jobs.runTwice", "pods.succeeded")
+    assert [measures[name] for name in names] == [JOBS, JOBS, JOBS, 0, 0, 2 * JOBS], clusters
+    assert {len(where) for where in clusters["jobs"].values()} == {1}
+    assert sum(each["jobs"] for each in clusters["workers"].values()) == JOBS
+    assert set(clusters["workers"]) == set(WORKERS)
+    assert 0 < measures["jobTimeToDispatch.p50"] <= measures["jobTimeToRun.p50"]
+    assert measures["allocation.cpu"] > 0.5
+
+
+def left_as_it_was(project: Project) -> None:
+    for name in (HUB, *(f"fed-{worker}" for worker in WORKERS)):
+        assert not project.api(name).metadata("/api/v1/namespaces", labelSelector=EXPERIMENTS), name
+        classes = project.api(name).metadata("/apis/scheduling.k8s.io/v1/priorityclasses")
+        assert not [each["name"] for each in classes if each["name"].startswith("experiment-")], name
+
+
+def until(project: Project, process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert process.poll() is None, said(project)
+        assert time.monotonic() < give_up, said(project)
+        time.sleep(0.1)
+
+
+def test_a_worker_killed_amid_a_run_comes_back_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
+    timeline = [
+        {"after": "scheduled", "at": "3s", "kill": "worker-0"},
+        {"after": "scheduled", "at": "13s", "restore": "worker-0"},
+    ]
+    nodes = fed.node_uids("fed-worker-0")
+    details, seen = report_of(fed, written(fed, timeline), "worker-0")
+    assert seen.dead == seen.cut == {"worker-0"}, "nothing struck it"
+    happened = [each["what"] for each in details["timeline"]]
+    assert happened[0].startswith("worker-0 is killed: ")
+    assert "etcd" in happened[0]
+    assert "the hub does not reach worker-0" in happened
+    assert any(each.startswith("worker-0 is back") for each in happened)
+    assert "the hub reaches worker-0" in happened
+    assert details["clusters"]["workers"]["worker-0"]["completed"], "it had nothing to do, and nothing to lose"
+    nothing_lost(details)
+    assert fed.node_uids("fed-worker-0") == nodes
+    left_as_it_was(fed)
+
+
+def test_a_worker_cut_off_amid_a_run_goes_on_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
+    own = server(fed, "worker-1")
+    timeline = [
+        {"after": "scheduled", "at": "3s", "partition": "worker-1"},
+        {"after": "scheduled", "at": "15s", "restore": "worker-1"},
+    ]
+    details, seen = report_of(fed, written(fed, timeline), "worker-1")
+    assert seen.cut == seen.answering == {"worker-1"}, "it is cut off from the hub, and from nobody else"
+    assert not seen.dead
+    (proxy,) = seen.servers - {own}
+    assert proxy.startswith("https://127.0.0.1:")
+    assert server(fed, "worker-1") == own
+    happened = [each["what"] for each in details["timeline"]]
+    cut = next(each for each in happened if each.startswith("worker-1 is cut off"))
+    assert not cut.startswith("worker-1 is cut off: 0 "), "the hub had no connection by the proxy"
+    assert "the hub does not reach worker-1" in happened
+    assert "the hub reaches worker-1" in happened
+    nothing_lost(details)
+    left_as_it_was(fed)
+
+
+def test_what_a_killed_run_has_done_to_workers_the_next_command_on_the_hub_undoes(fed: Project) -> None:
+    own = server(fed, "worker-1")
+    timeline = [{"at": "2s", "kill": "worker-0"}, {"at": "2s", "partition": "worker-1"}]
+    with run(fed, written(fed, timeline)) as process:
+        until(
+            fed,
+            process,
+            lambda: (
+                not [name for name in fed.processes() if name.startswith("fed-worker-0/")]
+                and server(fed, "worker-1") != own
+            ),
+        )
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    assert server(fed, "worker-1") != own
+    answer = fed.kumulus("fault", "list", "-s", "fed")
+    assert answer.returncode == 0, answer.stderr
+    assert "fed-worker-0 started" in answer.stderr
+    assert f"the hub reaches {own} again" in answer.stderr
+    assert server(fed, "worker-1") == own
+    for worker in WORKERS:
+        answer = fed.kumulus("fault", "list", "-s", "fed", "--cluster", worker)
+        assert answer.returncode == 0, answer.stderr
+        assert "namespace experiment-fed-" in answer.stderr
+    left_as_it_was(fed)
+    assert processes.components(fed.home).keys() >= {
+        f"fed-worker-0/{name}" for name in ("etcd", "kube-apiserver", "kueue")
+    }
+
+
+def test_a_worker_that_there_is_not_is_refused_with_the_place_before_anything_is_made(fed: Project) -> None:
+    line = written(fed, [{"at": "2s", "kill": "worker-7"}])
+    with run(fed, line) as process:
+        assert process.wait(60) == 1
+    assert "timeline[0].kill: worker-7 is no worker of the federation; did you mean worker-" in said(fed)
+    with run(fed, [*line, "--cluster", "worker-0"]) as process:
+        assert process.wait(60) == 1
+    assert "timeline[0].kill: fed/worker-0 is no hub of a federation" in said(fed)
+    left_as_it_was(fed)
