@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 _PATIENCE = 120.0
+# So long Kueue, where it runs, has for it.
+_TIDY = 8.0
 _FREE = {"metadata": {"finalizers": None}}
 
 
@@ -45,11 +47,24 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     # The Job controller takes its finalizer off the pods of deleted Jobs one after the other, some dozens a second.
     await _remove_all(client, pods, {"gracePeriodSeconds": 0}, free=True)
     await delete(client, f"{NAMESPACES}/{name}")
-    give_up = time.monotonic() + _PATIENCE
+    began = time.monotonic()
+    give_up, freed = began + _PATIENCE, False
     while await find(client, f"{NAMESPACES}/{name}") is not None:
+        if not freed and time.monotonic() > began + _TIDY:
+            freed = True
+            await _free_workloads(client, name)
         if time.monotonic() > give_up:
             raise NotPutBack(f"the namespace {name} is still being deleted after {_PATIENCE:.0f} s; look at its status")
         await asyncio.sleep(0.2)
+
+
+async def _free_workloads(client: Client, name: str) -> None:
+    """Take the finalizers off Kueue's Workloads that stay, as those of a hub that does not reach the worker."""
+    try:
+        await _remove_all(client, f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{name}/workloads", {}, free=True)
+    except ApiError as error:
+        if error.status not in (403, 404):
+            raise
 
 
 async def _remove_all(client: Client, path: str, options: Mapping[str, Any], free: bool = False) -> None:

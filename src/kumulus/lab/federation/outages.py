@@ -78,6 +78,11 @@ class Outages:
         """The workers that the hub cannot reach at the moment, by what the timeline has done."""
         return self._killed | {name for name, led in self._led.items() if led.cut}
 
+    @property
+    def led(self) -> list[str]:
+        """The workers to which the hub is led through a proxy."""
+        return [*self._led]
+
     async def prepare(self, events: Sequence[Event]) -> None:
         """Lead the hub through a proxy to each worker that the timeline will cut off.
 

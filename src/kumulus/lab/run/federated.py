@@ -38,6 +38,7 @@ class Federated:
         assert bench.session is not None
         self._bench, self._plan, self._name, self._now, self._outcome = bench, plan, name, now, outcome
         self._session = bench.session
+        self._begun = False
         of = self._session.federation
         self.note: Callable[[str, Sort], None] = lambda _what, _sort: None
         self.dispatching = Dispatching(of.hub, [each.name for each in of.workers], plan.jobs, name)
@@ -67,6 +68,11 @@ class Federated:
         for each in self._session.members:
             await occupy(each.client, self._outcome.records.allocation, self._outcome.placement, each.name)
 
+    def begin(self) -> None:
+        """The measurement begins: what happened to the hub's ways to its workers before was for the sake of it."""
+        self._begun = True
+        self.dispatching.connected.update(dict.fromkeys(self.outages.led, True))
+
     async def leave(self) -> None:
         """Remove the namespace from each worker.
 
@@ -87,7 +93,8 @@ class Federated:
         self._outcome.away = frozenset(self.outages.unreached())
 
     def _note(self, what: str, sort: Sort) -> None:
-        self.note(what, sort)
+        if self._begun:
+            self.note(what, sort)
 
     def _sampled(self) -> Mapping[str, float]:
         records, connected = self._outcome.records, self.dispatching.connected

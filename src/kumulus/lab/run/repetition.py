@@ -194,6 +194,8 @@ class Repetition:
             outcome.ended, outcome.partial = str(error), True
             return
         self._now.restart()
+        if self._federated is not None:
+            self._federated.begin()
         outcome.placement.begin()
         outcome.records.allocation.begin()
         tasks = {

@@ -99,7 +99,6 @@ class Timeline:
         """
         if self.outages is not None:
             await self.outages.prepare(self._events)
-            self.happened.clear()
         await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
         self.happened = [replace(each, at=0.0) for each in self.happened]
 
