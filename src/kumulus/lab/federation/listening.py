@@ -77,8 +77,8 @@ class Listeners:
         away, back = self._away()
         found = [self._hub.silence()]
         for name, each in self._workers.items():
-            if name not in away:
-                seconds, why = each.silence()
+            seconds, why = each.silence()
+            if why and name not in away:
                 found.append((min(seconds, self._clock() - back.get(name, 0.0)), f"worker {name}: {why}"))
         return max(found)
 
