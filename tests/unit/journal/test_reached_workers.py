@@ -30,13 +30,16 @@ class Hub:
 
     def __init__(self, server: str = OWN, **cluster: Any) -> None:
         entry = {"server": server, "certificate-authority-data": "Y2E=", **cluster}
-        self.document = {"clusters": [{"name": "w", "cluster": entry}], "users": [{"user": {"token": "secret-token"}}]}
+        self.document: dict[str, Any] = {
+            "clusters": [{"name": "w", "cluster": entry}],
+            "users": [{"user": {"token": "secret-token"}}],
+        }
         self.there = True
         self.versions: list[str] = []
 
     @property
     def cluster(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.document["clusters"][0]["cluster"]  # type: ignore[assignment]
+        found: dict[str, Any] = self.document["clusters"][0]["cluster"]
         return found
 
     async def handle(self, request: web.Request) -> web.StreamResponse:

@@ -42,9 +42,9 @@ def ran() -> Outcome:
     ways = Dispatching("hub", ["east", "west"], jobs, SPACE)
     for job in jobs:
         ways.created(job, 0.0)
-    for uid, job, cluster in (("a", "w-0", "east"), ("b", "w-1", "east"), ("c", "w-1", "west")):
+    for uid, of, cluster in (("a", "w-0", "east"), ("b", "w-1", "east"), ("c", "w-1", "west")):
         node = in_cluster(cluster, "n0")
-        pod = PodView(uid, "w", job, node, "Running", "", "", CORES, owner=(job, uid), cluster=cluster)
+        pod = PodView(uid, "w", of, node, "Running", "", "", CORES, owner=(of, uid), cluster=cluster)
         records.put(pod, 2.0)
         ways.pod(cluster, pod)
     none = Sampler(records, Components(Path("/nowhere")), None, lambda: 0.0)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.federation import members
 from kumulus.lab.federation.members import Federation, Worker, require_inside, require_outside
 from kumulus.lab.file.model import Experiment
 from kumulus.runtimes import outages
@@ -92,4 +91,3 @@ def test_without_a_federation_there_is_no_worker_to_kill() -> None:
 
 def test_the_workers_are_found_by_their_names() -> None:
     assert federation().worker("worker-1").kubeconfig.parent.name == "worker-1"
-    assert members.OUTAGES == ("kill", "partition", "restore")
