@@ -147,7 +147,9 @@ def nothing_lost(details: dict[str, Any]) -> None:
     assert {len(where) for where in clusters["jobs"].values()} == {1}
     assert sum(each["jobs"] for each in clusters["workers"].values()) == JOBS
     assert set(clusters["workers"]) == set(WORKERS)
-    assert 0 < measures["jobTimeToDispatch.p50"] <= measures["jobTimeToRun.p50"]
+    # Kueue notes on the hub where a Job is once it has made it there: on a busy machine its pods may run by then.
+    assert measures["jobTimeToDispatch.min"] > 0
+    assert 0 < measures["jobTimeToNodes.p50"] <= measures["jobTimeToRun.p50"]
     assert measures["allocation.cpu"] > 0.5
 
 
