@@ -28,7 +28,8 @@ from kumulus.capture.day.importing import Imported, import_day
 from kumulus.lab.file.load import load
 from kumulus.lab.measure.statistics import spread
 from kumulus.lab.report.model import ReplayBeside, Report
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from tests.support.api import Api
 from tests.support.recorded_day import MERGE, STRATEGIC, RecordedDay, Step, audited, created, sent
 

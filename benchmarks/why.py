@@ -21,7 +21,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.file.load import load
 from kumulus.lab.report import decided
 from kumulus.lab.report.why import sums
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 
 NODES, PODS = 500, 600
 TIMES = int(os.environ.get("KUMULUS_BENCH_WHY", "2"))

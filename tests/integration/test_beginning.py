@@ -13,7 +13,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools, pod

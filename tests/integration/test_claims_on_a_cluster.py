@@ -15,8 +15,9 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
+from kumulus.lab.run.options import Options
 from kumulus.lab.run.repetition import Outcome
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLASSES, WITHOUT_GPUS, devices
 

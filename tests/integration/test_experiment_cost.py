@@ -14,7 +14,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.file.load import load
 from kumulus.lab.measure.cost import Meter
 from kumulus.lab.run import repetition
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools
 
 pytestmark = pytest.mark.integration

@@ -19,8 +19,9 @@ from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report, Test
 from kumulus.lab.report.read import report_at
 from kumulus.lab.run.bench import Outcome
+from kumulus.lab.run.options import Options
 from kumulus.lab.run.repetition import Repetition
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.run import Run
 from kumulus.schedulers import children
 from tests.integration.conftest import Plane, Pools
 from tests.support import processes

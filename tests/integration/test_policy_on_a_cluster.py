@@ -18,7 +18,8 @@ from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed, Report, Test
 from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools
 from tests.support import stranger
 from tests.support.stranger import Question

@@ -17,7 +17,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
 from kumulus.lab.report.text import lines as text_lines
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way

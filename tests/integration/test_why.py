@@ -19,7 +19,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.extender.column import NAME as COLUMNS
 from kumulus.lab.extender.column import Column, columns
 from kumulus.lab.file.load import load
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from kumulus.schedulers.decisions.document import NAME, Decision, decisions
 from tests.integration.conftest import KWOK_TAINT, Plane, Pools
 

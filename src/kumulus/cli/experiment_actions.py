@@ -25,8 +25,9 @@ from kumulus.lab.report import history as all_runs
 from kumulus.lab.report.files import manifest, telling
 from kumulus.lab.report.model import Report
 from kumulus.lab.report.read import find, report_at
+from kumulus.lab.run.options import Options
 from kumulus.lab.run.progress import Progress
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.run import Run
 from kumulus.model.errors import SpecError
 from kumulus.runtimes import directories
 

@@ -14,7 +14,8 @@ from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_ku
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, load, loaded_from
 from kumulus.lab.report import beside
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from kumulus.model.errors import SpecError
 
 _PATIENCE = 10.0

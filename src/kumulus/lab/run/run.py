@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.catalog.prices import Prices, catalog
 from kumulus.cluster.faults import records
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.cluster.live.node import NOWHERE, Places
@@ -29,7 +26,7 @@ from kumulus.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.lab.cluster.resources import allocatable
 from kumulus.lab.errors import LabError
 from kumulus.lab.extender.reading import machines_of
-from kumulus.lab.federation.members import Federation, require_inside, require_outside
+from kumulus.lab.federation.members import require_inside, require_outside
 from kumulus.lab.federation.session import Session, joined
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
@@ -41,9 +38,10 @@ from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.lab.run.arriving import Arriving, by_node
 from kumulus.lab.run.autoscaling import autoscaled
-from kumulus.lab.run.bench import Bench, Outcome
+from kumulus.lab.run.bench import Bench
 from kumulus.lab.run.beside import looking_on
 from kumulus.lab.run.federated import HubSwitch
+from kumulus.lab.run.options import Options
 from kumulus.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Repetition
 from kumulus.lab.run.second import SecondSwitch, started
@@ -60,37 +58,6 @@ if TYPE_CHECKING:
 
 # Seconds of waiting that are said.
 _WORTH_A_LINE = 2.0
-
-
-@dataclass
-class Options:
-    """How a run is made.
-
-    Attributes:
-        kubeconfig: of the cluster.
-        stack: the cluster's stack, as it is called in the report.
-        results: the directory of all runs.
-        commit: the project's commit.
-        stop: set to end the run early.
-        on_sample: called after each sample.
-        on_report: takes the report when it is complete, while the cluster is still to be put as it was.
-        say: takes a line for the user.
-        prices: what machines cost.
-        snapshots: the directory of the stack's snapshots; None where it has none.
-        federation: whose hub the cluster is; None for a cluster by itself.
-    """
-
-    kubeconfig: Path
-    stack: str
-    results: Path
-    commit: str
-    stop: asyncio.Event
-    on_sample: Callable[[Outcome], None]
-    on_report: Callable[[Report, Path], None]
-    say: Callable[[str], None]
-    prices: Prices = field(default_factory=catalog)
-    snapshots: Path | None = None
-    federation: Federation | None = None
 
 
 class Run:

@@ -25,7 +25,8 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.report import beside
 from kumulus.lab.report.files import telling
-from kumulus.lab.run.run import Options, Run
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
 from kumulus.lab.sweep.cells import Cell
 from kumulus.lab.sweep.store import Result, Store
 from kumulus.model import scale
