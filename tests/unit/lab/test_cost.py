@@ -8,10 +8,11 @@ import pytest
 
 from kumulus.catalog.prices import catalog
 from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.cluster.live.devices import Place, Published
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.cost import Meter, idle_share
 from kumulus.lab.measure.priced import PricedNodes
-from kumulus.lab.measure.views import NodeView
+from kumulus.lab.measure.views import NodeView, in_cluster
 from kumulus.model.offer_effects import OfferEffects
 from tests.support.messages import node_message
 
@@ -137,6 +138,17 @@ def test_a_nodes_price_is_read_from_its_labels() -> None:
     labels = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
     assert node_view(node_message(labels=labels), "l", catalog()).hourly == 0.192
     assert node_view(node_message(labels=labels), "l").hourly is None
+
+
+def test_gpus_that_a_node_publishes_for_claims_are_its_own_among_clusters_that_have_nodes_of_its_name() -> None:
+    allocation = Allocation()
+    for cluster, gpus in (("east", 16), ("west", 12)):
+        nodes = PricedNodes(allocation, cluster)
+        nodes.put(in_cluster(cluster, "n0"), node_message(name="n0"), "l", catalog())
+        nodes.publish("slice", Published("n0", Place("gpu.nvidia.com", "n0"), gpus))
+    assert sum(share.capacity for share in allocation.by_cell().values()) == 28
+    nodes.publish("slice", None)
+    assert sum(share.capacity for share in allocation.by_cell().values()) == 24, "8 are its own resource"
 
 
 def test_a_price_that_changes_under_way_counts_from_then_on_for_the_machines_that_it_is_of(time: Time) -> None:

@@ -58,6 +58,11 @@ def test_a_job_in_the_federations_queue_and_a_timeline_of_outages_are_taken() ->
         ({"timeline": [{"scheduler": "restart"}]}, "timeline[0].scheduler", "write kill, partition, restore or delete"),
         ({"workloads": [{"name": "w", "kind": "JobSet"}]}, "workloads[0].kind", "write kind: Job"),
         ({"workloads": [{"name": "w", "queue": "other"}]}, "workloads[0].queue", "research"),
+        (
+            {"workloads": [{"name": "w", "requests": {"nvidia.com/gpu": "1"}, "resourceClaims": "milli"}]},
+            "workloads[0].resourceClaims",
+            "--cluster",
+        ),
         ({"scheduler": {"name": "volcano"}}, "scheduler:", "leave it out"),
         ({"from": {"snapshot": "full"}}, "from:", "--cluster"),
         ({"policy": "FGD"}, "policy:", "--cluster"),
