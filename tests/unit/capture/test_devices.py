@@ -194,7 +194,7 @@ def test_a_rule_that_cannot_be_renamed_is_left_out_and_named(tmp_path: Path) -> 
     files = written(tmp_path / "shared", words, device_class("device.driver.startsWith('acme')"))
     assert put_back(tmp_path / "shared") == []
     assert "acme" not in "".join(files.values())
-    assert f"- DeviceClass {words.name('acme')}: in its rule, names cannot be told" in files["left-out.md"]
+    assert f"- DeviceClass {words.name('acme')}: in its rule, names cannot be separated" in files["left-out.md"]
     kept = written(tmp_path / "named", None, device_class("device.driver.startsWith('acme')"))
     assert "startsWith('acme')" in kept["workload.yaml"]
     assert "cannot be told" not in kept["left-out.md"]

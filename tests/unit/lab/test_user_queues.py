@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.lab.file.load import Loaded, loaded_from
 from kumulus.lab.plan.plan import make
-from kumulus.lab.plan.scheduling import queues
+from kumulus.lab.plan.scheduling import queues, waiting
 
 TRACE = "arrival,cpu,user\n0,1,6214e9\n1,1,Team_B\n2,1,\n3,1,6214e9\n"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -22,6 +22,12 @@ def played(directory: Path, scheduler: str, *, gang: bool = False, **trace: Any)
     workload = {"name": "t", "kind": "Job", "queue": "rest", "gang": gang, "arrival": {"trace": given}}
     file = {"name": "x", "scheduler": {"name": scheduler}, "workloads": [workload]}
     return loaded_from(file, directory, "x", "")
+
+
+def made_for(loaded: Loaded, *there: str) -> list[str]:
+    """The LocalQueues that a run makes."""
+    made = queues(loaded.experiment.scheduler.name, waiting(loaded), set(there), {"cpu": "8"})
+    return sorted(each["metadata"]["name"] for each in made if each["kind"] == "LocalQueue")
 
 
 def waits_in(loaded: Loaded) -> list[str]:
@@ -39,14 +45,12 @@ def test_without_it_all_wait_in_the_workloads_own(tmp_path: Path) -> None:
 
 
 def test_the_run_makes_the_queues_that_the_setup_has_not(tmp_path: Path) -> None:
-    made = queues(played(tmp_path, "kueue", userQueues=True), {"team-b"}, {"cpu": "8"})
-    assert sorted(each["metadata"]["name"] for each in made if each["kind"] == "LocalQueue") == ["6214e9", "rest"]
-    alone = queues(played(tmp_path, "kueue"), set(), {"cpu": "8"})
-    assert [each["metadata"]["name"] for each in alone if each["kind"] == "LocalQueue"] == ["rest"]
+    assert made_for(played(tmp_path, "kueue", userQueues=True), "team-b") == ["6214e9", "rest"]
+    assert made_for(played(tmp_path, "kueue")) == ["rest"]
 
 
 def test_a_scheduler_without_queues_takes_the_jobs_as_they_are(tmp_path: Path) -> None:
     for scheduler in ("default", "kube-scheduler"):
         loaded = played(tmp_path, scheduler, userQueues=True)
-        assert queues(loaded, set(), {"cpu": "8"}) == []
+        assert made_for(loaded) == []
         assert all("queue" not in str(job.objects) for job in make(loaded, {}).jobs)

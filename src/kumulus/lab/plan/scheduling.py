@@ -76,25 +76,31 @@ def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
     return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
 
 
-def queues(loaded: Loaded, there: set[str], quota: dict[str, str]) -> list[Object]:
+def waiting(loaded: Loaded) -> list[Workload]:
+    """The workloads of an experiment as they wait in queues: those of traces also in each of their users'."""
+    wanted = loaded.experiment.workloads
+    of_users = {
+        each.queue: each
+        for workload in wanted
+        for job in loaded.traces.get(workload.name, ())
+        for each in (in_users_queue(workload, job.asked),)
+    }
+    return [*wanted, *of_users.values()]
+
+
+def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
     """The queues that workloads wait in and the experiment's own objects do not have: each with all there is.
 
     Args:
-        loaded: the experiment.
+        scheduler: the scheduler.
+        wanted: the workloads.
         there: names of the queues that the experiment has.
         quota: what all nodes have together.
     """
-    scheduler = loaded.experiment.scheduler.name
     if not has_queue_objects(scheduler):
         return []
-    wanted = loaded.experiment.workloads
-    names = {queue_of(scheduler, each) for each in wanted}
-    names |= {
-        queue_of(scheduler, in_users_queue(each, job.asked))
-        for each in wanted
-        for job in loaded.traces.get(each.name, ())
-    }
-    return [made for name in sorted(names - there - {""}) for made in _queue(scheduler, name, quota)]
+    names = {queue_of(scheduler, each) for each in wanted} - there - {""}
+    return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
 
 
 def _queue(scheduler: SchedulerName, name: str, quota: dict[str, str]) -> list[Object]:

@@ -32,7 +32,7 @@ from kumulus.lab.file.load import Loaded
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import Object, UnknownPlace
 from kumulus.lab.plan.replayed import on_nodes
-from kumulus.lab.plan.scheduling import has_queue_objects, queues
+from kumulus.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -313,7 +313,7 @@ class Run:
             return ()
         there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
         quota = await allocatable(self._client)
-        return tuple(queues(self._loaded, there, quota))
+        return tuple(queues(self._loaded.experiment.scheduler.name, waiting(self._loaded), there, quota))
 
     async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
