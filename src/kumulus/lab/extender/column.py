@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from kumulus.lab.errors import LabError
+from kumulus.schedulers.decisions.document import rows
 
 NAME = "policy.jsonl"
 """The file, in the directory of the scheduler."""
@@ -114,11 +115,6 @@ def columns(file: Path) -> Iterator[Column]:
     Raises:
         OSError: it cannot be read.
     """
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            try:
-                found: dict[str, Any] = json.loads(line)
-            except ValueError:
-                continue
-            if "pod" in found:
-                yield Column(**{"policy": "", "decides": False, "offered": 0, **found})
+    for found in rows(file):
+        if "pod" in found:
+            yield Column(**{"policy": "", "decides": False, "offered": 0, **found})

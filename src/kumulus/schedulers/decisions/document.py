@@ -98,8 +98,8 @@ class Totals:
     waiting: Mapping[str, str] = field(default_factory=dict)
 
 
-def decisions(file: Path) -> Iterator[Decision | Totals]:
-    """What a file has; a last line that was cut off is left out.
+def rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file, one a line; a last line that was cut off is left out.
 
     Raises:
         OSError: it cannot be read.
@@ -110,10 +110,20 @@ def decisions(file: Path) -> Iterator[Decision | Totals]:
                 found: dict[str, Any] = json.loads(line)
             except ValueError:
                 continue
-            if "pod" not in found:
-                yield Totals(**found)
-                continue
-            for key in ("chosen", "next"):
-                if key in found:
-                    found[key] = Scored(**found[key])
-            yield Decision(**{"evaluated": 0, "feasible": 0, **found})
+            yield found
+
+
+def decisions(file: Path) -> Iterator[Decision | Totals]:
+    """What a file has; a last line that was cut off is left out.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    for found in rows(file):
+        if "pod" not in found:
+            yield Totals(**found)
+            continue
+        for key in ("chosen", "next"):
+            if key in found:
+                found[key] = Scored(**found[key])
+        yield Decision(**{"evaluated": 0, "feasible": 0, **found})
