@@ -13,7 +13,7 @@ from dataclasses import dataclass
 LEASE_SECONDS = 40
 """A node's lease as the kubelet has it: it is renewed each quarter of that time (KWOK as kubelets do)."""
 
-HEARTBEAT_FACTORS = ((5_000, 5), (math.inf, 40))
+HEARTBEAT_FACTORS = ((1_000, 5), (5_000, 20), (math.inf, 40))
 """What the lease is multiplied by unless the stack file says it, for fleets of up to so many nodes; 5 is kwokctl's."""
 
 QUOTA_MB = 8 * 1024**3 / 1e6

@@ -37,7 +37,7 @@ def test_the_model_is_in_step_with_what_was_measured(size: dict[str, Any]) -> No
 
 
 def test_a_lease_is_renewed_each_quarter_of_its_time() -> None:
-    assert scale.cost(2550, cores=2).leases_per_s == pytest.approx(51)
+    assert scale.cost(2550, cores=2).leases_per_s == pytest.approx(2550 / 200)
     assert scale.cost(2550, cores=2, heartbeat_factor=1).leases_per_s == pytest.approx(255)
 
 
@@ -60,7 +60,11 @@ def test_each_limit_names_its_remedy() -> None:
 
 
 def test_large_fleets_have_longer_leases_and_take_a_quarter_of_the_cpu() -> None:
-    assert [scale.default_heartbeat_factor(nodes) for nodes in (0, 5000, 5001, 100_000)] == [5, 5, 40, 40]
+    assert [scale.default_heartbeat_factor(nodes) for nodes in (0, 1000, 1001, 5000, 5001, 100_000)] == [
+        *(5, 5),
+        *(20, 20),
+        *(40, 40),
+    ]
     before, now = (scale.cost(10_000, 2, factor) for factor in (5, None))
     assert now.leases_per_s == before.leases_per_s / 8
     assert now.standing_cores <= before.standing_cores / 4
@@ -97,7 +101,7 @@ def test_plan_prints_the_models_answer() -> None:
 def test_plan_counts_a_stacks_nodes_and_takes_its_settings() -> None:
     answer = json.loads(plan("-s", "gcp-large", "--cores", "8", "--memory", "16", "--json").stdout)
     assert answer["nodes"] == 2550
-    assert answer["leases_per_s"] == pytest.approx(51)
+    assert answer["leases_per_s"] == pytest.approx(2550 / 200)
     assert answer["most_nodes"] == scale.most_nodes(LAPTOP)
 
 

@@ -47,11 +47,14 @@ def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, oth
     assert {tuple(each.items()) for each in found.values()} == {(("GOGC", others),)}
 
 
-def test_where_the_size_is_not_known_all_is_as_for_a_fleet_of_thousands() -> None:
-    assert made(None) == made(2550)
+def test_where_the_size_is_not_known_all_is_as_for_a_thousand_nodes() -> None:
+    assert made(None) == made(1000)
 
 
-@pytest.mark.parametrize(("nodes", "factor", "grace"), [(5001, 40.0, "600s"), (100_000, 40.0, "600s")])
+@pytest.mark.parametrize(
+    ("nodes", "factor", "grace"),
+    [(1001, 20.0, "300s"), (5000, 20.0, "300s"), (5001, 40.0, "600s"), (100_000, 40.0, "600s")],
+)
 def test_a_large_fleet_has_rarer_renewals_and_little_more_patience(nodes: int, factor: float, grace: str) -> None:
     options, flags = made(nodes)
     assert options["heartbeatFactor"] == factor
@@ -64,7 +67,7 @@ def test_a_factor_of_the_stacks_own_is_kwokctls_in_all() -> None:
     options, flags = made(100_000, heartbeatFactor=7)
     assert options["heartbeatFactor"] == 7.0
     assert "node-monitor-grace-period" not in flags
-    small, flags = made(5000)
+    small, flags = made(1000)
     assert "heartbeatFactor" not in small
     assert "node-monitor-grace-period" not in flags
 
