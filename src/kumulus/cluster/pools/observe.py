@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from kumulus.cluster.pools.compare import FieldDifference, field_differences
@@ -13,17 +14,25 @@ from kumulus.cluster.pools.others import is_anothers
 from kumulus.cluster.pools.slices import SliceObservation, observe_slices
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.applied import APPLIED
 from kumulus.model.pools import POOL_LABEL, Pool
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Up to this many missing names are asked for one by one; beyond it one list of names only is cheaper.
-_ASK_SINGLY = 50
+T = TypeVar("T")
+Asking = Callable[["Client"], Coroutine[Any, Any, T]]
+
+# So few missing names are asked for one by one.
+_A_FEW = 4
+# Up to this many are as well, in a cluster whose names are not all on a first page of this length; else a list of names
+# only is cheaper.
+_ASK_SINGLY, _FIRST_PAGE = 50, 500
 # A stack's pools are observed at the same moment: the list that is under way serves all who ask for it meanwhile. One
 # for each would be late on a busy server, and as long as what the other pools have made by then.
 _listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
+_first_pages: WeakKeyDictionary[Client, asyncio.Task[list[str] | None]] = WeakKeyDictionary()
 
 
 @dataclass
@@ -153,9 +162,14 @@ async def get_node(client: Client, name: str) -> LiveNode | None:
 
 async def _existing(client: Client, names: list[str]) -> list[str]:
     """Return those of the names that exist although they did not come with the pool's label."""
+    listed = None
     if len(names) > _ASK_SINGLY:
+        listed = await _shared(_listings, client, _all_names)
+    elif len(names) > _A_FEW:
+        listed = await _shared(_first_pages, client, _first_page)
+    if listed is not None:
         among = set(names)
-        return [name for name in await _all_names(client) if name in among]
+        return [name for name in listed if name in among]
     there: list[str] = []
 
     async def ask(name: str) -> None:
@@ -169,9 +183,21 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
 
 
 async def _all_names(client: Client) -> list[str]:
-    """The names of all nodes, as of this call or of just before it."""
-    listing = _listings.get(client)
-    if listing is None or listing.done():
-        listing = _listings[client] = asyncio.ensure_future(objects.names(client, NODES))
+    return await objects.names(client, NODES)
+
+
+async def _first_page(client: Client) -> list[str] | None:
+    """The names of all nodes; None where there are more than a page of them."""
+    found = await client.get(NODES, {"limit": str(_FIRST_PAGE)}, accept=METADATA_ONLY)
+    if (found.get("metadata") or {}).get("continue"):
+        return None
+    return [item["metadata"]["name"] for item in found.get("items") or ()]
+
+
+async def _shared(under_way: WeakKeyDictionary[Client, asyncio.Task[T]], client: Client, ask: Asking[T]) -> T:
+    """What a question to a cluster brings, as of this call or of just before it."""
+    asked = under_way.get(client)
+    if asked is None or asked.done():
+        asked = under_way[client] = asyncio.ensure_future(ask(client))
     # Who is stopped while waiting leaves it to the others.
-    return await asyncio.shield(listing)
+    return await asyncio.shield(asked)
