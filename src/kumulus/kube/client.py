@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import ssl
 import time
@@ -25,6 +26,8 @@ T = TypeVar("T")
 # For answers that nobody reads: the least that a server can give, in the words of client-go's metadata client.
 _UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
 _LONGEST_PAUSE = 5.0
+# After which an API server ends a request itself (kube-apiserver --request-timeout).
+_ITS_OWN_TIMEOUT_S = 60.0
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
 _LONGEST_SILENCE = 150.0
@@ -58,6 +61,7 @@ class Client:
         self.field_manager = field_manager
         self.patience = patience
         self._request_timeout = request_timeout
+        self._answered = -math.inf
         local = _is_local(connection.server)
         # The API server compresses long lists, which costs it more time than a local socket saves.
         self._http = Http(
@@ -133,7 +137,7 @@ class Client:
         Raises:
             ApiError: the server refused, or kept answering with a transient error past ``patience``.
             CredentialsError: a command was to give credentials, and failed.
-            Unreachable: no answer within ``patience`` seconds.
+            Unreachable: no answer within ``patience`` seconds, or within a minute more from a server that is at work.
         """
         data = body if body is None or isinstance(body, bytes) else _encoded(body)
         headers = {"Accept": accept}
@@ -146,10 +150,11 @@ class Client:
         give_up = time.monotonic() + allowed
         # Who is not patient must not wait for one silent attempt longer than that either.
         within = min(self._request_timeout, max(allowed, 1.0))
-        attempt, renewed = 0, False
+        attempt, renewed, busy, begun = 0, False, False, math.inf
         while True:
             try:
                 async with self._slots:
+                    begun = time.monotonic()
                     return await self._once(verb, path, query, headers, data, within, decode or _content)
             except ApiError as error:
                 if error.status == 401 and self.connection.credentials is not None and not renewed:
@@ -161,6 +166,11 @@ class Client:
                     raise
             except OSError as error:
                 pause = backoff(attempt)
+                at_work = isinstance(error, TimeoutError) and self._answered > begun
+                if at_work and not busy and within >= self._request_timeout:
+                    # It has answered others meanwhile: once, it is waited for as long as it works on a request.
+                    busy, within = True, _ITS_OWN_TIMEOUT_S
+                    give_up = time.monotonic() + pause + within
                 # A certificate does not become a trusted one by asking again.
                 if isinstance(error, ssl.SSLCertVerificationError) or time.monotonic() + pause > give_up:
                     raise Unreachable(self.connection.server, reason(error)) from error
@@ -180,6 +190,7 @@ class Client:
         credential, tls = await self._credential()
         signed = {**headers, **_signature(credential)} if credential is not None else headers
         answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
+        self._answered = time.monotonic()
         if answer.status < 300:
             return decode(answer.body)
         self._heed(answer.status, credential)

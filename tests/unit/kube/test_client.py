@@ -144,6 +144,29 @@ async def test_a_silent_server_is_unreachable_after_patience(server: Server) -> 
             await client.get(NODES)
 
 
+@pytest.mark.parametrize("answers_others", [True, False])
+async def test_a_server_that_answers_others_meanwhile_is_busy_and_waited_for_longer(
+    server: Server, answers_others: bool
+) -> None:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        if request.path == NODES:
+            await asyncio.sleep(0.7)
+        return web.json_response({"path": request.path})
+
+    server.answers = [slow]
+    async with server.client(patience=0.5, request_timeout=0.3) as client:
+        asked = asyncio.ensure_future(client.get(NODES))
+        while answers_others and not asked.done():
+            await client.get("/version")
+            await asyncio.sleep(0.05)
+        if answers_others:
+            assert await asked == {"path": NODES}
+        else:
+            with pytest.raises(Unreachable, match="no answer in time"):
+                await asked
+    assert sum(seen.path == NODES for seen in server.seen) == 2
+
+
 async def test_a_callers_own_patience_wins(server: Server) -> None:
     server.answers = [status(503, "ServiceUnavailable", "starting")]
     async with server.client(patience=60) as client:
