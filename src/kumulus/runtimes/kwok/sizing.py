@@ -20,6 +20,11 @@ _GARBAGE_COLLECTION = {"GOGC": "200"}
 # The API server's may grow fivefold, so long as all of it is a quarter of the machine: a fleet comes sooner for it, and
 # a large one does not take the memory.
 _API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
+# With tens of thousands of nodes that is more than the machine has to spare, and little is allocated once they are
+# there: the controllers that keep every node collect sooner than they would exceed this share of it. What they cannot
+# do without, they have: of a node, kwok-controller keeps 25 KB.
+_KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
+_MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
 # Up to so many nodes a cluster is small: what its components keep is little beside what they take when they start, and
 # to collect it more often costs the API server half a second of CPU at its start (docs/scale.md).
 _SMALL = 500
@@ -37,7 +42,11 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
         nodes: how many the cluster is made for; None where that is not known.
     """
     found = _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
-    return {**found, **_OF_SMALL} if nodes is not None and nodes <= _SMALL else found
+    if nodes is None:
+        return found
+    if component in _KEEPING_ALL:
+        found = {**found, "GOMEMLIMIT": str(max(_MOST_OF_A_CONTROLLER, nodes * _KEPT_OF_A_NODE))}
+    return {**found, **_OF_SMALL} if nodes <= _SMALL else found
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:

@@ -44,7 +44,22 @@ def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, oth
     found = variables(nodes)
     assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(memory.total() // 4)}
     assert len(found) == 4
-    assert {tuple(each.items()) for each in found.values()} == {(("GOGC", others),)}
+    assert {each["GOGC"] for each in found.values()} == {others}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "most"),
+    [(0, memory.total() // 12), (10_000, memory.total() // 12), (10_000_000, 320_000_000_000), (None, None)],
+)
+def test_controllers_that_keep_all_nodes_take_a_share_of_the_machine_but_never_less_than_they_need(
+    nodes: int | None, most: int | None
+) -> None:
+    found = variables(nodes)
+    del found["kube-apiserver"]
+    assert {name for name, each in found.items() if "GOMEMLIMIT" in each} == (
+        {"kwok-controller", "kube-controller-manager"} if most else set()
+    )
+    assert {each["GOMEMLIMIT"] for each in found.values() if "GOMEMLIMIT" in each} == ({str(most)} if most else set())
 
 
 def test_where_the_size_is_not_known_all_is_as_for_a_thousand_nodes() -> None:
