@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-import random
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -13,6 +11,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from kumulus.kube.bodies import content, encoded, nothing, refusal
 from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.config import Connection
 from kumulus.kube.errors import ApiError, Unreachable, api_error
@@ -20,14 +19,11 @@ from kumulus.kube.exec_credentials import Credential
 from kumulus.kube.http import Http, reason
 from kumulus.kube.http_connection import Answer
 from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF
-from kumulus.kube.protobuf import decode_status
+from kumulus.kube.patience import Attempts
 
 T = TypeVar("T")
 # For answers that nobody reads: the least that a server can give, in the words of client-go's metadata client.
 _UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
-_LONGEST_PAUSE = 5.0
-# After which an API server ends a request itself (kube-apiserver --request-timeout).
-_ITS_OWN_TIMEOUT_S = 60.0
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
 _LONGEST_SILENCE = 150.0
@@ -105,7 +101,7 @@ class Client:
 
         It is asked for as metadata only and in protobuf, which costs both sides a fraction of the whole in JSON.
         """
-        await self.request(verb, path, body=body, content_type=content_type, accept=_UNREAD, decode=_nothing)
+        await self.request(verb, path, body=body, content_type=content_type, accept=_UNREAD, decode=nothing)
 
     async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
@@ -115,7 +111,7 @@ class Client:
         self, path: str, body: Mapping[str, Any] | None = None, params: Mapping[str, str] | None = None
     ) -> None:
         """DELETE an object; ``body`` are DeleteOptions. The answer is read but not decoded, as :meth:`write` does."""
-        await self.request("DELETE", path, params=params, body=body, accept=_UNREAD, decode=_nothing)
+        await self.request("DELETE", path, params=params, body=body, accept=_UNREAD, decode=nothing)
 
     async def request(
         self,
@@ -139,42 +135,35 @@ class Client:
             CredentialsError: a command was to give credentials, and failed.
             Unreachable: no answer within ``patience`` seconds, or within a minute more from a server that is at work.
         """
-        data = body if body is None or isinstance(body, bytes) else _encoded(body)
+        data = body if body is None or isinstance(body, bytes) else encoded(body)
         headers = {"Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
         query = dict(params or {})
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", self.field_manager)
-        allowed = self.patience if patience is None else patience
-        give_up = time.monotonic() + allowed
-        # Who is not patient must not wait for one silent attempt longer than that either.
-        within = min(self._request_timeout, max(allowed, 1.0))
-        attempt, renewed, busy, begun = 0, False, False, math.inf
+        attempts = Attempts(self.patience if patience is None else patience, self._request_timeout)
+        renewed, begun = False, math.inf
         while True:
             try:
                 async with self._slots:
                     begun = time.monotonic()
-                    return await self._once(verb, path, query, headers, data, within, decode or _content)
+                    return await self._once(verb, path, query, headers, data, attempts.within, decode or content)
             except ApiError as error:
                 if error.status == 401 and self.connection.credentials is not None and not renewed:
                     # They were taken back before they expired; the next attempt has new ones.
                     renewed = True
                     continue
-                pause = error.retry_after if error.retry_after is not None else backoff(attempt)
-                if not error.transient or time.monotonic() + pause > give_up:
+                pause = attempts.pause(error.retry_after) if error.transient else None
+                if pause is None:
                     raise
             except OSError as error:
-                pause = backoff(attempt)
-                at_work = isinstance(error, TimeoutError) and self._answered > begun
-                if at_work and not busy and within >= self._request_timeout:
-                    # It has answered others meanwhile: once, it is waited for as long as it works on a request.
-                    busy, within = True, _ITS_OWN_TIMEOUT_S
-                    give_up = time.monotonic() + pause + within
+                if isinstance(error, TimeoutError) and self._answered > begun:
+                    attempts.busy()
                 # A certificate does not become a trusted one by asking again.
-                if isinstance(error, ssl.SSLCertVerificationError) or time.monotonic() + pause > give_up:
+                pause = None if isinstance(error, ssl.SSLCertVerificationError) else attempts.pause()
+                if pause is None:
                     raise Unreachable(self.connection.server, reason(error)) from error
-            attempt += 1
             await asyncio.sleep(pause)
 
     async def _once(
@@ -194,7 +183,7 @@ class Client:
         if answer.status < 300:
             return decode(answer.body)
         self._heed(answer.status, credential)
-        raise api_error(answer.status, _decoded(answer.body), verb, path, _wait(answer))
+        raise api_error(answer.status, refusal(answer.body), verb, path, _wait(answer))
 
     async def _credential(self) -> tuple[Credential | None, ssl.SSLContext | None]:
         """A command's credentials and the TLS context with their certificate; None for the connection's own."""
@@ -284,7 +273,7 @@ class Client:
                 if answer.status >= 300:
                     self._heed(answer.status, credential)
                     said = b"".join([chunk async for chunk in chunks])
-                    raise api_error(answer.status, _decoded(said), "GET", path, _wait(answer))
+                    raise api_error(answer.status, refusal(said), "GET", path, _wait(answer))
             except OSError as error:
                 raise Unreachable(server, reason(error)) from error
             yield await stack.enter_async_context(aclosing(_until(chunks, ends, server)))
@@ -317,30 +306,3 @@ def _wait(answer: Answer) -> float | None:
 
 def _signature(credential: Credential) -> dict[str, str]:
     return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}
-
-
-def backoff(attempt: int) -> float:
-    """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
-    ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
-    return ceiling * (0.5 + random.random() / 2)
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, separators=(",", ":")).encode()
-
-
-def _content(raw: bytes) -> Any:
-    return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
-
-
-def _nothing(_: bytes) -> None:
-    return None
-
-
-def _decoded(raw: bytes) -> Any:
-    if (status := decode_status(raw)) is not None:
-        return status
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode(errors="replace")

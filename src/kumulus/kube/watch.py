@@ -15,9 +15,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
-from kumulus.kube.client import Client, backoff
+from kumulus.kube.client import Client
 from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.errors import ApiError, Unreachable, api_error
+from kumulus.kube.patience import backoff
 
 T = TypeVar("T")
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]

@@ -1,0 +1,33 @@
+"""The bodies of single requests and answers: JSON, text, or a status in protobuf."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.kube.protobuf import decode_status
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """An object as JSON, without spaces."""
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def content(raw: bytes) -> Any:
+    """What an answer says: decoded JSON, or else its text."""
+    return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
+
+
+def nothing(_: bytes) -> None:
+    """What is left of an answer that nobody reads."""
+
+
+def refusal(raw: bytes) -> Any:
+    """What the server says of a refusal: a ``Status``, in either encoding, or whatever text a proxy put there."""
+    if (status := decode_status(raw)) is not None:
+        return status
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")

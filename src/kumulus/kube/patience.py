@@ -1,0 +1,51 @@
+"""How long one request is tried, and the pauses between its attempts."""
+
+from __future__ import annotations
+
+import random
+import time
+
+_LONGEST_PAUSE = 5.0
+# After which an API server ends a request itself (kube-apiserver --request-timeout).
+_ITS_OWN_TIMEOUT_S = 60.0
+
+
+class Attempts:
+    """The attempts of one request.
+
+    Args:
+        patience: seconds for which it is tried again.
+        request_timeout: seconds after which one attempt is given up.
+
+    Attributes:
+        within: seconds that the next attempt may take.
+    """
+
+    def __init__(self, patience: float, request_timeout: float) -> None:
+        self._ends = time.monotonic() + patience
+        # Who is not patient must not wait for one silent attempt longer than that either.
+        self.within = min(request_timeout, max(patience, 1.0))
+        self._may_be_busy = self.within >= request_timeout
+        self._made = 0
+
+    def pause(self, seconds: float | None = None) -> float | None:
+        """Seconds to wait before the next attempt; None when there is no time for one.
+
+        Args:
+            seconds: as the server asked.
+        """
+        pause = backoff(self._made) if seconds is None else seconds
+        self._made += 1
+        return pause if time.monotonic() + pause <= self._ends else None
+
+    def busy(self) -> None:
+        """Wait once for a server that answered others meanwhile: for as long as it works on a request itself."""
+        if self._may_be_busy:
+            self._may_be_busy, self.within = False, _ITS_OWN_TIMEOUT_S
+            self._ends = time.monotonic() + _LONGEST_PAUSE + self.within
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
+    ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
+    return ceiling * (0.5 + random.random() / 2)
