@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.kind_image import containers
 from tests.support import docker, kind
+from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, is_ready, is_running
 from tests.support.processes import await_that
 from tests.support.project import CLUSTER, NODES, ROOT, Project
@@ -30,6 +32,16 @@ FLEET = "type=kwok"
 MADE = "karpenter.sh/nodepool"
 SYSTEM = "/api/v1/namespaces/kube-system"
 POOLS = 6
+SHARDS = 4
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+# kwokCharts.leaseDurationSeconds, and a quarter of it more, after which a controller looks at a lease again.
+LEASE_S = 40
+AGAIN_S = LEASE_S / 4
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "spec": {"tolerations": [{"operator": "Exists"}], "containers": [{"name": "main", "image": "none"}]},
+}
 JOB = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -94,7 +106,7 @@ def stack(module_project: Project) -> Iterator[Stack]:
     cluster |= {
         "name": NAME,
         "kind": {"nodeImage": node_image},
-        "kwokCharts": kind.kwok_charts(),
+        "kwokCharts": {**kind.kwok_charts(), "shards": SHARDS},
         "clusterAddons": [kind.hello()],
     }
     made = Stack(module_project, cluster, kind.free_port())
@@ -172,6 +184,66 @@ def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: St
     after = stack.project.node_uids(NAME)
     assert before.items() <= after.items()
     assert len(after) == len(before) + 4
+
+
+def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_leases_time(stack: Stack) -> None:
+    api, shards = stack.project.api(NAME), {name: shard(node) for name, node in stack.ready(34).items()}
+    before = api.until(LEASES, lambda leases: shards.keys() <= leases.keys())
+    assert {(shards[name], holder(before[name])) for name in shards} == {
+        (number, next(holder(before[name]) for name in shards if shards[name] == number))
+        for number in map(str, range(SHARDS))
+    }
+    lost = {name for name in shards if shards[name] == "2"}
+    assert len(lost) > 5
+    restarts = _kill_controller(api, "2")
+    killed = time.monotonic()
+    # Nobody plays the nodes that these are bound to.
+    for name in lost:
+        api.create(PODS, {**POD, "metadata": {"name": f"on-{name}"}, "spec": {**POD["spec"], "nodeName": name}})
+    taken = api.until(
+        LEASES,
+        lambda leases: all(holder(leases[name]) != holder(before[name]) for name in lost),
+        LEASE_S + AGAIN_S + 60,
+    )
+    seconds = time.monotonic() - killed
+    print(f"{len(lost)} nodes were taken over within {seconds:.0f} s")
+    assert _restarts(api, "2") == restarts + 1
+    # Until the next controller is there, and the last lease has run out: a slow machine gets some seconds for both.
+    assert seconds < LEASE_S + AGAIN_S + 15
+    assert len({holder(taken[name]) for name in lost}) == 1
+    assert all(holder(taken[name]) == holder(before[name]) for name in shards.keys() - lost)
+    mine = {f"on-{name}" for name in lost}
+    api.until(PODS, lambda pods: all(is_running(pods[name]) for name in mine), 30)
+    for name in mine:
+        api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    stack.ready(34)
+
+
+def holder(lease: dict[str, Any]) -> str:
+    return str(lease["spec"]["holderIdentity"])
+
+
+def shard(node: dict[str, Any]) -> str:
+    return str(node["metadata"]["labels"]["kumulus.io/shard"])
+
+
+def _controller(api: Api, number: str) -> dict[str, Any]:
+    [pod] = api.list(f"{SYSTEM}/pods", labelSelector=f"kumulus.io/shard={number}")
+    return pod
+
+
+def _restarts(api: Api, number: str) -> int:
+    return int(_controller(api, number)["status"]["containerStatuses"][0]["restartCount"])
+
+
+def _kill_controller(api: Api, number: str) -> int:
+    """Kill the process of a shard's controller; how often it had been started again before."""
+    status = _controller(api, number)["status"]["containerStatuses"][0]
+    container = status["containerID"].removeprefix("containerd://")
+    inside = ("exec", CONTROL_PLANE)
+    pid = docker.docker(*inside, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", container)
+    docker.docker(*inside, "kill", "-9", pid.strip())
+    return int(status["restartCount"])
 
 
 def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ NAME = "kwok-controller"
 """What the chart calls its service account; also the first controller's name."""
 
 PORT = 10247
+# Without a controller its nodes are lost to the cluster after a minute: it does not wait for a machine that is lost for
+# the five minutes that other pods do.
+_SECONDS_ON_A_LOST_MACHINE = 30
 _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 
@@ -133,8 +136,11 @@ class Controllers:
             **({"imagePullSecrets": secrets} if secrets else {}),
             "affinity": real_nodes.affinity(),
             "tolerations": [
-                {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
-                for role in ("control-plane", "master")
+                *(
+                    {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
+                    for role in ("control-plane", "master")
+                ),
+                *(_patient(lost) for lost in ("not-ready", "unreachable")),
             ],
             "containers": [
                 {
@@ -186,6 +192,11 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
 
 def _selected(labels: Mapping[str, str]) -> dict[str, str]:
     return {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance", SHARD_LABEL)}
+
+
+def _patient(lost: str) -> dict[str, Any]:
+    key, seconds = f"node.kubernetes.io/{lost}", _SECONDS_ON_A_LOST_MACHINE
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
 def _healthy(after: int, every: int, failures: int) -> dict[str, Any]:

@@ -112,6 +112,12 @@ def test_a_controller_does_not_run_on_nodes_that_would_only_emulate_it() -> None
     assert {"key": "kumulus.io/pool", "operator": "DoesNotExist"} in term["matchExpressions"]
 
 
+def test_a_controller_leaves_a_machine_that_is_lost_ten_times_as_soon_as_other_pods() -> None:
+    tolerations = controllers().deployment(0)["spec"]["template"]["spec"]["tolerations"]
+    evicted = {each["key"]: each.get("tolerationSeconds") for each in tolerations if each["effect"] == "NoExecute"}
+    assert evicted == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
+
+
 def test_stages_have_a_weight_and_the_name_of_the_cluster_whose_they_are() -> None:
     own, others = (stage_manifests("dev", installed=installed) for installed in (True, False))
     assert all(each["spec"]["weight"] > 0 and each["metadata"]["name"].endswith("-dev") for each in own)
