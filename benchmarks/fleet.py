@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmarks.control_plane import ControlPlane, Quiet, pools
 from kumulus.kube import Client
-from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.node_pool import NodePool

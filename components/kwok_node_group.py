@@ -13,7 +13,8 @@ from kumulus.components.arguments import SectionOf, check
 from kumulus.components.inputs import Checked, refused, telling
 from kumulus.components.resources import ClusterLike, NodePool, depended_on
 from kumulus.model.errors import path_text
-from kumulus.model.pools import Pool, pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools as expand
 from kumulus.stackfile.groups import Metadata
 from kumulus.stackfile.model import ClusterSpec

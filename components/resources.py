@@ -10,7 +10,8 @@ import pulumi
 from kumulus.components import plugin
 from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.identity import STACK_ID
-from kumulus.model.pools import CLUSTER_LABEL, Pool, pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import CLUSTER_LABEL, Pool
 from kumulus.runtimes import registry
 
 if TYPE_CHECKING:

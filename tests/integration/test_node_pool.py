@@ -20,7 +20,8 @@ from kumulus.cluster.pools.single import change_node
 from kumulus.kube import Client, Unreachable, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.applied import APPLIED
-from kumulus.model.pools import POOL_KEYS, POOL_LABEL, pool_from_properties
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
+from kumulus.model.pools import POOL_LABEL
 from tests.integration.conftest import (
     JOBS,
     KWOK_TAINT,

@@ -11,7 +11,8 @@ from kumulus.cluster.pools.bodies import Bodies
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.protobuf import encode_node
-from kumulus.model.pools import Pool, pool_from_properties
+from kumulus.model.pool_form import pool_from_properties
+from kumulus.model.pools import Pool
 from kumulus.model.topology import Level, Topology
 from tests.integration.conftest import NODES, Plane, Pools
 

@@ -29,7 +29,8 @@ from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import classes_of
 from kumulus.kube.stored import node_key
 from kumulus.kube.stored_lease import StoredLeases, lease_key
-from kumulus.model.pools import POOL_LABEL, Pool, pool_from_properties
+from kumulus.model.pool_form import pool_from_properties
+from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import storage

@@ -14,7 +14,8 @@ from kumulus.model.checks import problem
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, Fault, dns_label_fault, dns_subdomain_fault, label_value_fault
-from kumulus.model.pools import Taint, canonical_resources, taints_from
+from kumulus.model.pool_form import canonical_resources, taints_from
+from kumulus.model.pools import Taint
 
 Check = Callable[[Where, object], list[Problem]]
 Form = str | Mapping[str, object]

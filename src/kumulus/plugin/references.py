@@ -14,7 +14,8 @@ from pulumi.resource import DependencyResource
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
+from kumulus.model.pools import Pool
 from kumulus.model.unknown import UNKNOWN
 from kumulus.plugin.settled import Settled
 from kumulus.provider.values import from_struct

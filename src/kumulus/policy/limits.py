@@ -9,7 +9,8 @@ from threading import Lock
 from typing import Any
 
 from kumulus.model.names import SYSTEM_GROUP
-from kumulus.model.pools import POOL_KEYS, Pool, pool_from_properties
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
+from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
 
 Props = Mapping[str, Any]

@@ -16,7 +16,7 @@ from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, 
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Fault, dns_subdomain_fault
-from kumulus.model.pools import canonical_resources
+from kumulus.model.pool_form import canonical_resources
 from kumulus.model.quantity import NANO, parse
 
 

@@ -25,7 +25,7 @@ from kumulus.model.names import (
     pool_name,
 )
 from kumulus.model.observability import room_problems
-from kumulus.model.pools import allocatable_problems
+from kumulus.model.pool_form import allocatable_problems
 from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules

@@ -17,7 +17,7 @@ import pytest
 
 from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup
 from kumulus.components.helm_release import chart_source
-from kumulus.model.pools import pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.load import Loaded, load

@@ -11,7 +11,8 @@ from kumulus.catalog.instances import gpu_products
 from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
-from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
+from kumulus.model.pool_form import pool_from_properties, pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, device_uuid, slice_manifest
 from kumulus.model.totals import totals
 from kumulus.stackfile.expand import pools

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kumulus.model.consequences import consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
-from kumulus.model.pools import Pool, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.pool_form import pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.model.topology import LEVELS, Topology, topology_from, topology_problems
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.group_topology import PRESETS

@@ -13,7 +13,8 @@ import kumulus
 from kumulus.model.devices import SLICES_KEYS
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.pod_effects import PodEffects
-from kumulus.model.pools import POOL_KEYS, Taint
+from kumulus.model.pool_form import POOL_KEYS
+from kumulus.model.pools import Taint
 from kumulus.model.topology import LEVELS
 from kumulus.plugin.components import kinds
 from kumulus.plugin.package import SCHEMA as SCHEMA_FILE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.model.pools import pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
 from kumulus.policy import limits
 from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.expand import pools, system_pool

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kumulus.model.nodes import node_manifest
-from kumulus.model.pools import NodeInfo, Pool, pool_from_properties, pool_to_properties
+from kumulus.model.pool_form import pool_from_properties, pool_to_properties
+from kumulus.model.pools import NodeInfo, Pool
 from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 

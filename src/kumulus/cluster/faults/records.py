@@ -21,7 +21,8 @@ from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.node_sets import from_plain, size, to_plain
 from kumulus.model.offer_effects import OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import PodEffects, pod_effects_from
-from kumulus.model.pools import Pool, pool_from_properties, pool_to_properties
+from kumulus.model.pool_form import pool_from_properties, pool_to_properties
+from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -10,7 +10,7 @@ from kumulus.model import durations
 from kumulus.model.checks import problem, resource_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import Fault, label_key_fault
-from kumulus.model.pools import canonical_resources
+from kumulus.model.pool_form import canonical_resources
 
 NAME_LENGTH = 40
 MOST_JOBS = 100_000

@@ -13,7 +13,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.pools.faulted import on_record
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.identity import STACK_ID
-from kumulus.model.pools import pool_to_properties
+from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.place import Place

@@ -22,7 +22,8 @@ from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import Hourly, consequences
-from kumulus.model.pools import POOL_KEYS, Pool, pool_problems
+from kumulus.model.pool_form import POOL_KEYS, pool_problems
+from kumulus.model.pools import Pool
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption

@@ -11,15 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kumulus.model.errors import Problem, SpecError
-from kumulus.model.pools import (
-    POOL_KEYS,
-    NodeInfo,
-    Pool,
-    Taint,
-    pool_from_properties,
-    pool_problems,
-    pool_to_properties,
-)
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.pools import NodeInfo, Pool, Taint
 
 WIRE: dict[str, Any] = {
     "name": "a100-use1",

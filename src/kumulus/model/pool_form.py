@@ -1,0 +1,215 @@
+"""The plain form of a node pool, in which it reaches the plugin and its records: checked, read, written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kumulus.model.bounds import bounds_from, bounds_problems
+from kumulus.model.checks import (
+    annotation_problems,
+    label_problems,
+    node_info_problems,
+    problem,
+    replicas_problems,
+    resource_problems,
+    taint_problems,
+    unknown_key_problems,
+    whole_problems,
+)
+from kumulus.model.device_checks import devices_problems
+from kumulus.model.devices import devices_from
+from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.gfd import compacted, expanded, gpu_problems
+from kumulus.model.named_nodes import named_nodes_from, named_nodes_problems
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name
+from kumulus.model.pools import (
+    ARCH_LABEL,
+    GROUP_LABEL,
+    INSTANCE_TYPE_LABEL,
+    OS_LABEL,
+    REGION_LABEL,
+    ZONE_LABEL,
+    NodeInfo,
+    Pool,
+    Taint,
+    allocatable_of,
+)
+from kumulus.model.quantity import QuantityError, canonical, parse
+from kumulus.model.shards import MOST_SHARDS
+from kumulus.model.topology import topology_from, topology_problems
+
+POOL_KEYS = (
+    "name",
+    "replicas",
+    "labels",
+    "gpu",
+    "annotations",
+    "taints",
+    "capacity",
+    "allocatable",
+    "nodeInfo",
+    "topology",
+    "resourceSlices",
+    "shards",
+    "nodes",
+    "minReplicas",
+    "maxReplicas",
+)
+"""The keys of the plain form, in its order."""
+
+
+def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
+    """Problems of an `allocatable` beyond those of its quantities: resources that the capacity lacks or has less of.
+
+    Args:
+        raw: the allocatable; anything, since malformed values are reported elsewhere.
+        capacity: the capacity beside it, likewise.
+    """
+    if not isinstance(raw, Mapping) or not isinstance(capacity, Mapping):
+        return []
+    found = []
+    for name, written in raw.items():
+        where = ("allocatable", str(name))
+        if name not in capacity:
+            found.append(problem(where, "is not in the capacity", "add it to the capacity or leave it out here"))
+            continue
+        try:
+            too_much = parse(written).nanos > parse(capacity[name]).nanos
+        except QuantityError:
+            continue
+        if too_much:
+            remedy = f"write {shown(capacity[name])} or less"
+            found.append(problem(where, f"{shown(written)} is more than the capacity", remedy))
+    return found
+
+
+def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
+    """Every problem of a pool in its plain form; empty when `pool_from_properties` will take it.
+
+    Args:
+        raw: exactly the keys `POOL_KEYS`, of which `name` and `replicas` are required; None counts as absent. Numbers
+            may be floats, as JSON and protobuf have them.
+    """
+    found = unknown_key_problems((), raw, POOL_KEYS)
+    most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
+    found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else most)
+    found += replicas_problems(("replicas",), raw.get("replicas"))
+    if raw.get("labels") is not None:
+        found += label_problems(("labels",), raw["labels"], ours_too=True)
+    if raw.get("gpu") is not None:
+        found += gpu_problems(("gpu",), raw["gpu"])
+    if raw.get("annotations") is not None:
+        found += annotation_problems(("annotations",), raw["annotations"], ours_too=True)
+    if raw.get("taints") is not None:
+        found += taint_problems(("taints",), raw["taints"])
+    if raw.get("capacity") is not None:
+        found += resource_problems(("capacity",), raw["capacity"])
+    if raw.get("allocatable") is not None:
+        found += resource_problems(("allocatable",), raw["allocatable"])
+        found += allocatable_problems(raw["allocatable"], raw.get("capacity") or {})
+    if raw.get("nodeInfo") is not None:
+        found += node_info_problems(("nodeInfo",), raw["nodeInfo"])
+    if raw.get("topology") is not None:
+        found += topology_problems(("topology",), raw["topology"])
+    if raw.get("resourceSlices") is not None:
+        found += devices_problems(("resourceSlices",), raw["resourceSlices"])
+    if raw.get("shards") is not None:
+        found += whole_problems(("shards",), raw["shards"], 1, MOST_SHARDS)
+    if raw.get("nodes") is not None:
+        found += named_nodes_problems(("nodes",), raw["nodes"], ours_too=True)
+    return found + bounds_problems((), raw, raw.get("replicas"))
+
+
+def pool_from_properties(raw: Mapping[str, object]) -> Pool:
+    """A pool from its plain form, quantities made canonical; group, zone and region are read from the labels.
+
+    Raises:
+        SpecError: the plain form is malformed, with every problem of `pool_problems`.
+    """
+    if problems := pool_problems(raw):
+        name = raw.get("name")
+        raise SpecError(problems, f"node pool {name}" if isinstance(name, str) else "a node pool")
+    labels = dict(cast(Mapping[str, str], raw.get("labels") or {}))
+    if raw.get("gpu"):
+        labels = {**expanded(cast(Mapping[str, str], raw["gpu"])), **labels}
+    capacity = canonical_resources(raw.get("capacity"))
+    return Pool(
+        name=cast(str, raw["name"]),
+        group=labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, ""),
+        zone=labels.get(ZONE_LABEL, ""),
+        region=labels.get(REGION_LABEL, ""),
+        replicas=int(cast(float, raw["replicas"])),
+        labels=labels,
+        annotations=dict(cast(Mapping[str, str], raw.get("annotations") or {})),
+        taints=taints_from(raw.get("taints")),
+        capacity=capacity,
+        allocatable=allocatable_of(capacity, canonical_resources(raw.get("allocatable"))),
+        node_info=node_info_from(raw.get("nodeInfo"), labels),
+        topology=topology_from(raw.get("topology")),
+        devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
+        shards=int(cast(float, raw.get("shards") or 1)),
+        nodes=named_nodes_from(raw.get("nodes")),
+        bounds=bounds_from(raw),
+    )
+
+
+def pool_to_properties(pool: Pool) -> dict[str, object]:
+    """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
+
+    A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that nothing
+    differs from states written before there were any.
+    """
+    labels, gpu = compacted(pool.labels)
+    return {
+        "name": pool.name,
+        "replicas": pool.replicas,
+        "labels": labels,
+        **({"gpu": gpu} if gpu else {}),
+        "annotations": dict(pool.annotations),
+        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in pool.taints],
+        "capacity": dict(pool.capacity),
+        "allocatable": dict(pool.allocatable),
+        "nodeInfo": pool.node_info.to_plain(),
+        **({"topology": pool.topology.to_plain()} if pool.topology else {}),
+        **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
+        **({"shards": pool.shards} if pool.shards > 1 else {}),
+        **({"nodes": [node.to_plain() for node in pool.nodes]} if pool.nodes else {}),
+        **({"minReplicas": pool.bounds.least, "maxReplicas": pool.bounds.most} if pool.bounds else {}),
+    }
+
+
+def canonical_resources(raw: object) -> dict[str, str]:
+    """Resources with their quantities in canonical form; the values have been checked before."""
+    return {name: canonical(written) for name, written in cast(Mapping[str, str], raw or {}).items()}
+
+
+def taints_from(raw: object) -> tuple[Taint, ...]:
+    """Taints from a list of mappings that has been checked before."""
+    taints = cast(Sequence[Mapping[str, str]], raw or ())
+    return tuple(Taint(taint["key"], taint.get("value") or "", taint["effect"]) for taint in taints)
+
+
+def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
+    """Node information: what is given, else what the labels say, else the defaults; checked before."""
+    overrides = cast(Mapping[str, str | None], raw or {})
+    default = NodeInfo()
+    return NodeInfo(
+        architecture=overrides.get("architecture") or labels.get(ARCH_LABEL) or default.architecture,
+        operating_system=overrides.get("operatingSystem") or labels.get(OS_LABEL) or default.operating_system,
+        kubelet_version=overrides.get("kubeletVersion") or default.kubelet_version,
+    )
+
+
+def _name_problems(name: object, replicas: object) -> list[Problem]:
+    if not isinstance(name, str):
+        return [problem(("name",), f"is {shown(name)}", "write the pool's name")]
+    if fault := dns_subdomain_fault(name, NODE_NAME_LENGTH):
+        return [problem(("name",), f"{shown(name)} {fault.message}", fault.remedy)]
+    if replicas_problems((), replicas):
+        return []
+    longest = longest_node_name(name, int(cast(float, replicas)))
+    if len(longest) <= NODE_NAME_LENGTH:
+        return []
+    message = f"makes the node name {longest} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
+    return [problem(("name",), message, "write a shorter name")]
