@@ -24,8 +24,9 @@ from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
+from kumulus.stackfile.fault_checks import split_node_name
 from kumulus.stackfile.fault_offers import offer_effects, offer_problems
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target, split_node_name
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
 
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.catalog.faults import kinds
 from kumulus.fields import (
     Annotations,
     GroupName,
@@ -22,136 +21,26 @@ from kumulus.fields import (
     whole,
 )
 from kumulus.fields.validation import validated
-from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
 from kumulus.model.durations import duration_problems, of
-from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import is_dns_subdomain, label_key_fault, nearest
-from kumulus.model.node_effects import KUBELETS
-from kumulus.model.node_sets import ordinals
-from kumulus.model.quantity import canonical
+from kumulus.stackfile.fault_checks import (
+    change_problems,
+    changes,
+    condition_problems,
+    kind_problems,
+    kubelet_problems,
+    node_names_problems,
+    percent,
+    percent_problems,
+)
 from kumulus.stackfile.offers import Limits, Offers
 from kumulus.stackfile.pod_selection import PodSelector
 
 FAULT_NAME_LENGTH = 40
 
 
-def kind_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is an entry of the catalog; others are reported with the entries it may mean."""
-    if isinstance(raw, str) and raw in kinds():
-        return []
-    near = nearest(raw, kinds(), likeness=0.5) if isinstance(raw, str) else []
-    other = "write a kind of docs/faults.md, or leave it out and say what it does"
-    remedy = f"write {' or '.join(near)}" if near else other
-    return [problem(where, f"{shown(raw)} is not in the catalog", remedy)]
-
-
-def percent_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a share: more than 0, at most 100; a text may end in a per cent sign."""
-    remedy = "write a number from 0.01 to 100"
-    number = _percent(raw)
-    if number is None:
-        return [problem(where, f"is {shown(raw)}", remedy)]
-    if number > 100:
-        return [problem(where, f"is {shown(raw)}, more than 100", "write 100 for all of them")]
-    return [] if number > 0 else [problem(where, f"is {shown(raw)}, which is nothing", remedy)]
-
-
-def _percent(raw: object) -> float | None:
-    if isinstance(raw, str):
-        try:
-            return float(raw.strip().removesuffix("%"))
-        except ValueError:
-            return None
-    return float(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else None
-
-
-def node_names_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a list of node names, which may end in ranges: `a100-use1-[0-99,105]`."""
-    if not isinstance(raw, list | tuple):
-        return [problem(where, f"is {shown(raw)}", "write a list, such as [a100-use1-0, 'a100-use1-[4-7]']")]
-    found = []
-    for index, name in enumerate(raw):
-        # A node that its pool names may be called anything.
-        if isinstance(name, str) and is_dns_subdomain(name):
-            continue
-        try:
-            split_node_name(name if isinstance(name, str) else "")
-        except ValueError:
-            remedy = "write a node's name, a100-use1-3, or several as 'a100-use1-[0-99,105]'"
-            found.append(problem((*where, index), f"is {shown(name)}", remedy))
-    return found
-
-
-def split_node_name(name: str) -> tuple[str, frozenset[int]]:
-    """The pool and the ordinals of a node's name, or of several as `a100-use1-[0-99,105]`.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    pool, dash, last = name.rpartition("-") if not name.endswith("]") else _bracketed(name)
-    if not pool or not dash:
-        raise ValueError(f"{name!r} is no node of a pool")
-    return pool, ordinals(last)
-
-
-def _bracketed(name: str) -> tuple[str, str, str]:
-    pool, bracket, rest = name.partition("-[")
-    return pool, bracket, rest.removesuffix("]")
-
-
-def change_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from resources to what is left of them, "7", or what is lost of them, "-1"."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
-    found = list(resource_name_problems(where, raw))
-    for name, written in raw.items():
-        amount = written.removeprefix("-") if isinstance(written, str) else written
-        amount = -amount if isinstance(amount, int | float) and not isinstance(amount, bool) and amount < 0 else amount
-        found += quantity_problems((*where, name), amount, whole="/" in name, example='"-1", or "7" for what is left')
-    return found
-
-
-def _changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:
-    return {name: canonical(written) for name, written in raw.items()}
-
-
-def condition_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from condition types to `{status, reason, message}`, each of which may be left out."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
-    found: list[Problem] = []
-    for kind, each in raw.items():
-        here = (*where, kind)
-        if fault := label_key_fault(kind):
-            found.append(problem(here, f"the type {fault.message}", fault.remedy))
-        if wrong := mapping_problems(here, each):
-            found += wrong
-            continue
-        for key, value in each.items():
-            if key not in ("status", "reason", "message"):
-                found.append(problem((*here, key), "is not a known key", "write status, reason or message"))
-            elif not isinstance(value, str):
-                text = '"True"' if key == "status" else '"a text"'
-                found.append(problem((*here, key), f"is {shown(value)}, not a text", f"write it in quotes: {text}"))
-            elif key == "status" and value not in ("True", "False", "Unknown"):
-                found.append(problem((*here, key), f"is {shown(value)}", 'write "True", "False" or "Unknown"'))
-    return found
-
-
-def kubelet_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is something that may have become of a kubelet."""
-    if isinstance(raw, str) and raw and raw in KUBELETS:
-        return []
-    near = nearest(raw, KUBELETS[1:]) if isinstance(raw, str) else []
-    remedy = f"write {' or '.join(near)}" if near else f"write one of {', '.join(KUBELETS[1:])}"
-    return [problem(where, f"is {shown(raw)}", remedy)]
-
-
 Duration = Annotated[float, checked(duration_problems, of, form="duration")]
-Share = Annotated[float, checked(percent_problems, _percent, form="percent")]
-Changes = Annotated[dict[str, str], checked(change_problems, _changes, form="changes")]
+Share = Annotated[float, checked(percent_problems, percent, form="percent")]
+Changes = Annotated[dict[str, str], checked(change_problems, changes, form="changes")]
 Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, dict, form="conditions")]
 
 
