@@ -106,7 +106,7 @@ def stack(module_project: Project) -> Iterator[Stack]:
     cluster |= {
         "name": NAME,
         "kind": {"nodeImage": node_image},
-        "kwokCharts": {**kind.kwok_charts(), "shards": SHARDS},
+        "kwokCharts": kind.kwok_charts(),
         "clusterAddons": [kind.hello()],
     }
     made = Stack(module_project, cluster, kind.free_port())
@@ -184,66 +184,6 @@ def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: St
     after = stack.project.node_uids(NAME)
     assert before.items() <= after.items()
     assert len(after) == len(before) + 4
-
-
-def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_leases_time(stack: Stack) -> None:
-    api, shards = stack.project.api(NAME), {name: shard(node) for name, node in stack.ready(34).items()}
-    before = api.until(LEASES, lambda leases: shards.keys() <= leases.keys())
-    assert {(shards[name], holder(before[name])) for name in shards} == {
-        (number, next(holder(before[name]) for name in shards if shards[name] == number))
-        for number in map(str, range(SHARDS))
-    }
-    lost = {name for name in shards if shards[name] == "2"}
-    assert len(lost) > 5
-    restarts = _kill_controller(api, "2")
-    killed = time.monotonic()
-    # Nobody plays the nodes that these are bound to.
-    for name in lost:
-        api.create(PODS, {**POD, "metadata": {"name": f"on-{name}"}, "spec": {**POD["spec"], "nodeName": name}})
-    taken = api.until(
-        LEASES,
-        lambda leases: all(holder(leases[name]) != holder(before[name]) for name in lost),
-        LEASE_S + AGAIN_S + 60,
-    )
-    seconds = time.monotonic() - killed
-    print(f"{len(lost)} nodes were taken over within {seconds:.0f} s")
-    assert _restarts(api, "2") == restarts + 1
-    # Until the next controller is there, and the last lease has run out: a slow machine gets some seconds for both.
-    assert seconds < LEASE_S + AGAIN_S + 15
-    assert len({holder(taken[name]) for name in lost}) == 1
-    assert all(holder(taken[name]) == holder(before[name]) for name in shards.keys() - lost)
-    mine = {f"on-{name}" for name in lost}
-    api.until(PODS, lambda pods: all(is_running(pods[name]) for name in mine), 30)
-    for name in mine:
-        api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
-    stack.ready(34)
-
-
-def holder(lease: dict[str, Any]) -> str:
-    return str(lease["spec"]["holderIdentity"])
-
-
-def shard(node: dict[str, Any]) -> str:
-    return str(node["metadata"]["labels"]["kumulus.io/shard"])
-
-
-def _controller(api: Api, number: str) -> dict[str, Any]:
-    [pod] = api.list(f"{SYSTEM}/pods", labelSelector=f"kumulus.io/shard={number}")
-    return pod
-
-
-def _restarts(api: Api, number: str) -> int:
-    return int(_controller(api, number)["status"]["containerStatuses"][0]["restartCount"])
-
-
-def _kill_controller(api: Api, number: str) -> int:
-    """Kill the process of a shard's controller; how often it had been started again before."""
-    status = _controller(api, number)["status"]["containerStatuses"][0]
-    container = status["containerID"].removeprefix("containerd://")
-    inside = ("exec", CONTROL_PLANE)
-    pid = docker.docker(*inside, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", container)
-    docker.docker(*inside, "kill", "-9", pid.strip())
-    return int(status["restartCount"])
 
 
 def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp_path: Path) -> None:
@@ -351,6 +291,72 @@ def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: St
     assert nodes.keys() | {CONTROL_PLANE} == before.keys()
     assert stack.answers()
     stack.project.preview("--expect-no-changes")
+
+
+def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_leases_time(stack: Stack) -> None:
+    stack.cluster["kwokCharts"] |= {"shards": SHARDS}
+    stack.write()
+    stack.project.up()
+    api, shards = stack.project.api(NAME), {name: shard(node) for name, node in stack.ready(34).items()}
+    before = api.until(LEASES, lambda leases: shards.keys() <= leases.keys())
+    assert {(shards[name], holder(before[name])) for name in shards} == {
+        (number, next(holder(before[name]) for name in shards if shards[name] == number))
+        for number in map(str, range(SHARDS))
+    }
+    lost = {name for name in shards if shards[name] == "2"}
+    assert len(lost) > 5
+    restarts = _kill_controller(api, "2")
+    killed = time.monotonic()
+    # Nobody plays the nodes that these are bound to.
+    for name in lost:
+        api.create(PODS, {**POD, "metadata": {"name": f"on-{name}"}, "spec": {**POD["spec"], "nodeName": name}})
+    taken = api.until(
+        LEASES,
+        lambda leases: all(holder(leases[name]) != holder(before[name]) for name in lost),
+        LEASE_S + AGAIN_S + 60,
+    )
+    seconds = time.monotonic() - killed
+    print(f"{len(lost)} nodes were taken over within {seconds:.0f} s")
+    assert _restarts(api, "2") == restarts + 1
+    # Until the next controller is there, and the last lease has run out: a slow machine gets some seconds for both.
+    assert seconds < LEASE_S + AGAIN_S + 15
+    assert len({holder(taken[name]) for name in lost}) == 1
+    assert all(holder(taken[name]) == holder(before[name]) for name in shards.keys() - lost)
+    mine = {f"on-{name}" for name in lost}
+    api.until(PODS, lambda pods: all(is_running(pods[name]) for name in mine), 30)
+    for name in mine:
+        api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    stack.ready(34)
+
+
+def holder(lease: dict[str, Any]) -> str:
+    return str(lease["spec"]["holderIdentity"])
+
+
+def shard(node: dict[str, Any]) -> str:
+    return str(node["metadata"]["labels"]["kumulus.io/shard"])
+
+
+def _controller(api: Api, number: str) -> dict[str, Any]:
+    [pod] = api.list(f"{SYSTEM}/pods", labelSelector=f"kumulus.io/shard={number}")
+    return pod
+
+
+def _restarts(api: Api, number: str) -> int:
+    return int(_controller(api, number)["status"]["containerStatuses"][0]["restartCount"])
+
+
+def _kill_controller(api: Api, number: str) -> int:
+    """Kill the process of a shard's controller; how often it had been started again before."""
+    pod = _controller(api, number)
+    # Its container's are all processes of the pod but the one that only holds the namespaces.
+    group = pod["metadata"]["uid"].replace("-", "_")
+    each = "while read pid; do readlink /proc/$pid/exe; echo $pid; done"
+    found = f"grep -l {group} /proc/[0-9]*/cgroup | cut -d/ -f3 | {each}"
+    lines = docker.docker("exec", CONTROL_PLANE, "sh", "-c", found).split()
+    [pid] = [pid for program, pid in zip(lines[::2], lines[1::2], strict=True) if "kwok" in program]
+    docker.docker("exec", CONTROL_PLANE, "kill", "-9", pid)
+    return int(pod["status"]["containerStatuses"][0]["restartCount"])
 
 
 def test_destroy_leaves_no_container_file_or_process(stack: Stack) -> None:
