@@ -6,6 +6,7 @@
     kumulus experiment compare latest 20261121-1504
     kumulus experiment show latest
     kumulus experiment why latest training-0-x7k2p
+    kumulus experiment fragmentation latest
     kumulus experiment show RUN RUN2 --html both.html
     kumulus experiment history
     kumulus experiment list
@@ -31,7 +32,7 @@ from kumulus.schedulers import NAMES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
-        dest="action", metavar="run|sweep|compare|show|why|history|list|check|annotate", required=True
+        dest="action", metavar="run|sweep|compare|show|why|fragmentation|history|list|check|annotate", required=True
     )
     run_it = commands.add_parser("run", help="run an experiment")
     _running(run_it)
@@ -46,12 +47,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _showing(show)
     why = commands.add_parser("why", help="why a pod went to its node, by kube-scheduler's own scores")
     _explaining(why)
+    fragmentation = commands.add_parser(
+        "fragmentation", help="how much of the free GPUs a run's typical pods could not use, over time, from its report"
+    )
+    fragmentation.add_argument("run", metavar="RUN", help="as compare has it, or a history-1.json.gz")
+    fragmentation.add_argument(
+        "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
+    )
+    fragmentation.add_argument("--json", action="store_true", help="for programs, every moment")
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, sweep, compare, show, why, history, listed, annotate):
+    for each in (run_it, sweep, compare, show, why, fragmentation, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
@@ -136,7 +145,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: what was asked for cannot be done.
     """
-    from kumulus.cli import experiment_actions, experiment_offline, experiment_show, experiment_sweep, experiment_why
+    from kumulus.cli import (
+        experiment_actions,
+        experiment_fragmentation,
+        experiment_offline,
+        experiment_show,
+        experiment_sweep,
+        experiment_why,
+    )
     from kumulus.journal.errors import JournalError
     from kumulus.lab.errors import LabError
     from kumulus.model.errors import SpecError
@@ -148,6 +164,7 @@ def run(args: argparse.Namespace) -> int:
         "compare": experiment_actions.compare,
         "show": experiment_show.show,
         "why": experiment_why.why,
+        "fragmentation": experiment_fragmentation.show,
         "history": experiment_actions.history,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,

@@ -24,7 +24,7 @@ def show(args: argparse.Namespace) -> int:
     """
     if len(args.runs) > 2:
         raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
-    histories = [_history(run, args.results, args.repetition) for run in args.runs]
+    histories = [history_of(run, args.results, args.repetition) for run in args.runs]
     reasons = [_reasons(run, args.results) for run in args.runs]
     if args.html is not None:
         _write(args.html, histories, reasons)
@@ -32,7 +32,13 @@ def show(args: argparse.Namespace) -> int:
     return _serve(histories, reasons, args.port)
 
 
-def _history(run: str, results: Path, repetition: int) -> History:
+def history_of(run: str, results: Path, repetition: int) -> History:
+    """The history of a run, or of one repetition of it, by its name or its file.
+
+    Raises:
+        UserError: it has none, or none that can be read.
+        LabError: there is no such run.
+    """
     path = Path(run)
     if path.name.endswith(".json.gz"):
         file = path
