@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kumulus.kueue import certificates, manifests
 
@@ -14,6 +14,11 @@ FRAMEWORKS = ("batch/job",)
 PORTS = ("webhooks", "health", "http")
 """Each port that it listens on, by what it is called; ``http`` has its metrics."""
 LOST_AFTER = "15m"
+ALL_AT_ONCE: Final = "allAtOnce"
+_DISPATCHERS = {
+    ALL_AT_ONCE: "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
+    "incremental": "kueue.x-k8s.io/multikueue-dispatcher-incremental",
+}
 # Kueue's own are 20 and 30 requests a second, and what the control plane's other programs are given here is no limit.
 _CLIENT = {"qps": 5000, "burst": 10000}
 _CONCURRENCY = {
@@ -28,16 +33,20 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
     """Kueue's Configuration (kueue.sigs.k8s.io/docs/reference/kueue-config.v1beta2).
 
     Args:
-        options: `origin`, what it marks with what it makes in other clusters, and `workerLostTimeout`; both may be
-            left out.
+        options: `origin`, what it marks with what it makes in other clusters, `workerLostTimeout`, `dispatcher` and
+            its `stepSize`; each may be left out.
         ports: by :data:`PORTS`.
         mounted: the directory in which it finds its certificates.
     """
-    multikueue = {
+    multikueue: dict[str, Any] = {
         "gcInterval": "1m",
         "origin": options.get("origin") or "multikueue",
         "workerLostTimeout": options.get("workerLostTimeout") or LOST_AFTER,
     }
+    if dispatcher := options.get("dispatcher"):
+        multikueue["dispatcherName"] = _DISPATCHERS[dispatcher]
+    if step := options.get("stepSize"):
+        multikueue["incrementalDispatcherConfig"] = {"stepSize": int(step)}
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked, short_label
+from kumulus.fields import Section, checked, short_label, whole
 from kumulus.fields.validation import validated
-from kumulus.kueue.component import LOST_AFTER
+from kumulus.kueue.component import ALL_AT_ONCE, LOST_AFTER
 from kumulus.kueue.manifests import NAMESPACE
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
@@ -24,6 +24,7 @@ from kumulus.model.totals import totals
 
 KEY = "federation"
 _LONGEST_NAME = 40
+_STEPS = "write dispatcher: incremental, or leave it out"
 _LABEL = short_label(_LONGEST_NAME)
 
 
@@ -76,6 +77,19 @@ class Federation(Section):
             examples=["1m"],
         )
     )
+    dispatcher: Literal["allAtOnce", "incremental"] = Field(
+        default=ALL_AT_ONCE,
+        description=(
+            "Which workers a Job is offered to: all at once, of which the first with room takes it; or some, in the "
+            "order of `workers`, and more after five minutes."
+        ),
+        examples=["incremental"],
+    )
+    stepSize: Annotated[int, whole(1, 1000)] | None = Field(
+        default=None,
+        description="How many workers `incremental` offers a Job to at a time; Kueue's own 3 when left out.",
+        examples=["1"],
+    )
     kueueNamespace: Annotated[str, _LABEL] = Field(
         default=NAMESPACE,
         description="Where Kueue is, in clusters that do not run on this machine.",
@@ -97,7 +111,7 @@ class Federated:
     workers: tuple[str, ...]
     asked: Federation
 
-    def kueue(self, name: str, cluster_name: str) -> dict[str, str] | None:
+    def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
         """What is asked of Kueue beside a cluster; None where there is to be none.
 
         Args:
@@ -105,7 +119,13 @@ class Federated:
             cluster_name: its own.
         """
         if name == self.hub:
-            return {"origin": cluster_name, "workerLostTimeout": self.asked.workerLostTimeout}
+            asked = self.asked
+            found: dict[str, Any] = {"origin": cluster_name, "workerLostTimeout": asked.workerLostTimeout}
+            if asked.dispatcher != ALL_AT_ONCE:
+                found["dispatcher"] = asked.dispatcher
+                if asked.stepSize is not None:
+                    found["stepSize"] = asked.stepSize
+            return found
         return {"origin": cluster_name} if name in self.workers else None
 
 
@@ -126,7 +146,11 @@ def federated(
         return None, [Problem(under(KEY, each.path), each.message, each.remedy) for each in error.problems]
     every = [name for names in entries.values() for name in names]
     hub = asked.hub or str(values.get("hub") or "")
-    if problems := [*_hub_problems(asked, hub, every), *_worker_problems(asked, hub, entries)]:
+    if problems := [
+        *_hub_problems(asked, hub, every),
+        *_worker_problems(asked, hub, entries),
+        *_dispatcher_problems(asked),
+    ]:
         return None, problems
     named = every if asked.workers is None else [n for each in asked.workers for n in entries.get(each, [each])]
     return Federated(hub, tuple(name for name in dict.fromkeys(named) if name != hub), asked), []
@@ -160,6 +184,11 @@ def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence
             yield problem(where, f"{shown(name)} is the hub", "leave it out: a hub runs no Jobs of its queue")
         elif name not in entries and name not in every:
             yield problem(where, f"{shown(name)} is none of the clusters", _one_of(name, [*entries, *every]))
+
+
+def _dispatcher_problems(asked: Federation) -> Iterator[Problem]:
+    if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
+        yield problem((KEY, "stepSize"), "has no effect where Jobs are offered to all at once", _STEPS)
 
 
 def _one_of(name: str, names: Sequence[str]) -> str:

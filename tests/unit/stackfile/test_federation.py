@@ -51,6 +51,13 @@ def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
         "worker-1": {"origin": "many-worker-1"},
         "west": None,
     }
+    offered = read({"kind": "multikueue", "dispatcher": "incremental", "stepSize": 2}, hub="hub").clusters["hub"].kueue
+    assert offered == {
+        "origin": "many-hub",
+        "workerLostTimeout": "15m",
+        "dispatcher": "incremental",
+        "stepSize": 2,
+    }
     assert read(None).federation is None
     assert {each.kueue for each in read(None).clusters.values()} == {None}
 
@@ -75,6 +82,12 @@ def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
         ({"kind": "karmada"}, {"hub": "hub"}, "federation.kind: "),
         ({"kind": "multikueue", "lost": "1m"}, {"hub": "hub"}, "federation.lost: "),
         ({"kind": "multikueue", "workerLostTimeout": 5}, {"hub": "hub"}, "federation.workerLostTimeout: is 5"),
+        ({"kind": "multikueue", "dispatcher": "random"}, {"hub": "hub"}, "federation.dispatcher: "),
+        (
+            {"kind": "multikueue", "stepSize": 2},
+            {"hub": "hub"},
+            "federation.stepSize: has no effect where Jobs are offered to all at once; write dispatcher: incremental",
+        ),
     ],
 )
 def test_mistakes_are_told_with_their_place_and_remedy(federation: Any, config: dict[str, Any], said: str) -> None:

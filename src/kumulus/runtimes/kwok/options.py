@@ -23,6 +23,8 @@ class Kueue(Section):
 
     origin: str = ""
     workerLostTimeout: str = ""
+    dispatcher: str = ""
+    stepSize: int | None = None
 
 
 class Options(Kwok):

@@ -39,6 +39,10 @@ def test_it_is_one_more_component_on_ports_of_its_own_which_it_keeps(layout: Lay
     assert before.items() <= layout.ports().items()
     written = yaml.safe_load((layout.directory / "kueue" / "config.yaml").read_text())
     assert written["multiKueue"] == {"gcInterval": "1m", "origin": "a", "workerLostTimeout": "1m"}
+    configure(layout, kueue={"origin": "a", "dispatcher": "incremental", "stepSize": 2})
+    other = yaml.safe_load((layout.directory / "kueue" / "config.yaml").read_text())["multiKueue"]
+    assert other["dispatcherName"] == "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+    assert other["incrementalDispatcherConfig"] == {"stepSize": 2}
     assert written["webhook"]["port"] == before["kueue (webhooks)"]
     assert written["webhook"]["host"] == "127.0.0.1"
 
