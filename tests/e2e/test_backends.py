@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kumulus.cli.backend import half_written
 from tests.support import postgres
 from tests.support.project import NODES, Project, Running
 
@@ -118,6 +119,22 @@ def test_the_lock_of_an_update_that_was_killed_is_released_by_cancel(waiting: Pr
     assert "the stack is currently locked by 1 lock(s)" in refused.text
     assert waiting.pulumi("cancel", "--yes", stack="killed", **backend).code == 0
     assert waiting.pulumi("up", "--yes", "--skip-preview", stack="killed", **backend).code == 0
+
+
+def test_a_state_is_read_again_without_the_description_that_a_kill_has_cut_short(waiting: Project) -> None:
+    go(waiting)
+    assert waiting.pulumi("up", "--yes", "--skip-preview", stack="one").code == 0
+    state = waiting.directory.parent / "state"
+    [description] = state.glob(".pulumi/stacks/*/one.json.attrs")
+    assert half_written(state) == []
+    # What a kill between opening the file and writing it leaves: the first of two calls of the system.
+    description.write_bytes(b"")
+    refused = waiting.pulumi("up", "--yes", "--skip-preview", stack="one")
+    assert refused.code != 0
+    assert "EOF" in refused.text, "pulumi writes it otherwise now, and half_written can go"
+    assert half_written(state) == [description]
+    description.unlink()
+    assert waiting.pulumi("up", "--yes", "--skip-preview", stack="one").code == 0
 
 
 def test_a_stack_is_everybodys_who_has_the_backend(tmp_path: Path, database: str) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
+from kumulus.cli.backend import half_written
 from tests.support import processes
 from tests.support.api import METADATA, Api, Object, Refused
 from tests.support.project import NODES, Project, Result, Running
@@ -143,7 +144,9 @@ class Rig:
         return self.project.pulumi(*UP)
 
     def unlock(self) -> None:
-        """Free the stack where a killed command left its lock."""
+        """Free the stack where a killed command left its lock, and its state, as `kumulus up` says that one does."""
+        for cut in half_written(self.project.directory.parent / "state"):
+            cut.unlink()
         locks = self.project.directory.parent / "state" / ".pulumi" / "locks"
         if any(path.is_file() for path in locks.rglob("*")):
             cancelled = self.project.pulumi("cancel", "--yes")

@@ -10,11 +10,14 @@ import gzip
 import json
 import os
 import socket
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 _CLUSTER = "kumulus:index:Cluster"
+# What a pulumi that is at work is given to write the few bytes of a description.
+_SECONDS_TO_WRITE = 1.0
 
 
 def at_work(backend: Path, project: str, stack: str) -> str | None:
@@ -34,6 +37,28 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
             since = str(lock.get("timestamp", "")).partition("T")[2][:8]
             return f"pid {pid} ({lock.get('username')}, since {since})"
     return None
+
+
+def half_written(backend: Path) -> list[Path]:
+    """Descriptions of files of the state (`NAME.json.attrs`) that a pulumi which was killed left empty, or cut short.
+
+    Pulumi writes a file beside the old one and renames it, but its description, a content type and a checksum, in
+    place. It then fails for all stacks of the backend: `failed to load checkpoint: EOF`. Without the description it
+    reads the state as it is.
+
+    Args:
+        backend: the directory that the backend is.
+    """
+
+    def found() -> set[Path]:
+        folders = (backend / ".pulumi" / name for name in ("stacks", "locks"))
+        return {each for folder in folders for each in folder.rglob("*.attrs") if not _is_json(each)}
+
+    there = found()
+    if there:
+        time.sleep(_SECONDS_TO_WRITE)
+        there &= found()
+    return sorted(there)
 
 
 def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, Path]:
@@ -81,6 +106,17 @@ def _read(file: Path) -> dict[str, Any]:
         # Another process is just removing it, or it is not ours to read.
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _is_json(file: Path) -> bool:
+    try:
+        json.loads(file.read_bytes())
+    except ValueError:
+        return False
+    except OSError:
+        # It is just being removed, or not ours to read.
+        return True
+    return True
 
 
 def _is_alive(pid: int) -> bool:

@@ -6,6 +6,7 @@ By the time these are called the command runs where the packages are, and the di
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -19,10 +20,11 @@ _GROUPS_SHOWN = 20
 
 
 def of_any(stack: str) -> None:
-    """Before any command on a stack: its name and its file.
+    """Before any command on a stack: its name, its file, and whether pulumi can read its state.
 
     Raises:
-        UserError: pulumi takes no stack of that name, or the file is no YAML; with the place.
+        UserError: pulumi takes no stack of that name, the file is no YAML, or the state's files are half written; with
+            the place.
     """
     if not _NAME.fullmatch(stack):
         file = project.current().shown(project.current().stack_file(stack))
@@ -31,6 +33,23 @@ def of_any(stack: str) -> None:
             f"  Rename {file}"
         )
     stack_file.read(stack)
+    of_state()
+
+
+def of_state() -> None:
+    """Before the state is read: whether pulumi was killed as it wrote what it cannot do without.
+
+    Raises:
+        UserError: it was; with the files to remove.
+    """
+    current = project.current()
+    directory = current.backend_directory()
+    if directory is not None and (cut := backend.half_written(directory)):
+        names = " ".join(shlex.quote(current.shown(each)) for each in cut)
+        raise UserError(
+            f"pulumi was killed as it wrote {current.shown(cut[0])}, and reads no stack while that is cut short\n"
+            f"  It describes the state and is none of it: rm {names}"
+        )
 
 
 def of_update(stack: str) -> None:

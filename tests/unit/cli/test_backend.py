@@ -8,12 +8,13 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.cli.backend import at_work, with_cluster
+from kumulus.cli.backend import at_work, half_written, with_cluster
 
 
 def lock(backend: Path, **changed: Any) -> None:
@@ -46,6 +47,29 @@ def test_a_lock_that_is_half_written_is_passed_over(tmp_path: Path) -> None:
     (file,) = (tmp_path / ".pulumi" / "locks").rglob("*.json")
     file.write_text(file.read_text()[:20])
     assert at_work(tmp_path, "fleet", "dev") is None
+
+
+@pytest.mark.parametrize("left", ["", '{"user.cache_con'])
+@pytest.mark.parametrize("place", ["stacks/fleet/dev.json", "locks/organization/fleet/dev/1b0c.json"])
+def test_what_a_pulumi_that_was_killed_left_of_a_description_is_found(tmp_path: Path, place: str, left: str) -> None:
+    for name in (place, "stacks/fleet/whole.json"):
+        (tmp_path / ".pulumi" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".pulumi" / f"{name}.attrs").write_text('{"user.content_type": "text/plain"}')
+    assert half_written(tmp_path) == []
+    cut = tmp_path / ".pulumi" / f"{place}.attrs"
+    cut.write_text(left)
+    assert half_written(tmp_path) == [cut]
+
+
+def test_a_description_that_is_just_being_written_is_no_mistake(tmp_path: Path) -> None:
+    being_written = tmp_path / ".pulumi" / "stacks" / "fleet" / "dev.json.attrs"
+    being_written.parent.mkdir(parents=True)
+    being_written.touch()
+    soon = threading.Timer(0.2, lambda: being_written.write_text("{}"))
+    soon.start()
+    assert half_written(tmp_path) == []
+    soon.join()
+    assert being_written.read_text() == "{}"
 
 
 @pytest.mark.parametrize("packed", [False, True])

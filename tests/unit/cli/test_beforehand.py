@@ -90,6 +90,20 @@ def test_two_at_once_are_refused_without_the_advice_to_take_the_lock_away(fleet:
     beforehand.of_update("prod")
 
 
+def test_a_state_that_pulumi_was_killed_at_is_told_with_what_to_remove(fleet: Path) -> None:
+    write(fleet, "config: {}\n")
+    up(fleet, "old")
+    cut = fleet / "state" / ".pulumi" / "stacks" / "fleet" / "old.json.attrs"
+    cut.touch()
+    said = refused(beforehand.of_any, "dev")
+    assert said.startswith(
+        "pulumi was killed as it wrote state/.pulumi/stacks/fleet/old.json.attrs, and reads no stack"
+    )
+    assert said.endswith(": rm state/.pulumi/stacks/fleet/old.json.attrs")
+    cut.unlink()
+    beforehand.of_any("dev")
+
+
 def test_a_stack_file_that_was_renamed_is_noticed_and_both_are_named(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model import pools
+from kumulus.model import pool_form, pools
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.registry import CLASSES
@@ -21,7 +21,7 @@ NOT_THERE = {
     "Cluster": {"home"},
 }
 # Where a plain object is written as properties outside the components.
-ELSEWHERE = {"NodePool": [Path(pools.__file__)]}
+ELSEWHERE = {"NodePool": [Path(pools.__file__), Path(pool_form.__file__)]}
 
 
 def texts(tree: ast.AST) -> set[str]:
