@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from benchmarks.capture import command, size, source
+from benchmarks.probes import Fleet, draw, manifest, never_preempting, what_happens
 from benchmarks.report import Row
 from kumulus.capture.dry import without_preemption
 from kumulus.capture.fit import fit
@@ -33,7 +34,6 @@ from kumulus.schedulers.launch.plan import Switches
 from kumulus.schedulers.process import start
 from kumulus.toolchain import ToolMissing, find
 from tests.support.captured import NAMESPACES, ZONE
-from tests.support.probes import Fleet, draw, manifest, never_preempting, what_happens
 from tests.support.project import Project
 
 _MOST_S = 10.0

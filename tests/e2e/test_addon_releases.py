@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from tests.support import charts, processes, registry
+from tests.e2e import registry
+from tests.support import charts, processes
 from tests.support.api import Object
 from tests.support.project import Project
 

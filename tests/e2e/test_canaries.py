@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from tests.support import canaries as birds
+from tests.e2e import canaries as birds
+from tests.e2e.canaries import Canaries
 from tests.support import charts, stand_in_command, stranger
-from tests.support.canaries import Canaries
 from tests.support.project import Project, Result
 
 pytestmark = pytest.mark.e2e

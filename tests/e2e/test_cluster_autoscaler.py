@@ -13,8 +13,8 @@ import pytest
 
 from kumulus.kube.messages import message_classes
 from kumulus.model.quantity import equal
+from tests.e2e.external_grpc import CloudProvider, stand_in
 from tests.support import processes
-from tests.support.external_grpc import CloudProvider, stand_in
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clone import Clone
+from tests.e2e.clone import Clone
 from tests.support.docs import output
 from tests.support.docs.pages import ROOT, pages
 from tests.support.docs.shell import Shell

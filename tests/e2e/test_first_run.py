@@ -11,7 +11,8 @@ from kumulus import toolchain
 from kumulus.cli import needs
 from kumulus.toolchain import releases
 from kumulus.toolchain.pins import CONTROL_PLANE
-from tests.support import processes, release_files
+from tests.e2e import release_files
+from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import Environment, User, build
 from tests.support.pods import is_ready

@@ -22,8 +22,9 @@ from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import JSON
 from kumulus.runtimes.kwok.layout import Layout
+from tests.integration import etcd_snapshot
 from tests.integration.conftest import NODES, Plane, Pools
-from tests.support import captured, etcd_snapshot
+from tests.support import captured
 
 pytestmark = pytest.mark.integration
 ZONE = "eu-acme-1"

@@ -20,7 +20,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.plugin.construct import Constructor
 from kumulus.provider.engine import Engine
 from kumulus.provider.rpc import Servicer
-from tests.support.monitor import Monitor, listening
+from tests.unit.plugin.monitor import Monitor, listening
 
 ROOT = Path(__file__).resolve().parents[3]
 STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"

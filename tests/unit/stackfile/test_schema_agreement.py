@@ -21,7 +21,7 @@ from kumulus.stackfile.kemu_stack import stack_file_of
 from kumulus.stackfile.schema.stack import stack_schema
 from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_yaml
-from tests.support.mistakes import (
+from tests.unit.stackfile.mistakes import (
     EXPERIMENT,
     EXPERIMENT_BEYOND,
     EXPERIMENT_MISTAKES,

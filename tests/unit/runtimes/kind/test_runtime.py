@@ -28,7 +28,7 @@ from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.runtime import KindRuntime
 from tests.support.apiserver import listening
-from tests.support.standin import StandIn
+from tests.unit.runtimes.kind.standin import StandIn
 
 CONFIG = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
 ME = "this stack"

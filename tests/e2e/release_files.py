@@ -81,5 +81,5 @@ def _write(known: pins.Pins, release: Release, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    # python -m tests.support.release_files FOLDER PINS_TOML TOOL...: for trying an installed package by hand.
+    # python -m tests.e2e.release_files FOLDER PINS_TOML TOOL...: for trying an installed package by hand.
     make(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/console.md from a stack that is up: ``python -m tests.support.pictures STACK [PREFIX]``.
+"""Take the pictures of docs/console.md from a stack that is up: ``python -m benchmarks.console_pictures STACK``.
 
 They are written to docs/pictures/: the page as a map, light and dark, with a node open, as a table, and the terminal.
 """
