@@ -145,7 +145,7 @@ async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
     again = time.monotonic()
     with way.cleared(plane.observed.kubeconfig):
         await until_niceness(plane, USUAL)
-        assert time.monotonic() - again < priority.LONGEST_S
+        assert time.monotonic() - again < 2
     await asyncio.sleep(3)
     with way.cleared(plane.observed.kubeconfig):
         await asyncio.sleep(2)

@@ -122,7 +122,7 @@ async def test_a_longer_wait_than_the_callers_patience_is_not_waited_for(server:
     async with server.client(patience=5) as client:
         with pytest.raises(ApiError, match="come back later"):
             await client.get(NODES)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 1
     assert len(server.seen) == 1
 
 
@@ -131,7 +131,7 @@ async def test_a_port_nobody_listens_on_is_unreachable_after_patience(unused_tcp
         started = time.monotonic()
         with pytest.raises(Unreachable) as raised:
             await client.get(NODES)
-    assert 0.1 < time.monotonic() - started < 5
+    assert 0.1 < time.monotonic() - started < 2
     assert str(raised.value) == (
         f"the Kubernetes API server at http://127.0.0.1:{unused_tcp_port} is not reachable: connection refused"
     )

@@ -734,8 +734,7 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
     request = provider_pb2.CreateRequest(urn=POOL, properties=struct(but(kubeconfig=str(file))))
     started = time.monotonic()
     errors = await asyncio.gather(*(fails(plugin.stub.Create(request)) for _ in range(9)))
-    # One after the other they would take nine times that patience.
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 2
     for error in errors:
         assert "not reachable: connection refused; `pulumi up --refresh` brings" in error.details()
 
@@ -976,7 +975,7 @@ async def test_the_plugin_as_a_process_serves_until_it_is_interrupted(tmp_path: 
             asked = time.monotonic()
             process.send_signal(signal.SIGINT)
             out, err = await asyncio.wait_for(process.communicate(), 10)
-        assert time.monotonic() - asked < 5
+        assert time.monotonic() - asked < 2
         assert (process.returncode, out, err) == (0, b"", b"")
     finally:
         if process.returncode is None:
