@@ -1,4 +1,6 @@
-"""Take the pictures of docs/console.md from a stack that is up: ``python -m benchmarks.console_pictures STACK``.
+"""Take the pictures of docs/console.md from a stack that is up.
+
+    python -m benchmarks.console_pictures STACK [PREFIX]
 
 They are written to docs/pictures/: the page as a map, light and dark, with a node open, as a table, and the terminal.
 """

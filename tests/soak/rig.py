@@ -145,9 +145,10 @@ class Rig:
 
     def unlock(self) -> None:
         """Free the stack where a killed command left its lock, and its state, as `kumulus up` says that one does."""
-        for cut in half_written(self.project.directory.parent / "state"):
+        state = self.project.directory.parent / "state"
+        for cut in half_written(state):
             cut.unlink()
-        locks = self.project.directory.parent / "state" / ".pulumi" / "locks"
+        locks = state / ".pulumi" / "locks"
         if any(path.is_file() for path in locks.rglob("*")):
             cancelled = self.project.pulumi("cancel", "--yes")
             assert cancelled.code == 0, cancelled.text
