@@ -8,7 +8,7 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.second_try"]
+pytest_plugins = ["tests.support.second_try", "tests.support.time_limit"]
 
 # Nobody is asked for programs; tests of downloads have a mirror of their own.
 os.environ["KUMULUS_TOOLS"] = "build"
