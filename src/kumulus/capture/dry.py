@@ -98,8 +98,8 @@ class Dry:
     async def priority_class(self, probe: Probe) -> str:
         """A class whose pods do not preempt, and which the scheduler looks at before all others.
 
-        Whoever waits in the clone does so because there is no room: hundreds of such pods are tried again whenever one
-        is removed, each on all nodes, and the dry ones would wait for them for minutes.
+        Pods are pending in the clone for want of room: whenever one is removed, hundreds of them are tried again, each
+        on all nodes, and the dry pods would wait for them for minutes.
 
         Raises:
             ApiError: there is no class such as the workload names, or it cannot be made.

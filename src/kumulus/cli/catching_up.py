@@ -61,7 +61,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
 
 
 def _prepare(directory: Path, fresh: Path) -> None:
-    """Call the groups as they are called in the clone; whoever names another cluster by mistake keeps the clone."""
+    """Give the groups the names that they have in the clone; a wrong cluster leaves the clone as it is."""
     from kumulus.capture.regrouping import named_as_before, nodes
     from kumulus.capture.writing import STACK
 

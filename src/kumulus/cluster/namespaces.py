@@ -69,7 +69,7 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
         return None
     metadata: dict[str, Any] = found["metadata"]
     by_name = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
-    # Whoever has no identity can go by names only.
+    # Without an identity, only the name can tell.
     known_as = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
     if not is_ours(metadata, wanted.owner, proven=bool(known_as) and by_name == known_as):
         raise NotOurs(f"the namespace {metadata['name']} is there already and {await whose(client, metadata)}")
@@ -101,7 +101,7 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
         metadata = {
             key: {**dict.fromkeys(before.get(key) or {}), **body["metadata"][key]} for key in ("labels", "annotations")
         }
-        # Of the version that was looked at: whoever marks it meanwhile is not overruled.
+        # With the version that was read, so that a concurrent change is not overwritten.
         metadata["resourceVersion"] = there["resourceVersion"]
         await client.merge_patch(wanted.path, {"metadata": metadata})
         return True

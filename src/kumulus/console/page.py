@@ -98,7 +98,7 @@ class Page:
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         """Plan a change, or do what was planned."""
-        # A browser names the origin of whoever asks, and lets no page of another one say JSON without leave.
+        # A browser names the origin of each request, and lets no page of another origin send JSON without permission.
         if request.headers.get("Origin") not in self._server.origins or request.content_type != "application/json":
             raise web.HTTPForbidden(text="403: only this page itself may ask for changes\n")
         if self._changes is None:

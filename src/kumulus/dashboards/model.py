@@ -1,4 +1,4 @@
-"""A dashboard as data, whoever draws it."""
+"""A dashboard as data, independent of what draws it."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ async def _put(
 ) -> None:
     """Write a revision with further labels, unless somebody was quicker.
 
-    It is replaced and not patched: whoever may use Helm may update Secrets, and need not be allowed to patch them.
+    It is replaced and not patched: a user of Helm has the right to update Secrets, but not always to patch them.
     """
     metadata = {**stored["metadata"], "labels": {**stored["metadata"]["labels"], **labels}}
     await client.write("PUT", _path(namespace, revision), {**stored, "metadata": metadata})

@@ -44,7 +44,7 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
             await asyncio.sleep(0.2)
     if there:
         if recorded and owner.identity and Owner.of(there["metadata"]) is None and _made_for(there) == cluster:
-            # Of the version that was looked at: whoever marks it meanwhile is not overruled.
+            # With the version that was read, so that a concurrent change is not overwritten.
             marks = {"labels": owner.labels, "resourceVersion": there["metadata"]["resourceVersion"]}
             with suppress(ApiError):
                 await client.merge_patch(f"{_NAMESPACES}/{name}", {"metadata": marks})

@@ -80,7 +80,7 @@ class Journal:
             self._write(changed)
 
     def close(self) -> None:
-        """End it: without anything to put back it goes; else whoever comes next finds that its run is over.
+        """End it: removed if nothing is to be restored; otherwise the next command sees that the run is over.
 
         Raises:
             NotWritten: it is as it was.
@@ -153,7 +153,7 @@ async def turn(cluster: str) -> AsyncIterator[None]:
             try:
                 lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             except FileNotFoundError:
-                continue  # Whoever had the turn before has just taken the directory away.
+                continue  # The previous holder of the lock has just removed the directory.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.stat(folder / _LOCK).st_ino == os.fstat(lock).st_ino:
@@ -182,7 +182,7 @@ def _telling(file: Path) -> Iterator[None]:
 
 
 def _tidy(folder: Path) -> None:
-    """Leave no directory behind that has nothing in it; whoever waits for the lock makes it again."""
+    """Remove the directory if it holds no journal; a process that waits for the lock creates it again."""
     if not any(folder.glob("*.json")):
         with suppress(OSError):
             (folder / _LOCK).unlink(missing_ok=True)

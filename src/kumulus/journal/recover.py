@@ -39,7 +39,7 @@ async def recover(client: Client) -> list[str]:
 
 
 async def recover_cluster(client: Client, cluster: str) -> list[str]:
-    """As :func:`recover`, for whoever knows the cluster.
+    """As :func:`recover`, for a caller that already knows the cluster.
 
     Args:
         client: of the cluster.

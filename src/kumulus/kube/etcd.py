@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import grpc
 
 _TXN = "/etcdserverpb.KV/Txn"
-# A write of a busy disk: whoever waits longer asks the API server, which knows what has become of it.
+# Longer than a write takes on a busy disk; after that, the API server is asked what became of it.
 _TIMEOUT_S = 10.0
-# Looking is a matter of milliseconds; what writes all of its file again takes longer.
+# A look takes milliseconds; rewriting the whole file takes longer.
 _LOOK_S, _REWRITE_S = 2.0, 60.0
 # AlarmRequest.AlarmAction and AlarmType.
 _GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1

@@ -193,7 +193,7 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
 
 
 def node_reclaimed(name: str, having: str) -> dict[str, Any]:
-    """The stage that ends a node whose machine is taken back, when it is: it is gone, whoever has not let go of it.
+    """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
 
     Args:
         name: of the stage.
@@ -207,7 +207,7 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
 def node_stages_above() -> list[dict[str, Any]]:
     """The stages of nodes for a cluster that has those of the chart stage-fast.
 
-    They are of nodes on which a fault holds, and so of a stack's own alone, whoever has installed KWOK.
+    They match only nodes with an active fault, which are always a stack's own, no matter who installed KWOK.
     """
     # KWOK's heartbeat would give a node back the conditions that a fault has changed.
     ready = [exists(_FAULTS), is_in(_READY, "True")]

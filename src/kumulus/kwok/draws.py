@@ -1,7 +1,7 @@
 """Seeded draws of durations and outcomes in jq, the language of KWOK's stages.
 
-A draw depends on the seed, what is drawn, the pod's identity and the attempt, and on nothing else: whoever evaluates
-it, whenever, gets the same. jq has no hash and no operations on bits, so that a text is hashed by what doubles do
+A draw depends only on the seed, on what is drawn, on the pod's identity and on the attempt, so that every evaluation
+gives the same value. jq has no hash and no operations on bits, so that a text is hashed by what doubles do
 exactly: a polynomial modulo a prime below 2^26.5, then two rounds of cubing and adding, each a permutation because
 the prime is 2 modulo 3. gojq, which KWOK has, and jq then agree.
 """

@@ -178,7 +178,7 @@ def _why_not(text: str) -> str:
 def _nanos(digits: int, exponent: int) -> int:
     power = exponent + 9
     scale: int = 10 ** abs(power)
-    # The ceiling, as apimachinery rounds: whoever asks for too small an amount still gets some.
+    # Rounded up, as apimachinery does: a request below the smallest amount still gets that amount.
     return digits * scale if power >= 0 else -(-digits // scale)
 
 

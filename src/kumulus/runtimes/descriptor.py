@@ -20,8 +20,8 @@ class Options:
     """A runtime's section of the stack file, which has the runtime's name.
 
     Attributes:
-        model: its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``: whoever asks for
-            less does not pay for pydantic.
+        model: its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``, so that callers
+            that do not need it do not import pydantic.
         about: what it is, for people.
         example: how it is written.
     """

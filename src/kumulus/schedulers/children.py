@@ -51,7 +51,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     with log.open("ab") as file:
         try:
-            # A session of its own: Ctrl-C in the terminal is for whoever started this, who ends it in good order.
+            # In a session of its own, so that Ctrl-C reaches only our process, which then ends this one in good order.
             return subprocess.Popen(
                 command,
                 cwd=directory,

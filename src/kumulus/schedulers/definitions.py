@@ -71,7 +71,7 @@ def _kept(name: str) -> Path:
 
 
 def _documents(file: Path) -> list[dict[str, Any]]:
-    # Kueue's definition of a Workload is 1.4 MB, half a second to parse; whoever changes one takes a copy.
+    # Kueue's definition of a Workload is 1.4 MB and takes half a second to parse; a caller that changes one copies it.
     stamp = file.stat().st_mtime_ns
     return [dict(document) for document in _parsed(file, stamp)]
 

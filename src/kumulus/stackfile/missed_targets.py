@@ -31,7 +31,7 @@ def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | No
             full += [place_name(pool.name, each) for each in there]
     if place in short or place in full:
         return None
-    # Whoever names the pool means one of that pool's.
+    # A target that names the pool means one of the pool's own.
     of_pool = [each for each in full if place.rpartition("-")[0] == each.rpartition("-")[0]]
     return f"write {_alternatives(of_pool or short)}" if short else "there are none, as the groups have no nodes"
 

@@ -1,8 +1,8 @@
 """Where Pulumi's engine finds the provider plugin of an installed Kumulus.
 
 The engine looks in `$PULUMI_HOME/plugins/resource-kumulus-v<version>`. What lies there is a few lines that start the
-plugin with the Python that has this version of Kumulus; so environments with different versions have one each, and
-whoever uses a version last says with which Python. One on PATH would do too, but of that the engine warns in every
+plugin with the Python that has this version of Kumulus. Environments with different versions have one each, and the
+last one to use a version determines the Python. A plugin on PATH would work too, but the engine warns about it in every
 command. See docs/decisions/finding-the-plugin.md.
 """
 
@@ -61,7 +61,7 @@ def _write(file: Path, text: str) -> None:
     try:
         with open(handle, "w") as stream:
             stream.write(text)
-        # Executable for whoever may read it, as any program.
+        # Executable by all who may read it, as programs are.
         os.chmod(made, 0o755)  # noqa: S103
         os.replace(made, file)
     except OSError:

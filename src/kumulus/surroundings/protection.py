@@ -45,12 +45,13 @@ class Unprotected:
         """
         if self.backend == "shared":
             return (
-                f"{stack} has {secrets}, its state is in {self.where}, and the passphrase is empty: whoever reads that "
-                f"state reads them too\n  To encrypt them: pulumi stack change-secrets-provider passphrase -s {stack}, "
+                f"{stack} has {secrets}, its state is in {self.where}, and the passphrase is empty: everybody who can "
+                f"read that state can read them\n  To encrypt them: "
+                f"pulumi stack change-secrets-provider passphrase -s {stack}, "
                 "or awskms://… and the like,\n  and set PULUMI_CONFIG_PASSPHRASE_FILE to the new one's file"
             )
         return (
-            f"{stack} has {secrets}, and the passphrase is empty: whoever reads its state or its file reads them too. "
+            f"{stack} has {secrets}, and the passphrase is empty: anybody with its state or its file can read them. "
             f"That is said once. To encrypt them: pulumi stack change-secrets-provider passphrase -s {stack}, and set "
             "PULUMI_CONFIG_PASSPHRASE_FILE to the new one's file"
         )

@@ -32,7 +32,7 @@ class Builder:
         shutil.rmtree(self.caches(module), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: Step) -> None:
-        """Build a tool and install it under `home`; whoever looks meanwhile sees the old file or the new one, whole.
+        """Build a tool and install it under `home`; readers see either the whole old file or the whole new one.
 
         Raises:
             ToolchainError: Go failed; with the last lines it said and where the rest is.

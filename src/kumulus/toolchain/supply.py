@@ -88,7 +88,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
         return
     scratch = cache.root() / "scratch"
     with lock.exclusive(cache.root() / "lock", "getting the tools", say), _terminated_like_interrupted():
-        # Whoever held the lock before may have built just these.
+        # The previous holder of the lock may have built just these.
         lacking = missing(known, wanted)
         # Nobody else is at work now, so what lies here is what a killed run left.
         shutil.rmtree(scratch / "work", ignore_errors=True)

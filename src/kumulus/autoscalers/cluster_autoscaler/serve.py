@@ -1,7 +1,7 @@
 """``python -m kumulus.autoscalers.cluster_autoscaler.serve PORT KUBECONFIG PKI SETTINGS``: serve the node groups.
 
-It listens on 127.0.0.1 and answers whoever has the certificate of the cluster's administrator, which cluster-autoscaler
-is given; every other user of the machine is refused while the connection is made.
+It listens on 127.0.0.1 and answers only clients with the certificate of the cluster's administrator, which
+cluster-autoscaler has; the TLS handshake fails for every other user of the machine.
 """
 
 from __future__ import annotations

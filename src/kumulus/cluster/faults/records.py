@@ -1,6 +1,6 @@
 """What holds in a cluster, recorded there: a ConfigMap for each fault and for each pool.
 
-Whoever changes a node asks these records first: a pool that is updated keeps its faults, and a fault that ends gives
+Every change of a node reads these records first: a pool that is updated keeps its faults, and a fault that ends gives
 each node what its pool wants by then. See docs/decisions/faults.md.
 """
 

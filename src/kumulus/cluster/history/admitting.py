@@ -1,7 +1,7 @@
 """Which nodes pods may go to, as a history has it: kinds of pods and kinds of nodes, and which of them go together.
 
-Written once for each two kinds, not for each pod and node: of 10,000 of either there are few kinds. What a kind is
-stays with whoever records; a reader needs the numbers only.
+Written once for each pair of kinds, not for each pod and node: 10,000 of either have few kinds. Only the recorder
+knows what a kind is; a reader needs just the numbers.
 """
 
 from __future__ import annotations

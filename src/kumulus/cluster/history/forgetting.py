@@ -48,7 +48,7 @@ class _Shorter:
     def __init__(self, history: History, begin: int) -> None:
         self.old = history
         self.found = History(dict(history.about), begin, history.end, events=array("q"))
-        # Kinds of pods and of nodes keep their numbers, which whoever records knows.
+        # Kinds of pods and nodes keep their numbers, because the recorder refers to them.
         self.found.fits = list(history.fits)
         self._numbers: dict[str, dict[int, int]] = {}
 

@@ -1,4 +1,4 @@
-"""Record what queues say of themselves, whoever looks after them, and count who stands in those that do not say it."""
+"""Record what queues report about themselves, and count the jobs in those that report nothing."""
 
 from __future__ import annotations
 

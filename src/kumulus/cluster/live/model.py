@@ -40,7 +40,7 @@ class Group:
 
 
 class Witness(Protocol):
-    """Whoever wants to hear of every change that can be seen."""
+    """An observer of every visible change."""
 
     def node(self, name: str, node: Node | None) -> None:
         """A node is now so; None: it is gone."""

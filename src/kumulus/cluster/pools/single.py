@@ -1,4 +1,4 @@
-"""Make one node of a pool what is wanted, whoever else is at it."""
+"""Make one node of a pool what is wanted, in spite of concurrent changes by others."""
 
 from __future__ import annotations
 

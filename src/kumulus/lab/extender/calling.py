@@ -1,4 +1,4 @@
-"""Call a policy so that whoever waits for it goes on after a time limit, whatever the policy does."""
+"""Call a policy with a time limit that holds whatever the policy does."""
 
 from __future__ import annotations
 
@@ -112,5 +112,5 @@ def _serve(work: queue.SimpleQueue[tuple[Callable[[], Any], _Answer] | None]) ->
                 item[1].give(item[0](), None)
             except TookTooLong:
                 item[1].give(None, PolicyFailed("the policy was interrupted"))
-            except BaseException as error:  # what it raises is whoever called's to judge
+            except BaseException as error:  # the caller judges what the policy raised
                 item[1].give(None, error)

@@ -50,7 +50,7 @@ class Proxy:
             self._server = None
         ended = len(self._open)
         for transport in [*self._open]:
-            # Whoever reads or writes gets a reset, and nothing that waits to be sent is sent.
+            # Both ends get a connection reset, and what is buffered is not sent.
             transport.abort()
         self._open.clear()
         self.cut_off += ended // 2

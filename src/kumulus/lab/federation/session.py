@@ -66,7 +66,7 @@ class Session:
         """
 
         async def managed(member: Member) -> None:
-            # Whoever may not see leases goes without.
+            # A user without the right to read leases does not wait.
             with suppress(ApiError):
                 await wait_until_all_are_managed(member.client, stop)
 
@@ -192,7 +192,7 @@ async def joined(
 
 
 async def _close(journal: Journal) -> None:
-    # What is still in it, whoever comes next puts back.
+    # The next command restores what is still listed in it.
     with suppress(NotWritten):
         async with book.turn(journal.changes.cluster):
             journal.close()

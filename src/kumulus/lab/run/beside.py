@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class LookingOn:
-    """Has the policy hear what becomes of the pods, beside whoever keeps account of them anyway.
+    """Passes what happens to the pods on to the policy, as well as to the one that records it.
 
     Args:
         beside: the policy.

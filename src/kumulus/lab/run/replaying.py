@@ -190,7 +190,7 @@ class Replayer:
         await self._eviction(pods[0], at)
 
     async def _drain(self, node: str, at: float) -> None:
-        """Evict everything of the replay's from a node, as whoever drained it evicted what was on it."""
+        """Evict all of the replay's pods from a node, as the recorded drain did."""
         where = {"labelSelector": WORKLOAD_LABEL, "fieldSelector": f"spec.nodeName={node}"}
         for pod in await self._live(PODS, where):
             if not any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ())):

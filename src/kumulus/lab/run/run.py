@@ -103,7 +103,7 @@ class Run:
                     self._session = await around.enter_async_context(joining)
                 return await self._journaled(journal)
         finally:
-            # What is still in it, whoever comes next puts back.
+            # The next command restores what is still listed in it.
             with suppress(NotWritten):
                 async with book.turn(journal.changes.cluster):
                     journal.close()
@@ -173,7 +173,7 @@ class Run:
         begun, taken = time.monotonic(), 0
         if self._session is not None:
             await self._session.begin(self._options.stop)
-        # Whoever may not see leases goes without.
+        # A user without the right to read leases does not wait.
         with suppress(ApiError):
             taken = await wait_until_all_are_managed(self._client, self._options.stop)
         if (waited := time.monotonic() - begun) > _WORTH_A_LINE:

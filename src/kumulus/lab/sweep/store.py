@@ -2,7 +2,7 @@
 
 <directory>/cells/<id>.json    the result of a cell
 <directory>/cells/<id>.lock    held by the process that runs it, and by no other
-<directory>/starts.log         a line for each start of a cell, for whoever wants to count
+<directory>/starts.log         one line for each start of a cell, so that starts can be counted
 """
 
 from __future__ import annotations

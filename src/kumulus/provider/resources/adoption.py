@@ -125,7 +125,7 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
             "pools; one that an earlier Kumulus made is declared, not imported: `pulumi up` takes over nodes it finds"
         )
     where = {"kubeconfig": str(place.kubeconfig), "clusterIdentity": found, "clusterName": place.name}
-    # With the identity of whoever made it: the stack's next update puts its own in the place.
+    # It keeps the identity of its maker for now: the stack's next update replaces it by its own.
     labels = {key: value for key, value in pool.labels.items() if key != STACK_ID}
     marked = {"stackId": pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
     return {**where, **marked, **pool_to_properties(replace(pool, labels=labels))}

@@ -52,7 +52,7 @@ class Places:
         elif self._settings.move_here and self._is_bound(outputs):
             report.warn(
                 "the cluster is here; take kumulus:moveHere out of the stack file (`pulumi config rm "
-                "kumulus:moveHere`), or whoever works on the stack elsewhere next moves it there"
+                "kumulus:moveHere`), or the next `up` on another machine moves it there"
             )
 
     def require_here(self, outputs: Properties) -> None:

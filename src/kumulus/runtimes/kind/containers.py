@@ -89,7 +89,7 @@ class Engine:
         await self._run("ps", "--quiet", "--last", "1")
 
     async def nodes(self, cluster: str) -> list[Node]:
-        """The containers of a cluster, control planes first, whoever made it.
+        """The containers of a cluster, control planes first, no matter who created it.
 
         Raises:
             ProviderError: the engine could not be asked.

@@ -39,7 +39,7 @@ class KindPlace(Place):
         return self.directory / "kind.yaml"
 
     def begin(self, owner: str, engine: Engine, config: Mapping[str, Any]) -> None:
-        """Note, before anything else, who makes a cluster here: whoever is killed meanwhile is known by it."""
+        """Record who creates a cluster here before anything else, so that a killed creation can be attributed."""
         self.directory.mkdir(mode=0o700)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})

@@ -292,7 +292,7 @@ async def _identity(place: KindPlace, patience: float) -> str:
 
 
 async def _identity_by_kind(place: KindPlace, engine: Engine) -> str | None:
-    """The identity of the cluster of that name, whoever made it, by the kubeconfig that kind has of it."""
+    """The identity of the cluster of that name, no matter who created it, read with kind's own kubeconfig for it."""
     with tempfile.TemporaryDirectory(prefix="kumulus-") as folder:
         file = Path(folder) / "kubeconfig.yaml"
         try:

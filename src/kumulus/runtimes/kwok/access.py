@@ -1,4 +1,4 @@
-"""Who may ask the components of a cluster: whoever has its certificate, whose key is in its private folder.
+"""Who may query the components of a cluster: holders of its certificate, whose key is in its private folder.
 
 On 127.0.0.1 every user of the machine can knock, and by the name of a host that resolves there every web page can.
 kwokctl lets them read the metrics of the scheduler and the controller manager; Prometheus and kube-state-metrics have

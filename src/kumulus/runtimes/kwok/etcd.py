@@ -1,8 +1,8 @@
-"""etcd answers the API server alone: over TLS, to whoever has the key in the cluster's private folder.
+"""etcd answers only the API server: over TLS, to holders of the key in the cluster's private folder.
 
 kwokctl (v0.8.0, pkg/kwokctl/components/etcd.go) starts it on plain HTTP without authentication, and etcd's own defaults
-let every web page ask its JSON gateway: whoever is on this machine would read and write past RBAC. The certificates are
-those that kwokctl makes for the API server and its administrator.
+let every web page ask its JSON gateway: any process on this machine could read and write past RBAC. The certificates
+are those that kwokctl makes for the API server and its administrator.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def in_place(old: str, new: str) -> bool:
 def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     """End the programs of another version than is wanted, and put those of that version in their place.
 
-    They are ended first, and the version is written last: whoever is killed meanwhile has it all done again.
+    They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
 
     Args:
         layout: the cluster.

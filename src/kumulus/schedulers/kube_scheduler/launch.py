@@ -100,7 +100,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
 
 
 def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> asked.Settings:
-    """Have it ask, beside others, whoever notes what its filters did; gives that one's settings."""
+    """Add the extender that records what the filters did to the others; returns its settings."""
     others = document.get("extenders") or []
     if not isinstance(others, list):
         raise SchedulerError(f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list")
