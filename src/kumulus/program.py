@@ -62,7 +62,7 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
     if plugin.under_engine():
         end_with_engine()
         start_plugin()
-    # Meanwhile the plugin starts.
+    # The plugin starts in parallel.
     from kumulus.components.emulated_cluster import EmulatedCluster
     from kumulus.model.errors import SpecError
 

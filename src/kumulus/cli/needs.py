@@ -126,7 +126,7 @@ def of_stack(stack: str) -> Needs:
 
 
 def to_remove(stack: str) -> Needs:
-    """What destroying a stack takes: its file may be gone by then, and mistakes in it are no matter."""
+    """What destroying a stack takes, even if its file is gone or has mistakes."""
     try:
         return of_stack(stack)
     except UserError:

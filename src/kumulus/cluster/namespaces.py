@@ -129,7 +129,7 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     there = await look(client, wanted, recorded)
     if there is None:
         return ""
-    # That one, and none that has come in its place meanwhile.
+    # Only that one, and not a later one of the same name.
     await objects.remove(client, wanted.path, {"preconditions": {"uid": there["uid"]}})
     give_up = asyncio.get_running_loop().time() + seconds
     while (left := await objects.find(client, wanted.path)) is not None:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes one meanwhile.
+# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes one before it is used.
 _RANGE = range(20000, 32768)
 
 
@@ -78,7 +78,7 @@ class Claims:
         lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Its last holder may have removed the file meanwhile: then somebody else can lock another of that name.
+            # Its last holder may have removed the file just now: then another process can lock a new file of that name.
             held = os.stat(self.path(port)).st_ino == os.fstat(lock).st_ino
         except OSError:
             held = False

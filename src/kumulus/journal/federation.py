@@ -63,7 +63,7 @@ async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
 async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
     """Let a hub reach a worker as it did; whether it was rerouted still.
 
-    An address that somebody else has written meanwhile is left alone, and so is a Secret that is gone.
+    An address that somebody else has written since is left alone, and so is a Secret that is gone.
 
     Raises:
         NotPutBack: what is in the Secret is no kubeconfig.

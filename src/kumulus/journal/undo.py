@@ -106,7 +106,7 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
         found = await objects.find(client, path)
         if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
             return
-        # What has been made again under this name meanwhile is another's.
+        # An object that was created under this name since then is somebody else's.
         mine = {"preconditions": {"uid": found["metadata"]["uid"]}}
         try:
             removed += await objects.remove(client, path, mine)
@@ -179,7 +179,7 @@ async def _end_scheduler(client: Client, changes: Changes) -> None:
 
 
 async def _unwanted(client: Client, nodes: tuple[str, ...]) -> list[str]:
-    """Of the nodes that a run has added, those that no pool has come to want meanwhile."""
+    """The nodes that a run added and that no pool has come to want since then."""
     if not nodes:
         return []
     known = await records.read(client)

@@ -28,7 +28,7 @@ def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step
         labels: its labels.
         root: the root filesystem.
         images: the archive of the images.
-        step: whose time is shown meanwhile.
+        step: shows the time that it takes.
         log: is appended to.
 
     Raises:

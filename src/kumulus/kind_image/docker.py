@@ -42,7 +42,7 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
 
     Args:
         arguments: its arguments.
-        step: whose time is shown meanwhile.
+        step: shows the time that it takes.
         log: is appended to.
         stdin: a file to read from.
 

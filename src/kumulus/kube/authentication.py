@@ -134,7 +134,7 @@ class TokenFile:
         return self._known, None
 
     def refused(self, credential: Credential) -> None:
-        """Read the file again before the next request, unless that was done meanwhile."""
+        """Read the file again before the next request, unless another request has done so."""
         if self._known is credential:
             self._read_at = time.monotonic() - _GOOD_FOR_S
 

@@ -36,11 +36,11 @@ class Client:
         connection: where the server is, from :func:`kube.load_kubeconfig`.
         connections: the greatest number of connections kept open at once, and so of requests under way; None for
             64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
-            fsyncs, and the less its controllers get of the CPUs meanwhile (docs/performance.md).
+            fsyncs, and the less CPU time its controllers get (docs/performance.md).
         field_manager: the name under which the server records who set a field.
         patience: seconds for which a request is tried again while the server is unreachable or answers with a
             transient error (429, 5xx). Verbs take their own ``patience`` too.
-        request_timeout: seconds after which one attempt is given up.
+        request_timeout: seconds after which one attempt is abandoned.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ class Http:
                 try:
                     return _whole(await self._ask(connection, head))
                 except ConnectionError:
-                    # What the server had closed meanwhile is no failure of a request that changes nothing.
+                    # The server closed the connection while it was idle: a request that changes nothing is repeated.
                     if connection.heard or verb != "GET":
                         raise
             return _whole(await self._ask(await self._connect(tls), head))

@@ -78,7 +78,7 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
 async def replace(client: Client, collection: str, body: dict[str, Any]) -> None:
     """Make an object; one of that name is replaced whole: a merge would keep what the new one no longer has.
 
-    One that others change meanwhile, as a controller does with what has just been made, is read again.
+    If others change it at the same time, as controllers do with new objects, it is read again.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

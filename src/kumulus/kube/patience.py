@@ -15,7 +15,7 @@ class Attempts:
 
     Args:
         patience: seconds for which it is tried again.
-        request_timeout: seconds after which one attempt is given up.
+        request_timeout: seconds after which one attempt is abandoned.
 
     Attributes:
         within: seconds that the next attempt may take.
@@ -39,7 +39,7 @@ class Attempts:
         return pause if time.monotonic() + pause <= self._ends else None
 
     def busy(self) -> None:
-        """Wait once for a server that answered others meanwhile: for as long as it works on a request itself."""
+        """Wait once more, for as long as a server works on a request, if it answered others in the meantime."""
         if self._may_be_busy:
             self._may_be_busy, self.within = False, _ITS_OWN_TIMEOUT_S
             self._ends = time.monotonic() + _LONGEST_PAUSE + self.within

@@ -199,7 +199,7 @@ class _Follower(Generic[T]):
         self._fruitless += 1
 
     async def _listing(self) -> AsyncGenerator[News[T], None]:
-        """List page by page; what is not listed any more has been deleted meanwhile."""
+        """List page by page; known objects that are not listed have been deleted."""
         query, gone, version = {**self._params, "limit": str(self._page)}, set(self._known), ""
         while True:
             patience = _PAGE_PATIENCE if self._synced else None

@@ -1,4 +1,4 @@
-"""Experiments on a live cluster: create workloads, measure what becomes of them, report, compare.
+"""Experiments on a live cluster: create workloads, measure what happens to them, report, compare.
 
     plan/     an experiment file becomes the very objects to create, and when: pure functions
     cluster/  what is asked of the cluster besides: nodes, processes, counters, a namespace of its own

@@ -86,7 +86,7 @@ class PoolFaults:
         return self.by_ordinal.get(ordinal, ())
 
     def kubelet(self, ordinal: int) -> str:
-        """What has become of a node's kubelet, one of `KUBELETS`."""
+        """The state of a node's kubelet, one of `KUBELETS`."""
         return next((fault.effects.kubelet for fault in self.of(ordinal) if fault.effects.kubelet), "")
 
     def gone(self, replicas: int) -> list[int]:

@@ -109,7 +109,7 @@ def shown(value: object) -> str:
 
 
 def shown_path(path: object) -> str:
-    """A path, whole however long: it is by their ends that paths are told apart."""
+    """A path, never shortened: paths often differ only at their ends."""
     return _quoted(str(path))
 
 

@@ -56,7 +56,7 @@ class Constructor:
                 done = contextvars.Context().run(self._work, request)
             except BaseException as error:
                 done = error
-            # The loop is closed when the plugin was ended meanwhile.
+            # The loop is closed if the plugin has been ended.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, done)
 

@@ -36,8 +36,8 @@ async def serve(arguments: list[str]) -> None:
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    # The engine ends a plugin with SIGINT, and kills it when it is still there 5 s later. By then its calls are over
-    # or were cancelled; those under way get that time to finish what they have begun.
+    # The engine ends a plugin with SIGINT, and kills it if it still runs 5 s later. Calls under way get that time to
+    # finish what they have begun; the others are over or cancelled by then.
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

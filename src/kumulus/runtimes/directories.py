@@ -73,7 +73,7 @@ def remove(place: Place) -> list[str]:
     try:
         require_own(place)
         left = place.foreign()
-        # The note last: who is killed meanwhile leaves something that is known to be a cluster's.
+        # The note last, so that a removal that is killed leaves a directory that is recognised as a cluster's.
         found = [file for file in place.directory.iterdir() if file.name not in left and file != place.note_file]
         for file in [*found, place.note_file]:
             if file.is_dir() and not file.is_symlink():
@@ -105,7 +105,7 @@ def left_alone(place: Place, names: Iterable[str]) -> str:
 
 
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
-    """Refuse a place that is somebody else's, or holds what is; nothing is changed.
+    """Refuse a place that is somebody else's or contains somebody else's files; nothing is changed.
 
     Args:
         place: where a cluster is to be made.
@@ -134,7 +134,7 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
                 f"{described(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
             )
-        # In a preview a cluster of another runtime may be there, which is to be replaced; by then it is gone.
+        # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()
         if made_by is None:
             # Without a note nothing proves whose kubeconfig.yaml that is.

@@ -35,6 +35,6 @@ async def bring_back(kubeconfig: Path, report: Reporter | None = None) -> bool:
     """
     layout = Layout(kubeconfig.parent)
     if layout.removed():
-        # It went with its stack meanwhile.
+        # It was destroyed with its stack.
         return False
     return bool(await outage.start(layout, report or Silent()))

@@ -17,7 +17,7 @@ async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
     """A client for a while.
 
     Raises:
-        SchedulerError: the kubeconfig cannot be used, or the server did not do what was asked of it meanwhile.
+        SchedulerError: the kubeconfig cannot be used, or the server refused a request.
     """
     try:
         async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE_SECONDS) as client:

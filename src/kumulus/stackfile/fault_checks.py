@@ -121,7 +121,7 @@ def condition_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def kubelet_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is something that may have become of a kubelet."""
+    """Whether a value is a state that a kubelet can be in."""
     if isinstance(raw, str) and raw and raw in KUBELETS:
         return []
     near = nearest(raw, KUBELETS[1:]) if isinstance(raw, str) else []

@@ -102,7 +102,7 @@ for _typed in (_TypedLoader, _SlowTypedLoader):
 
 def _checked(root: yaml.Node | None) -> yaml.Node | None:
     """A document, once no key in it is there twice."""
-    # Here rather than when values are made: by then merge keys have brought in keys that may be there twice.
+    # Here, and not where values are made: there, merge keys have already added keys that may legally occur twice.
     waiting, seen = [root] if root is not None else [], set()
     while waiting:
         node = waiting.pop()

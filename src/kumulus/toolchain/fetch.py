@@ -1,4 +1,4 @@
-"""Fetching one file over HTTP: what broke off is gone on with, what stands still is given up, and a sum decides."""
+"""Fetch one file over HTTP: broken downloads are resumed, stalled ones abandoned, and a checksum decides."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Embed:
     edit: Mapping[str, str]
 
     def recipe(self) -> tuple[object, ...]:
-        """What decides what becomes of the files."""
+        """What determines the files that are built."""
         # Only where there is one, so that whatever was built before keeps its stamp.
         return (self.module, self.path, self.to, dict(self.set), *([dict(self.edit)] if self.edit else []))
 

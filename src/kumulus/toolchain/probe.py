@@ -60,7 +60,7 @@ def _remembered() -> dict[str, tuple[list[int], str | None]]:
 
 
 def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
-    # Read again and replaced as a whole: another process may have written meanwhile, and losing an entry costs a probe.
+    # Read again and replaced as a whole: another process may have written it, and a lost entry only costs a probe.
     document = {**_remembered(), key: (fingerprint, version)}
     temporary = _file().with_suffix(f".{os.getpid()}")
     try:

@@ -47,7 +47,7 @@ def run(
 
     Args:
         command: the program and its arguments.
-        step: whose time is shown meanwhile.
+        step: shows the time that it takes.
         log: is appended to: the command, and what it says on standard error.
         stdout: a file that its standard output is appended to; the log by default.
         stdin: a file to read from; nothing by default.

@@ -57,7 +57,7 @@ def ensure(project: Path, development: bool = False) -> None:
         say(f"installing {' and '.join(DEVELOPMENT if development else BASE)} into .venv")
         # Written again below: until then the environment counts as unfinished.
         _stamp_file(project).unlink(missing_ok=True)
-        # Of what pip is about to read: requirements that change meanwhile, by a pull, are installed the next time.
+        # Computed before pip reads them: requirements that change during the installation are installed next time.
         stamps = {_stamp(project, False), _stamp(project, development)}
         wanted = "requirements-dev.txt" if development else "requirements.txt"
         _pip(project, ["--require-hashes", "-r", wanted])

@@ -42,7 +42,7 @@ def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
         and not claim["metadata"].get("deletionTimestamp")
         and claim["status"].get("providerID") not in there
     ]
-    # A node that is registered is Karpenter's to take away, whatever has become of its claim.
+    # Karpenter removes registered nodes itself, whatever happened to their claims.
     return found + [
         f"{NODES}/{node['metadata']['name']}"
         for node in machines
@@ -68,7 +68,7 @@ async def find(client: Client) -> list[str]:
 
 
 async def forget(client: Client) -> int:
-    """Delete it, so that Karpenter, which must not run meanwhile, asks for such machines again; returns how many.
+    """Delete it, so that Karpenter asks for such machines again; returns how many. Karpenter must not be running.
 
     A claim goes when Karpenter has taken its finalizer away, for which it need not have a node.
 

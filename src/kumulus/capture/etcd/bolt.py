@@ -1,8 +1,8 @@
 """A file of bbolt, read page by page: the entries of a bucket in the order of their keys. Nothing in it is trusted.
 
-Every offset and length is checked before it is used, nothing is read twice, neither pages nor entries of one, and no
-more is held than one path from the root to a leaf. The file is read by calls, not mapped: one that is cut off meanwhile
-is an error and not a signal.
+Every offset and length is checked before it is used, no page and no entry is read twice, and no
+more than one path from the root to a leaf is in memory. The file is read by calls, not mapped, so that truncating it
+meanwhile gives an error and not a signal.
 
 Source: go.etcd.io/bbolt (internal/common: page.go, meta.go, bucket.go).
 """

@@ -49,7 +49,7 @@ class Turn:
         return self.pools.bare.node_name(self.ordinal)
 
     def kubelets(self) -> tuple[str, str]:
-        """What had become of its kubelet, and what is to; each one of :data:`kumulus.model.node_effects.KUBELETS`."""
+        """The state of its kubelet before and after; each one of :data:`kumulus.model.node_effects.KUBELETS`."""
         pools = (self.pools.before, self.pools.after)
         was, will = (pool.faults.kubelet(self.ordinal) if pool.faults else "" for pool in pools)
         return was, will

@@ -161,7 +161,7 @@ async def _apply(client: Client, name: str, change: Change) -> None:
 
 
 async def _ignoring_404(request: Any) -> bool:
-    """Whether the node was there: one that is not is for its pool to make, with the faults that hold by then."""
+    """Whether the node was there. If it was not, its pool creates it, with the faults that are active then."""
     try:
         await request
     except ApiError as error:

@@ -144,7 +144,7 @@ async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Eve
     due = overdue(known.of(owner))
     if due:
         async with _in_turn(client):
-            # Others that work side by side may have ended them meanwhile.
+            # A concurrent command may have ended them.
             await _settled(client, await records.read(client), stop, owner)
     return due
 
@@ -211,7 +211,7 @@ async def _turn(
 ) -> Turned:
     """Turn the nodes of a fault from what it was to what it is to be; the other faults hold throughout.
 
-    When another process has changed the others meanwhile, the nodes are turned once more.
+    If another process has changed the other faults in the meantime, the nodes are changed once more.
     """
     name = (after or before or Record("")).name
     others = [fault for fault in known.holding(now) if fault.name != name]

@@ -1,4 +1,4 @@
-"""The pods on faulted nodes: how many run, what becomes of those whose node is gone, and a nudge for KWOK."""
+"""The pods on faulted nodes: how many run, what happens to those whose node is gone, and a nudge for KWOK."""
 
 from __future__ import annotations
 

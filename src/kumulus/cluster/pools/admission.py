@@ -23,7 +23,7 @@ _POLICIES = (
 )
 # What is written beside the API server, by its API group.
 _WRITTEN = {"": "nodes", "coordination.k8s.io": "leases"}
-# A stack's pools are made at the same moment: the question that is under way serves all who ask it meanwhile.
+# A stack's pools are created at the same moment: they share the answer to one request.
 _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
 
 

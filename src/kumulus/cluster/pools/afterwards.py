@@ -28,8 +28,8 @@ class Patience:
     """Seconds for looks after a failure.
 
     Attributes:
-        whole: for one whole look, which is not given up because the machine is busy.
-        still: in which, from the first look on, it has to be seen that nothing changes any more.
+        whole: for one complete read, long enough for a busy machine.
+        still: after the first read, within which nothing may change any more.
     """
 
     whole: float

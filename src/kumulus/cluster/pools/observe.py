@@ -29,8 +29,8 @@ _A_FEW = 4
 # Up to this many are as well, in a cluster whose names are not all on a first page of this length; else a list of names
 # only is cheaper.
 _ASK_SINGLY, _FIRST_PAGE = 50, 500
-# A stack's pools are observed at the same moment: the list that is under way serves all who ask for it meanwhile. One
-# for each would be late on a busy server, and as long as what the other pools have made by then.
+# A stack's pools are observed at the same moment, and share one list. With a list each, the last ones would wait for a
+# busy server, and their lists would grow by the nodes that other pools have created in the meantime.
 _listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
 _first_pages: WeakKeyDictionary[Client, asyncio.Task[list[str] | None]] = WeakKeyDictionary()
 

@@ -124,8 +124,8 @@ class Writer:
     async def create(self, ordinal: int) -> str:
         """Write a node, with its lease where that is known, and return its UID; or nothing where it has to be posted.
 
-        That is so when there is a node of that name, when it is not like the others of its pool (a fault holds on
-        it), and when the storage gave no answer: the API server knows then what has become of it.
+        A node has to be posted if its name exists, if it is not like the others of its pool (a fault is active on it),
+        and if the storage gave no answer: only the API server then knows whether it was written.
         """
         if self.failures >= _MOST_FAILURES:
             return ""

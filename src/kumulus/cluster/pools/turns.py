@@ -14,8 +14,8 @@ class Turns:
     """Admits two at a time.
 
     Reading thousands of nodes takes the plugin's CPU, changing them the API server's. If all pools read at once, none
-    would change anything meanwhile. After three seconds of waiting a pool goes on without its turn, so that when the
-    server does not answer, all pools time out together instead of one after the other.
+    would change anything during that time. After waiting for three seconds, a pool continues without its turn, so that
+    all pools time out together, instead of one after the other, when the server does not answer.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """What users have in a cluster, saved and put back through its API; for clusters whose etcd is not ours.
 
-Controllers and schedulers go on meanwhile, so it is not of one moment, and what is put back gets UIDs of its own: see
-docs/decisions/snapshots-as-objects.md. A restore that was cut off is finished by another one.
+Controllers and schedulers keep running, so the snapshot is not of one moment, and restored objects get new UIDs: see
+docs/decisions/snapshots-as-objects.md. An interrupted restore is completed by the next one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class OwnScheduler:
     Args:
         directory: the cluster's directory.
         components: its processes.
-        journal: has it started again where the run is killed meanwhile.
+        journal: has it started again if the run is killed.
     """
 
     def __init__(self, directory: Path, components: Components, journal: Journal) -> None:

@@ -127,7 +127,7 @@ class Beside:
         await self._done(patience=0.0)
 
     async def close(self) -> None:
-        """End, and let go of the policy's thread."""
+        """End, and release the policy's thread."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -96,7 +96,7 @@ class _Answer:
             else:
                 self.future.set_exception(error)
 
-        # The loop may have ended meanwhile.
+        # The loop may have ended by now.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(set_it)
 

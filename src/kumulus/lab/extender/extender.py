@@ -1,4 +1,4 @@
-"""An extender's side of scheduling: which nodes a pod may go to, by a policy, and what becomes of that."""
+"""An extender's side of scheduling: which nodes a pod may go to, by a policy, and where it went."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Extender:
         return self._ledger.machines
 
     def close(self) -> None:
-        """Let go of the policy's thread."""
+        """Release the policy's thread."""
         self._caller.close()
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What becomes of each Job on its way from the hub to a worker, kept up as the hub's Workloads and the pods are seen.
+"""The progress of each Job from the hub to a worker, followed through the hub's Workloads and the workers' pods.
 
 All times are seconds on the client's clock, counted from the start: when the watch reported it.
 """

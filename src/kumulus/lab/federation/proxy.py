@@ -106,7 +106,7 @@ class _End(asyncio.Protocol):
             self._other.joined(self)
 
     def joined(self, other: _End) -> None:
-        """The worker has answered: what came meanwhile is sent."""
+        """The worker has answered: what has arrived since is sent."""
         self._other = other
         if self.transport is None or self.transport.is_closing():
             other.end()

@@ -1,4 +1,4 @@
-"""One offline run: every pod of a stream offered to a policy once, and what becomes of the cluster."""
+"""One offline run: every pod of a stream is offered to a policy once, and the cluster's state recorded."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _before(alive: dict[str, _Alive], closed: dict[str, None], step: RecordedSte
 
 
 def _over(alive: _Alive, since: float) -> bool:
-    """Whether it had come to its end by then."""
+    """Whether it had ended by then."""
     return alive.step.ran is not None and alive.step.at + alive.step.ran <= since
 
 

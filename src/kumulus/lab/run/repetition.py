@@ -280,7 +280,7 @@ def _queues(experiment: Experiment) -> dict[str, str]:
 
 
 async def _all_set(events: Sequence[asyncio.Event], tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait until all events are set; what a task fails with meanwhile is raised."""
+    """Wait until all events are set; if a task fails before that, its error is raised."""
 
     async def wait() -> None:
         for event in events:

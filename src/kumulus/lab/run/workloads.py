@@ -87,7 +87,7 @@ class Workloads:
         kinds = Kinds(self._client)
         collection = await kinds.path("apps/v1", "Deployment", self._namespace)
         before = sum(self._records.jobs[job.name].workers for job in jobs)
-        # Before the request: a pod that goes meanwhile is then not waited for.
+        # Before the request, so that a pod that is deleted during it is not waited for.
         self._ending.expect_more(wanted.replicas * len(jobs) - before)
         for job in jobs:
             self._records.resized(job.name, wanted.replicas)

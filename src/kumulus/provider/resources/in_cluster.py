@@ -1,7 +1,7 @@
 """What the resources have in common that live in a cluster.
 
-That is where it is, what is asked of their inputs, drift, and what becomes of each operation when the cluster is gone,
-does not answer, or the work is done in part only.
+That is: where the cluster is, checks of inputs, drift, and the outcome of each operation when the cluster is gone, does
+not answer, or only part of the work was done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stack's own copy of the context it uses, which whatever works on its cluster reads.
 
-The copy stays with the cluster it was made of: a kubeconfig whose context was pointed elsewhere meanwhile gives it new
-credentials only while it names the same API server. So not even a `destroy`, which knows nothing but the state,
+The copy stays with the cluster that it was made for: if the kubeconfig's context is changed, the copy takes new
+credentials from it only as long as it names the same API server. So not even a `destroy`, which knows only the state,
 reaches another cluster. See docs/decisions/existing-clusters.md.
 """
 
@@ -58,7 +58,7 @@ def write(place: CopyPlace, source: Source, owner: str) -> None:
     place.directory.parent.mkdir(mode=0o700, exist_ok=True)
     place.directory.mkdir(mode=0o700, exist_ok=True)
     note = {"owner": owner, _RUNTIME: RUNTIME.name, _SOURCE: str(source.path or ""), _CONTEXT: source.context}
-    # The note first: who is killed meanwhile leaves something that is known to be the stack's.
+    # The note first, so that a process that is killed leaves a directory that is recognised as the stack's.
     if place.note() != note:
         place.write_note(note)
     if not is_current(place, source):

@@ -122,7 +122,7 @@ class Engine:
         return []
 
     async def start(self, nodes: Sequence[Node]) -> None:
-        """Start what is stopped, and let go on what is paused.
+        """Start what is stopped, and unpause what is paused.
 
         Raises:
             ProviderError: the engine refused.

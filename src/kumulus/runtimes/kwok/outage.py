@@ -17,7 +17,7 @@ from kumulus.runtimes.kwok.layout import Layout
 async def kill(layout: Layout) -> list[str]:
     """End every process of a cluster by SIGKILL; returns their names."""
     there = processes.running(layout.directory)
-    # It waits until they are gone, and the caller measures meanwhile.
+    # It waits until they are gone; in a thread, because the caller measures during that time.
     await asyncio.to_thread(processes.end, [pid for pids in there.values() for pid in pids])
     return sorted(there)
 

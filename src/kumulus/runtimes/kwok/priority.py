@@ -27,7 +27,7 @@ _LOWEST = 19
 # it, 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more still is in time.
 _BEARABLE = 3 / 8
 _LEASE_S = 40.0
-# Pods wait for their scheduler meanwhile.
+# During that time pods wait for their scheduler.
 LONGEST_S = 45.0
 # It waits for the end of its input, which comes with the plugin's end, however that comes, and gives everybody the
 # priority back. Linux takes one such change in 100 ms from who is not root (man 7 sched), so it is tried again.
@@ -76,9 +76,9 @@ class _Held:
         users: operations under way that want it.
         guard: holds the way open; None where controllers cannot be asked, or no longer stand back.
         limit: ends it when it has lasted long enough.
-        began: when the controllers began to stand back (``time.monotonic``).
-        behind: seconds that they were behind by then.
-        rested: since when they go on as before.
+        began: when the controllers began to yield (``time.monotonic``).
+        behind: seconds that they were behind at that time.
+        rested: since when they have their usual priority again.
     """
 
     users: int = 0

@@ -29,8 +29,8 @@ _MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
 # to collect it more often costs the API server half a second of CPU at its start (docs/scale.md).
 _SMALL = 500
 _OF_SMALL = {"GOGC": "50"}
-# Seconds after which a node whose lease is not renewed is given up, where renewals are rarer than kwokctl's: one and a
-# half of them. kwokctl's own patience is four, by which a silent kubelet would be noticed after 1,600 s.
+# Seconds after which a node whose lease is not renewed is taken for lost, where renewals are rarer than kwokctl's: one
+# and a half intervals. kwokctl's own patience is four, which would notice a silent kubelet after 1,600 s.
 _PATIENCE = 1.5 * LEASE_SECONDS / 4
 
 

@@ -1,8 +1,9 @@
 """A cluster's objects as of one moment, and all of them as they were then, under a control plane that goes on running.
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
-that what refers to them still does, and every watch sees it. What runs by the clock goes on where it was. The
-controllers stand still meanwhile: between an owner and what it owns they would tidy up and make things again.
+that what refers to them still does, and every watch sees it. Whatever runs by the clock continues where it was. The
+controllers are paused during that time: while an owner is restored and its dependents are not, they would delete and
+recreate objects.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def _order(key: bytes) -> tuple[int, bytes]:
 
 @contextmanager
 def _standing_still(layout: Layout) -> Iterator[None]:
-    """Hold the controllers for a moment; where this process is killed meanwhile, `up` restarts them.
+    """Pause the controllers; if this process is killed before it resumes them, `up` restarts them.
 
     The controller manager is started again: it would hear of a Job and of its pods by two watches, in whatever order,
     and make pods that are there already; at its start it has read all of it before it does anything.

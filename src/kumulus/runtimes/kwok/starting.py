@@ -67,7 +67,7 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             await _released(layout, patience=30.0)
             await start_components(layout)
         if scaler in dead and not served:
-            # It has been started with the API server, and must not run meanwhile; what it made on the way goes with it.
+            # It was started with the API server, and must not run now; what it has created is removed with it.
             await api.answering(layout, report)
             processes.end(processes.running(layout.directory).get(str(scaler), []))
             await _forget(layout, wanted, report)
@@ -137,7 +137,7 @@ async def start_components(layout: Layout) -> None:
 
 
 async def _start(layout: Layout, *command: str) -> None:
-    """Run kwokctl; what gives up on a slow API server meanwhile is left to :func:`all_running`."""
+    """Run kwokctl; components that exit because of a slow API server are left to :func:`all_running`."""
     try:
         await kwokctl.run(layout, *command, "--timeout", "90s")
     except kwokctl.ComponentEnded as ended:
@@ -146,7 +146,7 @@ async def _start(layout: Layout, *command: str) -> None:
 
 
 async def all_running(layout: Layout, report: Reporter) -> str:
-    """Wait until the API server is ready and return the cluster's identity; what ended meanwhile is started again.
+    """Wait until the API server is ready and return the cluster's identity; components that have exited are restarted.
 
     The controller manager ends itself when the API server is not healthy ten seconds after its own start (source:
     k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a machine that has much else to do.

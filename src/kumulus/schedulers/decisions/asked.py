@@ -3,11 +3,11 @@
     python -P -m kumulus.schedulers.decisions.asked asked.json
 
 kube-scheduler asks its extenders in each attempt, after its own filters and before it scores, and waits for the
-answer: no filter is run meanwhile. So this is the moment to read its metrics. What is noted, a line of JSON for each
-time, goes to the standard output, before the answer does. A byte on the standard input asks for the counts out of
-turn, after an attempt that failed without an extender being asked. It ends with its standard input.
+answer, so no filter runs during that time, and its metrics can be read. One line of JSON for each attempt goes to the
+standard output before the answer is sent. A byte on the standard input asks for the counts out of turn, after an
+attempt that failed without an extender being asked. The process ends when its standard input does.
 
-A process of its own, since kube-scheduler waits for it, and its log is read in another one that is busy.
+It is a process of its own, since kube-scheduler waits for its answers and the process that reads the log is busy.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
     ) as session:
         notes = Notes(settings, session, output)
         async with serving(notes.filter, settings.port, settings.secret):
-            # Several that have come meanwhile are one.
+            # Several that have arrived by now count as one.
             while await commands.read(4096):
                 await notes.note()
 
