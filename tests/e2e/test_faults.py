@@ -234,7 +234,7 @@ def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:
     again = command(project, "inject", "brief", "--kind", "xid-48", "--rack", "r0")
     assert "brief held already (xid-48 on 2 nodes, since " in again
     refused = command(project, "inject", "other", "--capacity", f"{GPU}=0", "--node", "a100-use1-1")
-    assert "the fault brief holds already and decides the capacity of nvidia.com/gpu of a100-use1-1" in refused
+    assert "the fault brief is already active and decides the capacity of nvidia.com/gpu of a100-use1-1" in refused
     assert project.foresee("--refresh").steps == ()
     assert "is declared in the stack file" in command(project, "clear", "flaky")
     assert "brief is over; nodes restored: 2" in command(project, "clear", "brief")

@@ -108,7 +108,7 @@ def test_thirty_nodes_from_an_empty_folder_and_nothing_left(environment: Environ
         assert json.loads(schema.stdout)["version"] == VERSION, schema.stderr
 
     listed = user.run(["kumulus", "fault", "list"], project, shell)
-    assert (listed.returncode, listed.stdout) == (0, "dev: no fault holds\n"), listed.stderr
+    assert (listed.returncode, listed.stdout) == (0, "dev: no active fault\n"), listed.stderr
     down = user.run(["kumulus", "down"], project, shell)
     assert down.returncode == 0, down.stdout + down.stderr
     assert not (project / ".kumulus").exists()

@@ -43,7 +43,7 @@ async def test_what_is_said_is_what_is_done(
         said = await done(do="inject", nodes=names[:2], kind="gpu-fell-off-bus", name=f"page-{pool}")
         assert f"gpu-fell-off-bus on 2 nodes ({pool}-[0-1])" in said
         assert plane.api.get(f"{NODES}/{names[0]}")["status"]["allocatable"]["nvidia.com/gpu"] == "7"
-        with pytest.raises(Refused, match="holds already"):
+        with pytest.raises(Refused, match="is already active"):
             await changes.plan({"do": "inject", "nodes": names, "kind": "gpu-fell-off-bus", "name": f"page-{pool}"})
         await done(do="clear", name=f"page-{pool}")
         assert plane.api.get(f"{NODES}/{names[0]}")["status"]["allocatable"]["nvidia.com/gpu"] == "8"

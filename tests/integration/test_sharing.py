@@ -183,7 +183,7 @@ async def test_of_two_stacks_with_a_fault_of_one_name_the_second_is_refused_and_
     await faults.begin(theirs)
     before, record = pools.nodes(pool), faults.plane.api.get(f"{RECORDS}/kumulus-fault-{name}")
     for preview in (True, False):
-        with pytest.raises(ProviderError, match="a fault of that name holds already and belongs to"):
+        with pytest.raises(ProviderError, match="a fault of that name is already active and belongs to"):
             await faults.resource.create(operation(preview=preview), ours)
         with pytest.raises(ProviderError, match="belongs to"):
             await faults.resource.update(operation(preview=preview), "id", ours, ours)

@@ -97,7 +97,7 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
 def _best_ordered(
     offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float
 ) -> tuple[list[int], str]:
-    """The cheapest of the fleets that hold the pods in some order, and by what they are ordered then.
+    """The cheapest fleet that fits the pods in one of several orders, with the order's name.
 
     The order that leaves the fewest pods over on the packed fleet is tried first, and the others while they may win.
     """

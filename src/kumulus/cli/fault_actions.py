@@ -42,7 +42,7 @@ _FOR_EVER = 10 * 365 * 86_400.0
 
 
 async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """Let a fault hold; see the command's help."""
+    """Begin a fault; see the command's help."""
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), beside(kubeconfig)
@@ -95,7 +95,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
             there = known.faults.get(name)
             if there is None:
                 others = ", ".join(sorted(known.of(mine).faults)) or "none"
-                raise UserError(f"no fault {name} holds; there are: {others}")
+                raise UserError(f"no fault {name} is active; active are: {others}")
             if there.declared and there.is_of(mine):
                 raise UserError(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
             try:
@@ -118,7 +118,7 @@ def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[st
 
 
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """List the faults that hold; those whose time is up are ended first."""
+    """List the active faults; those whose time is up are ended first."""
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), beside(kubeconfig)
         if await operations.settle(client, known, mine):
@@ -153,8 +153,8 @@ async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 def _count(faults: int) -> str:
     if faults < 2:
-        return "one fault holds" if faults else "no fault holds"
-    return f"{faults:,} faults hold"
+        return "one active fault" if faults else "no active fault"
+    return f"{faults:,} active faults"
 
 
 def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault:

@@ -31,7 +31,7 @@ class PartialFailure(Exception):
     Args:
         message: one line: what was done and what was not.
         resource_id: the resource's id.
-        outputs: the outputs that hold now.
+        outputs: the outputs as they are now.
         reasons: further lines for the user.
     """
 

@@ -153,6 +153,6 @@ def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str
 
 
 def _remaining(namespace: Mapping[str, Any]) -> str:
-    """Why a namespace is not gone: the messages of its conditions that hold."""
+    """Why a namespace is not gone: the messages of its conditions that are True."""
     conditions = (namespace.get("status") or {}).get("conditions") or []
     return "; ".join(each.get("message", "") for each in conditions if each.get("status") == "True")

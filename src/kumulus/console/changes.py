@@ -164,7 +164,7 @@ class Changes:
             raise Refused(str(error)) from None
         fault = found[0]
         if fault.name in known.faults:
-            raise Refused(f"a fault {fault.name} holds already; give this one another name")
+            raise Refused(f"a fault {fault.name} is already active; give this one another name")
         running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))
         says = described(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
 
@@ -175,7 +175,7 @@ class Changes:
             except (operations.Refused, stages.NoStages) as error:
                 raise Refused(str(error)) from None
             _complain(turned)
-            return f"{fault.name} holds on {_counted(len(nodes), 'node')}"
+            return f"{fault.name} is active on {_counted(len(nodes), 'node')}"
 
         return f"inject {fault.name}: {says}", do
 
@@ -183,7 +183,7 @@ class Changes:
         name, client = str(asked.get("name")), self._live.client
         there = (await records.read(client)).faults.get(name)
         if there is None:
-            raise Refused(f"no fault {name[:100]} holds")
+            raise Refused(f"no fault {name[:100]} is active")
         if there.declared:
             raise Refused(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
 

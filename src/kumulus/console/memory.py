@@ -94,7 +94,7 @@ class Memory:
         for fault in set(faults) - set(before or ()):
             self._faults[fault] += 1
             if self._faults[fault] == 1:
-                self._recorder.happened(f"{fault} holds", Sort.FAULT, at)
+                self._recorder.happened(f"{fault} began", Sort.FAULT, at)
         for fault in set(before or ()) - set(faults):
             self._faults[fault] -= 1
             if not self._faults[fault]:

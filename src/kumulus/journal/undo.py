@@ -67,7 +67,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
 
 
 async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
-    """End those faults that a run has let begin; returns how many held.
+    """End the faults that a run began; returns how many were still active.
 
     Raises:
         NotPutBack: nodes are still as a fault has made them.

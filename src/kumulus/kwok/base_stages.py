@@ -7,7 +7,7 @@ differences:
   count the delay from the last change of the pod, and again after a restart of its controller; here it is anchored to
   the pod's ``status.startTime``;
 - no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
-- a node on which a fault holds is left as the fault wants it; one that reboots comes back when its time is up;
+- a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
 
 In a cluster that has KWOK from its charts, stage-fast has brought KWOK's own; :func:`stages_above` are those of ours
@@ -127,7 +127,7 @@ _COMPLETES = [
     is_in(".status.phase", "Running"),
     is_in(".metadata.ownerReferences.[].kind", "Job"),
 ]
-# It does nothing, so that what KWOK has in store for a node that a fault has come to hold on is dropped.
+# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
 _REBOOT: dict[str, Any] = {
     "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},

@@ -1,4 +1,4 @@
-"""Faults that hold, and what the nodes of a pool are to be like while they do.
+"""Active faults, and what the nodes of a pool should be like while they are.
 
 A node's wanted state is its pool's with the faults laid over it: a pure function, so that a pool that is updated, a
 fault that comes or goes, and a repair all mean the same by it. The provider plugin imports this file.
@@ -34,7 +34,7 @@ _NOT_READY = Condition("False", "KubeletNotReady", "container runtime network no
 
 @dataclass(frozen=True)
 class ActiveFault:
-    """A fault that holds.
+    """An active fault.
 
     Args:
         name: its name.
@@ -77,12 +77,12 @@ class ActiveFault:
 
 @dataclass(frozen=True)
 class PoolFaults:
-    """The faults that hold on the nodes of one pool, by ordinal; in the order of their names."""
+    """The active faults of one pool's nodes, by ordinal; in the order of their names."""
 
     by_ordinal: Mapping[int, tuple[ActiveFault, ...]] = field(default_factory=dict)
 
     def of(self, ordinal: int) -> tuple[ActiveFault, ...]:
-        """Those that hold on one node."""
+        """Those of one node."""
         return self.by_ordinal.get(ordinal, ())
 
     def kubelet(self, ordinal: int) -> str:
@@ -95,11 +95,11 @@ class PoolFaults:
 
 
 def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
-    """The faults that hold on the nodes of a pool; None where there are none.
+    """The active faults of a pool's nodes; None where there are none.
 
     Args:
         pool: the pool's name.
-        faults: all that hold.
+        faults: all active ones.
     """
     found: dict[int, tuple[ActiveFault, ...]] = {}
     for fault in sorted(faults, key=lambda fault: fault.name):
@@ -109,7 +109,7 @@ def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
 
 
 def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) -> OwnedFields:
-    """What a node is to be like while faults hold.
+    """What a node should be like while faults are active.
 
     Args:
         ours: what its pool wants.

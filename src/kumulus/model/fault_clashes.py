@@ -10,7 +10,7 @@ _NAMED = 3
 
 
 def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
-    """What two faults decide differently, and on which nodes; empty when they can hold side by side.
+    """What two faults decide differently, and on which nodes; empty if both can be active at once.
 
     Args:
         one: what the first does to each of its nodes.

@@ -94,7 +94,7 @@ class Pool:
         nodes: its nodes by name; none for `<name>-<ordinal>`. Of what was read from a cluster there may be more than
             replicas, which are counted there.
         bounds: where an autoscaler has its number of nodes, between which; `replicas` is what it begins with then.
-        faults: those that hold on its nodes at the moment; not part of what the stack says of the pool.
+        faults: those that are active on its nodes now; not part of what the stack declares for the pool.
         absent: ordinals that an autoscaler has left out at the moment; likewise.
     """
 

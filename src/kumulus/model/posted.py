@@ -10,7 +10,7 @@ from kumulus.model.pools import ARCH_LABEL, CLUSTER_LABEL, OS_LABEL, Pool
 
 
 def record_of(pool: Pool, ordinal: int) -> str:
-    """The record of a node, the annotation's value; the same on every node but for those on which a fault holds."""
+    """The record of a node, the annotation's value; the same on every node without an active fault."""
     return encode_applied(applied_of(owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))))
 
 

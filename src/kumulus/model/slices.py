@@ -102,7 +102,7 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     """What one slice of a node says, exactly as the API server gives it back.
 
     Args:
-        pool: the node's pool, with the faults that hold on its nodes.
+        pool: the node's pool, with the active faults of its nodes.
         devices: the pool's devices.
         part: which slice, of which node.
     """

@@ -1,4 +1,4 @@
-"""From the faults of a stack file to the nodes they hold on, and what they do there. Pure functions.
+"""From the faults of a stack file to the nodes they affect, and what they do there. Pure functions.
 
 Which nodes are meant follows from the pools alone, every node's own labels included, so that nothing has to be asked
 of a cluster and a preview names the same nodes as the update. Of a count or a share, those nodes are taken that come
@@ -34,7 +34,7 @@ _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "im
 
 @dataclass(frozen=True)
 class ResolvedFault:
-    """A fault with the nodes it holds on.
+    """A fault with the nodes that it affects.
 
     Args:
         name: its name.

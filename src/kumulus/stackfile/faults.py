@@ -1,4 +1,4 @@
-"""Faults as the stack file has them: where they hold, and what they do to nodes and pods there."""
+"""Faults as the stack file has them: which nodes they affect, and what they do to nodes and pods there."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -45,7 +45,7 @@ Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, di
 
 
 class Target(Section):
-    """Which nodes a fault holds on: those that fulfil everything that is given; all nodes when nothing is."""
+    """Which nodes a fault affects: those that match everything that is given; all nodes if nothing is."""
 
     nodeGroup: GroupName | None = Field(default=None, description="The nodes of this node group.", examples=["a100"])
     zone: LabelValue | None = Field(default=None, description="The nodes of this availability zone.", examples=["use1"])

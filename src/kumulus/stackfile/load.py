@@ -42,7 +42,7 @@ class Loaded:
         cluster_name: the spec's name, or else one made from the stack's.
         flavour: whose labels the nodes carry; `kemu` when the spec was read from a KEMU file.
         pools: one per group and zone, in the order of the file.
-        faults: with the nodes they hold on, in the order of the file.
+        faults: with the nodes they affect, in the order of the file.
         notices: what was corrected or has no effect.
         source: the file or URL the spec was read from.
         secrets: what of the spec the stack's configuration keeps secret.

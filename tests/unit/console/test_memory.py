@@ -63,7 +63,7 @@ def test_a_fault_begins_with_its_first_node_and_is_over_with_its_last(live: Live
         live.fleet.set_node(name, node(name, faults=("rack",)))
     live.fleet.set_node("a", node("a"))
     memory.tick()
-    assert [what for _, what in moment(memory.history, 0).happened] == ["rack holds", "2 nodes more"]
+    assert [what for _, what in moment(memory.history, 0).happened] == ["rack began", "2 nodes more"]
     live.fleet.set_node("b", node("b"))
     assert moment(memory.history, 0).happened[-1][1] == "rack is over"
 

@@ -155,7 +155,7 @@ class Groups:
         try:
             await asyncio.sleep(delay)
             async with self._at_once:
-                # As it is to be by now: with the faults that hold, and what an update of the stack has made of it.
+                # As it has to be now: with the active faults, and with what an update of the stack has changed.
                 known = await records.read(self._client, _LONGEST, pool.name)
                 recorded = known.pools.get(pool.name)
                 if recorded is None or recorded.bounds is None:

@@ -31,7 +31,7 @@ class Both:
         return self.bare.labels.get(CLUSTER_LABEL, "")
 
     def faults(self, ordinal: int) -> tuple[tuple[ActiveFault, ...], tuple[ActiveFault, ...]]:
-        """The faults that held on a node, and those that are to."""
+        """The faults on a node before and after."""
         was, will = (pool.faults.of(ordinal) if pool.faults else () for pool in (self.before, self.after))
         return was, will
 
@@ -134,7 +134,7 @@ def turns_of(
         pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
         nodes: which ones.
         before: the faults that they show.
-        after: the faults that are to hold.
+        after: the faults that they should show.
     """
     found = []
     for name, members in sorted(nodes.items()):

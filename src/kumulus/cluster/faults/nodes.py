@@ -1,4 +1,4 @@
-"""Turn nodes from one set of faults to another: what holds is laid over them, what ended is taken away."""
+"""Change nodes from one set of faults to another: active faults are applied, ended ones undone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def turn(
         pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
         nodes: which ones.
         before: the faults that they show.
-        after: the faults that are to hold.
+        after: the faults that they should show.
         now: the time, RFC 3339 in UTC.
         stop: when set, nothing new is begun.
         progress: called with the nodes done and all of them.

@@ -1,4 +1,4 @@
-"""What the faults that hold make of an autoscaler's offerings: an annotation of its node classes, which it reads."""
+"""What active faults do to an autoscaler's offerings: an annotation of its node classes, which it reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def there(client: Client) -> bool:
 
 
 async def put(client: Client, record: Record) -> None:
-    """Let the autoscaler know what all faults that hold make of its offerings, after one of them has begun or ends.
+    """Let the autoscaler know what all active faults do to its offerings, after one of them has begun or ended.
 
     Args:
         client: of the cluster.

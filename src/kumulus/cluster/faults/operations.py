@@ -34,7 +34,7 @@ _turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
 
 
 class Refused(Exception):
-    """A fault that cannot hold beside those that do; the message says which, where, and what to do."""
+    """A fault that contradicts an active one; the message says which, where, and what to do."""
 
 
 async def begin(
@@ -46,7 +46,7 @@ async def begin(
     progress: Progress | None = None,
     recorded: str | None = None,
 ) -> tuple[Record, Turned]:
-    """Let a fault hold, in place of what held under its name before.
+    """Begin a fault, in place of one of that name.
 
     Args:
         client: of the cluster.
@@ -107,7 +107,9 @@ async def refuse_anothers(client: Client, record: Record, known: Records, record
     else:
         # By a command of an earlier version, which took the place of each other's too.
         return
-    raise Refused(f"a fault of that name holds already and {whose}; nothing was changed: give this one another name")
+    raise Refused(
+        f"a fault of that name is already active and {whose}; nothing was changed: give this one another name"
+    )
 
 
 async def end(
@@ -118,7 +120,7 @@ async def end(
     progress: Progress | None = None,
     owner: Owner = NOBODY,
 ) -> tuple[Record | None, Turned]:
-    """End a fault: every node is as its pool wants it, and as the faults want it that still hold.
+    """End a fault: every node becomes what its pool and the faults that are still active make of it.
 
     Returns:
         The fault as it was recorded, None when there was none of that name; and what was done.
@@ -150,7 +152,7 @@ async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Eve
 
 
 async def _settled(client: Client, known: Records, stop: asyncio.Event | None, owner: Owner) -> Records:
-    """What holds when the stack's faults that are due have ended."""
+    """The active faults, once those of the stack that are due have ended."""
     for name in overdue(known.of(owner)):
         await _end(client, known, name, stop, None)
         known = await records.read(client)
@@ -164,7 +166,7 @@ def overdue(known: Records) -> list[str]:
 
 
 def refuse_clashes(record: Record, others: list[Record]) -> None:
-    """Refuse a fault that cannot hold beside others.
+    """Refuse a fault that contradicts others.
 
     Raises:
         Refused: with the first fault that is in its way.
@@ -175,7 +177,7 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
             continue
         if clash := clashes(record.node, record.nodes, other.node, other.nodes):
             how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
-            raise Refused(f"the fault {other.name} holds already and decides {clash}; {how}, or choose other nodes")
+            raise Refused(f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes")
 
 
 def _in_turn(client: Client) -> asyncio.Lock:
@@ -209,7 +211,7 @@ async def _turn(
     stop: asyncio.Event | None,
     progress: Progress | None,
 ) -> Turned:
-    """Turn the nodes of a fault from what it was to what it is to be; the other faults hold throughout.
+    """Change the nodes of a fault from its old form to its new one; the other faults stay active throughout.
 
     If another process has changed the other faults in the meantime, the nodes are changed once more.
     """

@@ -1,4 +1,4 @@
-"""What holds in a cluster, recorded there: a ConfigMap for each fault and for each pool.
+"""The active faults of a cluster, recorded there: a ConfigMap for each fault and for each pool.
 
 Every change of a node reads these records first: a pool that is updated keeps its faults, and a fault that ends gives
 each node what its pool wants by then. See docs/decisions/faults.md.
@@ -141,11 +141,11 @@ class Records:
         return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools)
 
     def holding(self, now: str) -> list[ActiveFault]:
-        """The faults that hold: neither ending nor over."""
+        """The active faults: neither ending nor over."""
         return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
 
     def laid_over(self, pool: Pool, now: str) -> Pool:
-        """A pool with the faults that hold on its nodes."""
+        """A pool with the active faults of its nodes."""
         return replace(pool, faults=faults_of(pool.name, self.holding(now)))
 
 

@@ -1,4 +1,4 @@
-"""The ResourceSlices of nodes that a fault holds on: the devices it takes are not published while it does.
+"""The ResourceSlices of faulted nodes: devices that a fault takes are not published while it is active.
 
 A pool publishes the same (spec/slices.py), so that neither takes the other's slice for drift.
 """
@@ -23,8 +23,8 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
 
     Args:
         client: of the cluster.
-        before: the node's pool with the faults that held.
-        after: with those that are to hold.
+        before: the node's pool with its faults until now.
+        after: with those from now on.
         ordinal: which of its nodes.
 
     Raises:

@@ -35,7 +35,7 @@ class Node:
         cordoned: it takes no new pods.
         conditions: the types of its other conditions that are True, each of which is bad news.
         taints: ``key=value:effect``, without KWOK's own.
-        faults: names of the faults that hold on it.
+        faults: names of its active faults.
         nature: what decides which pods may go to it.
     """
 

@@ -1,4 +1,4 @@
-"""A pool with the faults that hold on its nodes: what they are to be like at this moment.
+"""A pool with the active faults of its nodes: what the nodes should be like at this moment.
 
 The package `faults` is imported when a cluster is asked: a preview without a change has no use for it.
 """

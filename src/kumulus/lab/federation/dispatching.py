@@ -64,7 +64,7 @@ class Dispatching:
     Args:
         hub: what the hub is called.
         workers: what its workers are called.
-        jobs: those that are to come.
+        jobs: the expected ones.
         namespace: where they are.
     """
 

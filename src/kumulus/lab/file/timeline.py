@@ -51,7 +51,7 @@ class Event(Section):
     )
     fault: Fault | None = Field(
         default=None,
-        description="A fault that holds from then on, as in a stack file's `faults`.",
+        description="A fault that is active from then on, as in a stack file's `faults`.",
         examples=["{name: rack, kind: unreachable, target: {rack: r3}}"],
     )
     clear: Name | None = Field(

@@ -21,7 +21,7 @@ class ByArrival:
         self._noted: dict[int, list[tuple[float, ...]]] = defaultdict(list)
 
     def note(self, arrived: int, allocated: int, fragmented: float) -> None:
-        """Note what holds after a pod has been placed, or not.
+        """Record the state after a pod has been placed, or not.
 
         Args:
             arrived: milli-GPU that the pods so far ask for.

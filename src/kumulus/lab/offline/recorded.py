@@ -25,7 +25,7 @@ _NO_PRODUCT = "\0"
 
 @dataclass(frozen=True)
 class Moment:
-    """What holds from a moment on.
+    """The state from a moment on.
 
     Attributes:
         at: milliseconds from the run's beginning.
@@ -139,7 +139,7 @@ class _Cluster:
         self._fragmented = [0.0] * len(machines)
 
     def moments(self) -> Iterator[Moment]:
-        """What holds after the events of each moment; only nodes that have changed are measured again."""
+        """The state after the events of each moment; only nodes that have changed are measured again."""
         where: dict[int, int] = {}
         seen: set[int] = set()
         arrived = allocated = gpus = 0

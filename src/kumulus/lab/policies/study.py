@@ -10,7 +10,7 @@ from kumulus.lab.policies.fragmentation import Fragmentation
 
 @dataclass(frozen=True)
 class Study:
-    """What holds for a whole run.
+    """What is the same throughout a run.
 
     Args:
         fragmentation: called with nodes, the fragmented milli-GPU of each, measured against the typical pods.

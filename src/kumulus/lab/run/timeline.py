@@ -60,7 +60,7 @@ class Timeline:
 
     Attributes:
         outages: what happens to workers; None outside of federations, whose timelines have none of it.
-        priced: takes what holds for what machines cost, when that has changed.
+        priced: called when what machines cost has changed, with the new costs.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
 
@@ -170,7 +170,7 @@ class Timeline:
         run = self._journal.changes.run
         there = known.faults.get(record.name)
         if there is not None and there.run != run:
-            raise LabError(f"a fault {record.name} holds on the cluster already; give the timeline's another name")
+            raise LabError(f"a fault {record.name} is already active on the cluster; give the timeline's another name")
         self._journal.add(faults=[record.name])
         try:
             began, _ = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
@@ -234,7 +234,7 @@ class Timeline:
         await wait_until_managed(self._client, [body["metadata"]["name"] for body in bodies])
 
     async def undo(self) -> None:
-        """End what holds: faults, sizes of pools, a scheduler that is stopped.
+        """End what is still active: faults, sizes of pools, a scheduler that is stopped.
 
         Raises:
             JournalError, ApiError, Unreachable: something still holds, and stays in the journal.

@@ -62,7 +62,7 @@ class Layout(Place):
             return ""
 
     def private_files(self) -> list[Path]:
-        """What holds keys or credentials."""
+        """Files with keys or credentials."""
         return [
             self.kubeconfig,
             self.kwok_file,
