@@ -116,7 +116,7 @@ def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Obje
 
     Args:
         pods: what each is called, its spec, its labels, and how many there are.
-        daemons: the specs of pods of which each node has one.
+        daemons: the specs of pods that run once on each node.
 
     Raises:
         Unadvisable: there are none, or a request is none.

@@ -28,7 +28,7 @@ Pods = tuple[str, Object, Object, int]
 
 @dataclass(frozen=True)
 class Workloads:
-    """Pods, and those of which each node has one.
+    """Pods, and those that run once on each node.
 
     Args:
         pods: the workload's.

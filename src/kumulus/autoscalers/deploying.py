@@ -1,7 +1,7 @@
 """An autoscaler as a Deployment of a cluster whose nodes run containers: looked at, made, and taken away.
 
-Whose it is stands on each of its objects. An autoscaler that somebody else has in the cluster, of which a single object
-is there, is left alone.
+Each of its objects names its owner. Somebody else's autoscaler in the cluster is left alone, even if only one of its
+objects is there.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
     live.py       reading a cluster: pages, at a rate, resumable
     dumps.py      reading files: YAML and JSON of others, streamed and bounded
     etcd/         reading a snapshot of etcd
-    spool.py      what has been read so far, so that a capture that was cut off goes on
+    spool.py      what has been read so far, so that an interrupted capture resumes
     groups.py     from nodes to the node groups of a stack file: pure
     workload.py   from pods to the documents of a workload file, and back: pure
     words.py      names exchanged for words, and back

@@ -24,7 +24,7 @@ def stem(to: Path) -> str:
 
 
 def beside(to: Path) -> Path:
-    """The directory in which an archive comes to be; a capture that was cut off leaves it, and goes on from there."""
+    """The directory in which an archive is built; an interrupted capture leaves it, and resumes from it."""
     return to.with_name(f".{to.name}.parts")
 
 

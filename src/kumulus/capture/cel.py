@@ -30,7 +30,7 @@ _QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)
 
 
 class CannotRename(Exception):
-    """An expression of which it is not sure what its texts are."""
+    """An expression whose string literals cannot be determined."""
 
 
 class Renaming(Protocol):

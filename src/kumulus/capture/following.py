@@ -46,8 +46,8 @@ class Difference:
 
     Attributes:
         gone: pods that are no longer there, or are others now, and then objects, those that name others first.
-        objects: new ones, in the order in which they are to be made; not namespaces and pods, of which `follow` makes
-            whatever lacks.
+        objects: new ones, in the order in which they have to be created; without namespaces and pods: `follow` creates
+            those that are missing.
         patches: what has changed of an object, as a JSON merge patch.
     """
 

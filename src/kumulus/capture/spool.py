@@ -1,4 +1,4 @@
-"""What has been read so far, page by page on the disk: a capture that was cut off goes on from its last whole page."""
+"""What has been read so far, page by page on the disk: an interrupted capture resumes after its last complete page."""
 
 from __future__ import annotations
 

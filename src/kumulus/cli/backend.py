@@ -23,7 +23,7 @@ _SECONDS_TO_WRITE = 1.0
 def at_work(backend: Path, project: str, stack: str) -> str | None:
     """Who works on a stack now, if it is a running process of this machine: `pid 4242 (kim, since 10:44:02)`.
 
-    Of what was killed pulumi itself says how to go on: there `pulumi cancel` is right.
+    After a killed update, pulumi itself says what to do: `pulumi cancel` is right there.
 
     Args:
         backend: the directory that the backend is.

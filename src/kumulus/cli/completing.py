@@ -21,7 +21,7 @@ _STACKS = ("stack", "named")
 
 
 def complete() -> NoReturn:
-    """Tell the shell how the line may go on, and end."""
+    """Tell the shell how the line may be completed, and end."""
     argcomplete.autocomplete(parser(os.environ.get("COMP_LINE", "")), always_complete_options="long")
     os._exit(1)
 

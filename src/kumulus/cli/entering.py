@@ -19,7 +19,7 @@ def enter_venv() -> None:
 
 
 def require_venv(command: str) -> None:
-    """Go on there, for a command that needs it for some of its arguments only.
+    """Continue there, for a command that needs it for some of its arguments only.
 
     Raises:
         UserError: there is none.

@@ -1,4 +1,4 @@
-"""Before a cluster that teams share is taken down: what their stacks still have in it, and how to go on."""
+"""Before a cluster that teams share is taken down: what their stacks still have in it, and what to do."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class InvalidInputs(Exception):
 
 
 class PartialFailure(Exception):
-    """The operation got part of the way; what exists is recorded in the stack's state and the next ``up`` goes on.
+    """The operation got part of the way; what exists is recorded in the stack's state, and the next ``up`` continues.
 
     Args:
         message: one line: what was done and what was not.

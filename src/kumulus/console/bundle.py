@@ -69,7 +69,7 @@ def _data(history: History, reasons: Reasons) -> str:
 
 
 def _each_once(reasons: Reasons) -> dict[str, Any]:
-    """Lines of which many pods have the same, each once."""
+    """Lines that many pods share, each once."""
     numbers: dict[str, int] = {}
     pods = {pod: [numbers.setdefault(line, len(numbers)) for line in lines] for pod, lines in reasons.items()}
     return {"lines": list(numbers), "pods": pods}

@@ -211,7 +211,7 @@ def _has_schema(place: Path) -> bool:
 
 
 def _without(line: str, values: object) -> str:
-    """A line of the schema's without what it quotes of the values, of which some may be secret."""
+    """A message of the schema check without the values that it quotes, since some may be secret."""
     for text in sorted(_texts(values), key=len, reverse=True):
         line = line.replace(text, "…")
     return line

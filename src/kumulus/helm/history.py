@@ -1,7 +1,7 @@
 """Helm's own record of a release: a Secret for each revision, in the release's namespace.
 
-A killed update leaves revisions behind that keep Helm from everything further. Marked as failed, such a one is what
-both `helm install --replace` and `helm upgrade` go on from; see docs/decisions/helm-releases.md.
+A killed update leaves a revision behind that makes Helm refuse every further operation. Once it is marked as failed,
+both `helm install --replace` and `helm upgrade` work again; see docs/decisions/helm-releases.md.
 Format: helm.sh/helm/v3, pkg/storage/driver/secrets.go and util.go.
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _RELEASE = "meta.helm.sh/release-name"
 _WORKLOADS = ("deployments", "statefulsets", "daemonsets")
-# Those of which prometheus-operator makes StatefulSets. It hands their annotations on to these.
+# prometheus-operator makes StatefulSets of these, and copies their annotations to them.
 _OPERATED = ("prometheuses", "alertmanagers", "thanosrulers")
 _NEEDED = ("Available", "Reconciled")
 

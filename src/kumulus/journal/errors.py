@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class JournalError(Exception):
-    """A run cannot begin or go on, or what another left cannot be put back."""
+    """A run cannot begin or continue, or the changes of an earlier one cannot be restored."""
 
 
 class Busy(JournalError):

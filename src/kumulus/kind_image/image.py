@@ -74,7 +74,7 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
 
     Args:
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
-        anew: make it whatever there is, with the packages that Debian has now.
+        anew: make it again even if it exists, with the packages that Debian has now.
 
     Raises:
         ToolchainError: no Docker, no means to make one, or a step failed; with what to do.
@@ -162,7 +162,7 @@ def _save(wanted: Made, work: Path, step: Step, log: Path) -> None:
     plain, packed = work / "image.tar", work / "image.tar.gz"
     docker.run(["save", "--output", str(plain), wanted.name], step, log)
     try:
-        # The fastest: most of it are programs, of which the best would save another tenth.
+        # The fastest level: most of the content is programs, and the best would save only another tenth.
         running.run(["gzip", "-1", "--stdout", str(plain)], step, log, stdout=packed)
     except running.Failed as failure:
         raise ToolchainError(f"the node image could not be packed:\n{failure.tail}") from failure

@@ -246,7 +246,7 @@ class Client:
     async def stream(
         self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON, timeout: float = 300.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """GET something that goes on for long, such as a watch; it is begun once, and not tried again.
+        """GET a long-lived stream, such as a watch; it is begun once, and not tried again.
 
         Gives the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
         server was silent for so long that it may be gone without a word.

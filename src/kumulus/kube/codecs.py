@@ -1,4 +1,4 @@
-"""How what a watch brings is encoded: where one event ends, what it is about, and where to go on after it."""
+"""How a watch's events are encoded: where one ends, what it is about, and from which version to continue after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Listed(Generic[T]):
 
     Attributes:
         items: its objects.
-        version: the resourceVersion of the collection, at which a watch goes on.
+        version: the resourceVersion of the collection, from which a watch continues.
         token: asks for the next page; empty on the last one.
     """
 

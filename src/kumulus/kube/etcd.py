@@ -72,9 +72,9 @@ class Etcd:
         """Write keys that are not there, all or none; False when one of them is, and nothing was written.
 
         An API server writes each object at a revision of its own: the revision becomes the object's resourceVersion,
-        and who watches goes on from the last one seen. Of several objects of one kind with one version, a watch that
-        is cut between them would never see the rest (docs/decisions/through-the-storage.md). So of each kind there may
-        be one here: nobody watches several at once.
+        and a client that watches resumes from the last version that it has seen. If several objects of one kind had one
+        version, a watch that is cut off between them would never see the rest (docs/decisions/through-the-storage.md).
+        So there may be only one object of each kind here: no watch is of several kinds.
 
         Args:
             objects: a key and its value, of each.

@@ -1,7 +1,7 @@
 """Credentials from a command that a kubeconfig names: client-go's exec credential plugins.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins and
-k8s.io/client-go/plugin/pkg/client/auth/exec, of which the command and its answer are kept to the letter.
+k8s.io/client-go/plugin/pkg/client/auth/exec, which this follows to the letter for the command and its answer.
 """
 
 from __future__ import annotations

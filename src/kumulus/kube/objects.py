@@ -40,7 +40,7 @@ async def find(client: Client, path: str) -> dict[str, Any] | None:
 async def names(
     client: Client, collection: str, params: Mapping[str, str] | None = None, patience: float | None = None
 ) -> list[str]:
-    """The names of a collection's objects, of which nothing else is transferred.
+    """The names of a collection's objects; nothing else of them is transferred.
 
     Args:
         client: of the cluster.

@@ -69,7 +69,7 @@ class StoredLeases:
 
         Args:
             node: the node's name.
-            node_uid: its UID, of which the lease goes when the node does.
+            node_uid: its UID, by which the lease is deleted with the node.
             uid: the lease's own.
             now: when it is made and renewed, in seconds since 1970.
         """

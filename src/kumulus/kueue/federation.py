@@ -1,7 +1,7 @@
 """The objects by which clusters work as one: a hub that queues Jobs, and workers that run them (MultiKueue).
 
 Source: kueue.sigs.k8s.io/docs/concepts/multikueue, and the rights of a hub in a worker from that project's
-create-multikueue-kubeconfig.sh, of which Jobs alone are taken.
+create-multikueue-kubeconfig.sh, restricted to Jobs.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def seconds(distribution: Distribution, what: str) -> str:
 
     Args:
         distribution: what it is drawn from.
-        what: a jq expression of which duration it is; another one is another draw.
+        what: a jq expression that names the duration; a different one gives a different draw.
     """
     first, second = _number(distribution.first), _number(distribution.second)
     match distribution.kind:

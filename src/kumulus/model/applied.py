@@ -1,4 +1,4 @@
-"""The record on a node of which keys we set there, so that what is no longer wanted can be removed."""
+"""The record on a node of the keys that we set there, so that those no longer wanted can be removed."""
 
 from __future__ import annotations
 

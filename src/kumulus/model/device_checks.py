@@ -37,7 +37,7 @@ def devices_problems(where: Where, raw: object) -> list[Problem]:
 
     Args:
         where: its place.
-        raw: the keys `SLICES_KEYS`, of which driver and count are required; None counts as absent.
+        raw: the keys `SLICES_KEYS`; driver and count are required; None counts as absent.
     """
     if wrong := mapping_problems(where, raw):
         return wrong

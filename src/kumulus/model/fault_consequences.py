@@ -45,8 +45,8 @@ def described(
         node: what it does to each node.
         pods: what it does to pods.
         before: the nodes it held on until now.
-        nodes: the nodes it is to hold on.
-        inputs: the fault's, of which `lost` is said.
+        nodes: the nodes that it will affect.
+        inputs: the fault's; `lost` of them is shown.
         running: how many pods run there; None when that is not known.
         offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
     """
@@ -76,8 +76,8 @@ def ended(
         kind: the catalog's entry; empty for a fault that is described in full.
         node: what it does to each node.
         pods: what it does to pods.
-        nodes: the nodes it holds on.
-        pools: all pools, of which the nodes are.
+        nodes: the nodes that it affects.
+        pools: all pools that have these nodes.
         running: how many pods run there; None when that is not known.
         offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
     """

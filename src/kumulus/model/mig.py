@@ -1,7 +1,7 @@
 """The MIG devices that a GPU can be divided into, as partitionable devices: which there are, and what each takes.
 
 Sources: docs.nvidia.com/datacenter/tesla/mig-user-guide (supported profiles, with their placements: each takes
-neighbouring eighths of the GPU's memory, of which a profile of one slice never has the last);
+neighbouring eighths of the GPU's memory, and a profile of one slice never has the last one);
 github.com/kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin (mig.go and partitions.go: names, attributes,
 counters); KEP-4815. What the driver says besides, of multiprocessors and engines, is left out: the eighths alone decide
 which devices go together.

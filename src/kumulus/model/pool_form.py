@@ -88,8 +88,8 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
     """Every problem of a pool in its plain form; empty when `pool_from_properties` will take it.
 
     Args:
-        raw: exactly the keys `POOL_KEYS`, of which `name` and `replicas` are required; None counts as absent. Numbers
-            may be floats, as JSON and protobuf have them.
+        raw: exactly the keys `POOL_KEYS`; `name` and `replicas` are required; None counts as absent. Numbers may be
+            floats, as JSON and protobuf have them.
     """
     found = unknown_key_problems((), raw, POOL_KEYS)
     most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]

@@ -104,7 +104,7 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     Args:
         pool: the node's pool, with the active faults of its nodes.
         devices: the pool's devices.
-        part: which slice, of which node.
+        part: the node and which of its slices.
     """
     node = pool.node_name(part.ordinal)
     said = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)

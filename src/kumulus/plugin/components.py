@@ -67,7 +67,7 @@ class Kind:
         """
         known = {each.key: each for each in self.arguments}
         arguments = {
-            # One that is unknown goes on as it is called, for the component to report it.
+            # An unknown one keeps its name, for the component to report it.
             known[key].name if key in known else key: _value_for(known.get(key), value, f"{name}-{self.label}", opts)
             for key, value in inputs.items()
         }

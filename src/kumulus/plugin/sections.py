@@ -41,7 +41,7 @@ class SectionTypes:
 
 
 def plainly(kind: Schema) -> Schema:
-    """A type of which all has to be known."""
+    """A type whose members all have to be known."""
     within: Schema = {key: plainly(kind[key]) for key in ("items", "additionalProperties") if key in kind}
     return {**kind, **within, "plain": True}
 
@@ -78,7 +78,7 @@ class _Reading:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             return self._type(self._definitions[name], name)
-        # Beside properties, alternatives are rules of which of them go together.
+        # Next to properties, alternatives are rules about which of them go together.
         for key in () if "properties" in schema else ("anyOf", "oneOf", "allOf"):
             choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
             if choices and (key == "allOf" or len(choices) == 1):

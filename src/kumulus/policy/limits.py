@@ -27,7 +27,7 @@ def limit_for(stack: str, config: Mapping[str, Any]) -> int:
     Args:
         stack: its name.
         config: ``most``, for every stack that ``stacks`` does not name; ``stacks`` by name or by a pattern such as
-            ``search-*``, of which the longest counts.
+            ``search-*``; the longest match counts.
     """
     named: Mapping[str, Any] = config.get("stacks") or {}
     patterns = sorted((each for each in named if fnmatchcase(stack, each)), key=len)

@@ -40,8 +40,8 @@ async def identity(kubeconfig: Path, patience: float) -> str:
                 namespace = await asked.get("/api/v1/namespaces/kube-system")
                 return str(namespace["metadata"]["uid"])
             except ApiError as error:
-                # The namespace is yet to be made; or the server has just started and not read its roles, of which one
-                # gives kubeadm's administrator all rights.
+                # The namespace does not exist yet; or the server has just started and has not read its roles, one of
+                # which gives kubeadm's administrator all rights.
                 if error.status not in (403, 404) or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.05)

@@ -167,7 +167,7 @@ class Runtime(ABC):
             The cluster, where it is there before anything is made.
 
         Raises:
-            ProviderError: the stack must not go on with it.
+            ProviderError: the stack must not use it.
         """
         return None
 

@@ -40,7 +40,7 @@ def prepare_home(place: Place) -> None:
 
 
 def no_room(directory: Path) -> str:
-    """What is said where too little is left of a cluster's disk for it to go on; empty where there is enough.
+    """The message if a cluster's disk has too little room left to continue; empty if there is enough.
 
     Args:
         directory: one on that disk, which may not exist yet.

@@ -39,7 +39,7 @@ def entry(url: str, timeout: float, *, ignorable: bool) -> dict[str, Any]:
     Args:
         url: its :func:`address`.
         timeout: seconds that kube-scheduler waits for an answer.
-        ignorable: whether kube-scheduler goes on without an answer; then it asks it after those that are not.
+        ignorable: whether kube-scheduler continues without an answer; such extenders are asked after the others.
     """
     return {
         "urlPrefix": url,

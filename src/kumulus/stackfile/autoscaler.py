@@ -1,4 +1,4 @@
-"""A stack's autoscaler: which, of which machines, with which pools."""
+"""A stack's autoscaler: its kind, its machines, and its pools."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 

@@ -97,7 +97,7 @@ def changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:
 
 
 def condition_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from condition types to `{status, reason, message}`, each of which may be left out."""
+    """Problems of a mapping from condition types to `{status, reason, message}`, all of them optional."""
     if wrong := mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)

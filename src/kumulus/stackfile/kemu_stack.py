@@ -1,4 +1,4 @@
-"""A KEMU file as a stack file of our format that gives the same cluster, for those who want to go on from there."""
+"""A KEMU file as a stack file of our format that gives the same cluster, to be edited from there."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from kumulus.stackfile.model import ClusterSpec
 
 # Machines whose delay is drawn; the next one has the first's again.
 _DRAWN = 499
-# What a placement gives, and what says of which group a node is.
+# Labels that a placement sets, and the one that names a node's group.
 _PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
@@ -100,7 +100,7 @@ def of_groups(
 
 
 def delays(delay: Distribution, seed: str) -> dict[str, Any]:
-    """How long machines take: one duration for all, or one drawn for each, of which the first comes after the last.
+    """How long machines take: one duration for all, or a list of drawn ones that is used in turn, again and again.
 
     Args:
         delay: as a file has it.

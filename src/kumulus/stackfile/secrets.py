@@ -39,7 +39,7 @@ def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
 
     Args:
         document: a parsed stack file; anything else is no stack file.
-        key: such as `kumulus:cluster`, of which Pulumi says that there is a secret in it.
+        key: such as `kumulus:cluster`, which Pulumi says contains a secret.
 
     Returns:
         the places in the key's value; all of it where the file has none, for then it was not this file that was read.
@@ -54,7 +54,7 @@ def read_secrets(file: Path, key: str) -> Secrets:
 
     Args:
         file: the stack file.
-        key: such as `kumulus:cluster`, of which Pulumi says that there is a secret in it.
+        key: such as `kumulus:cluster`, which Pulumi says contains a secret.
     """
     return Secrets(places_of_secrets(parsed(file), key))
 

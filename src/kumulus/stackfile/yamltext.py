@@ -141,7 +141,7 @@ def read_yaml(text: str, source: str = "") -> object:
 
 
 def read_yaml_file(file: Path, source: str = "") -> object:
-    """As :func:`read_yaml`, from a file, of which no more is read than may be in it.
+    """As :func:`read_yaml`, from a file; no more of it is read than it may have.
 
     Raises:
         SpecError: it does not parse, with line and column, or is larger than 4 MiB.

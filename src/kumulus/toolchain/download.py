@@ -83,7 +83,7 @@ class Downloads:
             return False
         folder = cache.downloads()
         folder.mkdir(parents=True, exist_ok=True)
-        # Named for its sum, so that what is gone on with is the same file.
+        # Named for its checksum, so that only a download of the same file is resumed.
         file = folder / f"{release.sum[:12]}-{release.name}"
         step = Step(title)
         try:

@@ -34,7 +34,7 @@ class Limits:
         stall: seconds in which at least `least` bytes have to come.
         least: that many bytes.
         most: bytes of a file that is larger than any can be.
-        attempts: how often a broken answer is gone on with.
+        attempts: how often a broken download is resumed.
         pause: seconds before the first of these, twice that before the second, and so on.
     """
 

@@ -55,7 +55,7 @@ class Step:
         return round(time.monotonic() - self.begun)
 
     def tick(self, so_far: str = "") -> None:
-        """To be called about once a second or more often while the step goes on; shows what is said, or the time."""
+        """Call this about once a second or more often while the step runs; shows the given text, or the time."""
         now = time.monotonic()
         if sys.stderr.isatty():
             if now - self.begun >= _QUIET_SECONDS and now - self.last_drawn >= _REDRAW_SECONDS:

@@ -1,4 +1,4 @@
-"""Running a program that takes minutes: its step goes on being shown, its words go to a log, Ctrl-C ends it."""
+"""Run a program that takes minutes: its progress is shown, its output goes to a log, and Ctrl-C ends it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The node groups that cluster-autoscaler has the sizes of: the pools with bounds that the cluster has on record.
 
-Nothing is remembered but which nodes are on their way: sizes are counted in the cluster, so that a provider that was
-killed goes on where it was, without the machines that had not arrived.
+Only the nodes on their way are remembered: sizes are counted in the cluster, so that a provider that was killed resumes
+where it was, without the machines that had not arrived.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _EMPTY: Mapping[str, tuple[int, str]] = {}
 _ID: Mapping[str, tuple[int, str]] = {"id": (1, "string")}
 
 TABLES: Tables = {
-    # Google's own, of which only these fields are looked at.
+    # Google's own; only these fields are used.
     "Any": {"type_url": (1, "string"), "value": (2, "bytes")},
     "Timestamp": {"seconds": (1, "int64"), "nanos": (2, "int32")},
     "Duration": {"seconds": (1, "int64"), "nanos": (2, "int32")},

@@ -36,7 +36,7 @@ def requested(pod: bytes) -> dict[str, int]:
 def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
     """What an hour of a pod costs at least, in US dollars: on the group where the share it takes is the cheapest.
 
-    Its share of a machine is that of the resource of which it takes most.
+    Its share of a machine is the largest of its shares of the machine's resources.
 
     Args:
         pools: the groups.

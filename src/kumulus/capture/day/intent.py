@@ -42,7 +42,7 @@ class Step:
 
 @dataclass
 class _There:
-    """An object that is there: of which replayed workload, whether it is that itself, and what is known of it."""
+    """A live object: its replayed workload, whether it is that workload itself, and what is known of it."""
 
     job: str
     replayed: bool

@@ -44,7 +44,7 @@ def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
 
     Args:
         file: the snapshot.
-        progress: called as it goes on.
+        progress: called as reading proceeds.
 
     Raises:
         Refused: it is damaged, cut off, too large or of no API server, or what is to be read of it is encrypted.

@@ -142,8 +142,7 @@ async def take(client: Client, node: str, seen: Seen) -> None:
 async def give_back(client: Client, node: str, seen: Seen) -> None:
     """End a node's silence; a lease that no fault holds is left to its holder.
 
-    KWOK goes on at once with a lease that it finds in its own name, and comes to a free one only after a quarter of
-    its duration.
+    KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.
 
     Args:
         client: of the cluster.

@@ -109,7 +109,7 @@ class Recorder:
         self._pod_numbers: dict[str, int] = {}
 
     def go_on(self, history: History) -> None:
-        """Go on with another history of the same things, such as one that has forgotten its beginning."""
+        """Continue with another history of the same objects, such as one whose beginning was dropped."""
         self._bind(history)
         for event in history:
             if event.kind == Kind.HAPPENED:

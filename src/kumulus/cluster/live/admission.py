@@ -132,7 +132,7 @@ class Rule(NamedTuple):
     """Where a pod may go.
 
     Attributes:
-        ways: alternatives, of which a node has to suit one; none where no node ever does.
+        ways: alternatives; a node has to match one of them. Empty if no node ever does.
         apart: what else it asks for that is not looked at here, in words.
     """
 

@@ -184,7 +184,7 @@ class Live:
         self.fleet.set_claim(event.key, None if event.kind == "DELETED" else claim_from(event.item))
 
     def _hear(self, path: str, error: ApiError | Unreachable | None) -> None:
-        """One of the watches was interrupted, or goes on."""
+        """One of the watches was interrupted, or has resumed."""
         if error is None:
             self._silent.discard(path)
             if not self._silent:

@@ -30,10 +30,10 @@ class Node:
         zone, group, pool, rack, block: where it belongs; empty where its labels do not say.
         product: of its GPUs; empty when it has none. Without a label of a product it is the group's name.
         allocatable: what pods can have of it.
-        capacity: what it has, of which a fault may have taken something.
+        capacity: what it has; a fault may have taken some of it.
         ready: status of its condition Ready: True, False or Unknown; Unknown when it has none.
         cordoned: it takes no new pods.
-        conditions: the types of its other conditions that are True, each of which is bad news.
+        conditions: the types of its other conditions that are True; each is a problem.
         taints: ``key=value:effect``, without KWOK's own.
         faults: names of its active faults.
         nature: what decides which pods may go to it.
@@ -70,7 +70,7 @@ class Places:
     """Which labels say where a node stands.
 
     Attributes:
-        racks, blocks: label keys, of which the first that a node has counts.
+        racks, blocks: label keys; the first one that a node has counts.
     """
 
     racks: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is there of a pool after a run that did not come to its end: that is what goes on record, so it is looked at.
+"""What exists of a pool after a run that did not finish: it is read from the cluster, because it is what gets recorded.
 
 A request that nobody waits for any more may still be carried out, and one that was answered with an error may have been
 (etcd carries out the write that crosses its quota). So the answers do not tell what is there.

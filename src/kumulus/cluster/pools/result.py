@@ -90,7 +90,7 @@ class Meter:
 
         Args:
             what: of which objects.
-            done: of them there are now.
+            done: how many of them there are now.
             total: of them there are to be.
             counted: of them this operation has done, from which the rate follows.
         """

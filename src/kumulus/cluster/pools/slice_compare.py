@@ -41,7 +41,7 @@ def slice_differences(
     Args:
         pool: what is wanted.
         devices: the pool's devices.
-        part: which slice, of which node.
+        part: the node and which of its slices.
         node_uid: UID of that node.
         live: the slice as it is.
     """

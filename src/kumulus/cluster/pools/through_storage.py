@@ -147,8 +147,8 @@ async def writer(
 ) -> Writer | None:
     """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
 
-    It is asked for two of them without keeping either: for one, of which the others are made, and for another, to see
-    that it makes of it what is made of it here. All that the server checks in a node, it checks in these; the nodes of
+    It is asked for two of them without keeping either: for one, from which the others are made, and for another, to see
+    that both ways give the same node. All that the server checks in a node, it checks in these; the nodes of
     a pool differ in names and numbers only.
 
     Args:

@@ -1,4 +1,4 @@
-"""What runs by the clock in a pod's status, put forward by the time that has passed: it goes on where it was."""
+"""Times in a pod's status, shifted by the time that has passed, so that what depends on them continues."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Beside:
             await self._done(_PATIENCE)
 
     async def _done(self, patience: float) -> None:
-        """Keep the columns of the pods whose nodes are known, up to one of which nothing is known yet."""
+        """Keep the columns of the pods whose nodes are known, up to the first pod whose node is not."""
         async with self._turn:
             while self._waiting:
                 uid, first = next(iter(self._waiting.items()))

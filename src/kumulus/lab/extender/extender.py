@@ -52,7 +52,7 @@ class Done:
 
 @dataclass
 class _Choice:
-    """Equally good nodes, of which kube-scheduler takes one."""
+    """Equally good nodes; kube-scheduler takes one of them."""
 
     uid: str
     pod: Pod

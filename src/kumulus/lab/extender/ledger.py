@@ -1,4 +1,4 @@
-"""Who has what of which node, as a policy beside a real scheduler needs to know it."""
+"""Which pods have which part of each node, as a policy beside a real scheduler needs to know it."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class Dispatching:
 
     @property
     def unfinished(self) -> int:
-        """Jobs of which more is to come."""
+        """Jobs that are still in progress."""
         return sum(not (job.over or job.gone) and name not in self._deleted for name, job in self.jobs.items())
 
     @property

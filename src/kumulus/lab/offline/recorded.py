@@ -1,7 +1,7 @@
 """The fragmentation of a run's cluster over time, from the events of its report: no cluster is asked.
 
-A history counts GPUs whole, so that this is for pods that ask for whole ones; what became of parts is measured while a
-run goes on (``policy.fragmented`` of its report).
+A history counts whole GPUs, so this is for pods that ask for whole ones; fragmentation of GPU shares is measured during
+a run (``policy.fragmented`` of its report).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class PlannedJob:
         at: seconds from the start.
         workers: how many pods it makes; 0 where that is not known.
         objects: what to create, in this order.
-        recorded: whether it is of a recording: its objects name namespaces of then, for each of which there is one of
-            the run's own.
+        recorded: whether it is from a recording: its objects name the namespaces of that time, and the run has one
+            of its own for each.
     """
 
     name: str

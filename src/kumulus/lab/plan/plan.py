@@ -59,8 +59,8 @@ def make(
         loaded: the experiment and its files.
         places: the label's key of each level of the cluster's topology.
         setup: objects to have beside those of the experiment.
-        gpus: of the cluster, a share of which a trace may be inflated to.
-        queue: of the federation whose hub it is created on; empty for a cluster by itself.
+        gpus: of the cluster; a trace may be inflated to a share of them.
+        queue: of the federation on whose hub it is created; empty for a single cluster.
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.

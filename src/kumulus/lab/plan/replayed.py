@@ -75,7 +75,7 @@ class Replayed:
 
 @dataclass
 class _Alive:
-    """A workload as it is at some moment: since when, of which step, as which object, whether it is taken down."""
+    """A workload at some moment: since when, from which step, as which object, and whether it is being deleted."""
 
     step: RecordedStep
     object: Object

@@ -14,7 +14,7 @@ def vary(series: Mapping[str, Sequence[float]]) -> bool:
 
 
 def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[float]]:
-    """How many nodes there are of each type, those first of which there are most; the rest of them together.
+    """How many nodes there are of each type, the most frequent types first, and the rest as one.
 
     Args:
         series: samples by column.

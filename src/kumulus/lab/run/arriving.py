@@ -57,7 +57,7 @@ class Arriving(Protocol):
 
 
 class ByNode:
-    """Keeps account of which node each pod got: all that a scheduler says which does not count GPU by GPU.
+    """Records the node of each pod, which is all that a scheduler without GPU indices says.
 
     On its node, a pod has the GPUs that are the best for those to come: of a share, the tightest. Where none has room
     for it, although all together have, it has something of several, which is counted: no real node could do that.
@@ -118,7 +118,7 @@ class ByNode:
 
 
 class ByClaim(ByNode):
-    """Keeps account of what each pod has of which GPU, as the allocation of its claim says: nothing is left to guess.
+    """Records each pod's share of each GPU, as the allocation of its claim says.
 
     Args:
         loaded: the experiment.
@@ -172,7 +172,7 @@ def came(planned: Sequence[Pod], seen: Container[str], complete: bool) -> Sequen
 
     Args:
         planned: named as their jobs.
-        seen: jobs of which a pod was seen; one that waits in a queue has none.
+        seen: jobs with a pod; a job that waits in a queue has none.
         complete: whether all were created.
     """
     if complete:

@@ -15,7 +15,7 @@ _MOST_CELLS = 12
 
 
 class Progress:
-    """Shows outcomes as they come about; where nobody looks any more, it is silent, and the run goes on.
+    """Shows outcomes as they occur; if its output is closed, it is silent, and the run continues.
 
     Args:
         out: where to.

@@ -220,7 +220,7 @@ class Run:
                     self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
     async def _repeat(self, bench: Bench, plan: Plan, report: Report, numbers: range) -> str:
-        """Run some of the repetitions; says why the run is not to go on, empty where it is."""
+        """Run some of the repetitions; returns why the run has to end, or nothing."""
         experiment, results, options = self._loaded.experiment, report.results, self._options
         for number in numbers:
             await self._clean()

@@ -60,7 +60,7 @@ class Cell:
 
 
 def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
-    """The cells of a sweep, every experiment of which is right.
+    """The cells of a sweep, each experiment checked.
 
     Args:
         sweep: which one.

@@ -38,7 +38,7 @@ class Task:
 def run(task: Task) -> Result:
     """Run a cell, unless it has a result by now; where results are kept, this one is on the disk when it returns.
 
-    What goes wrong with a cell is its result, and the others go on.
+    If a cell fails, the failure is its result, and the others continue.
 
     Raises:
         LabError: its result cannot be written.

@@ -102,7 +102,7 @@ class Resource(ABC):
 
     @classmethod
     def replaced_by(cls) -> tuple[str, ...]:
-        """Names of the inputs of which another value means another resource."""
+        """Names of the inputs whose change replaces the resource."""
         return tuple(each.name for each in cls.inputs if each.replaces)
 
     @classmethod

@@ -51,7 +51,7 @@ PLACE = (
 )
 PLACE_KEYS = tuple(each.name for each in PLACE)
 DRIFT = Property("drift", STRINGS, "What a refresh found not to be as wanted, by where; absent when all is well.")
-# A preview or a refresh does not wait long for a cluster that is down: it says so and goes on.
+# A preview or a refresh does not wait long for a cluster that is down: it says so and continues.
 LOOK_PATIENCE = 3.0
 WORK_PATIENCE = 30.0
 # Fewer nodes than these are done before a way could be cleared for them.

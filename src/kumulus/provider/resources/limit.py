@@ -16,7 +16,7 @@ _EARLY = 3.0
 
 @asynccontextmanager
 async def limited(op: Operation) -> AsyncIterator[asyncio.Event]:
-    """An event that is set when nothing new is to be begun; soon after it, what still goes on is cancelled.
+    """An event that is set when nothing new may begin; soon after it, operations still under way are cancelled.
 
     It is set when the user cancels, and a little before the time that the user allowed has passed.
 

@@ -279,7 +279,7 @@ def _names(pool: Pool) -> set[str]:
 
 
 def _number(pool: Pool, there: int) -> int:
-    """The number of nodes that goes on record: of a pool that is an autoscaler's, that with which it begins."""
+    """The number of nodes that is recorded: for a pool that an autoscaler scales, its initial number."""
     return pool.replicas if pool.bounds else there
 
 
@@ -307,7 +307,7 @@ def _partial(
     Args:
         pool: what was wanted.
         resource_id: the resource's id.
-        inputs: what goes on record of it beside.
+        inputs: recorded with it.
         message: what happened.
         seen: what is there; None when it is not known.
         reasons: further problems.

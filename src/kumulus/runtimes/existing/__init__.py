@@ -1,4 +1,4 @@
-"""The runtime existing: a cluster that is there already, of which a stack keeps a copy of the kubeconfig."""
+"""The runtime existing: a cluster that exists already; the stack keeps a copy of its kubeconfig."""
 
 from kumulus.runtimes.descriptor import Descriptor, Options
 from kumulus.toolchain.plugins import PROVIDER

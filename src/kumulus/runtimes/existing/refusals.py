@@ -1,4 +1,4 @@
-"""Why a stack does not go on with an existing cluster, in words: what is wrong, where, and what to do."""
+"""Why a stack refuses an existing cluster, in words: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _API_SERVER = "kube-apiserver"
 
 
 class ExistingRuntime(Runtime):
-    """A cluster by kubeconfig and context, of which the stack has its own copy (see :mod:`.copy`).
+    """A cluster by kubeconfig and context; the stack has its own copy of both (see :mod:`.copy`).
 
     Options: ``kubeconfig`` (a path, or the content of one), ``context``, and ``needs``: what the stack does there, of
     :data:`kumulus.model.needs.NEEDS`, for which permissions are asked.

@@ -20,7 +20,7 @@ _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Rewrite the settings of the components, and end those that would go on with others.
+    """Rewrite the settings of the components, and end those that run with other ones.
 
     Args:
         layout: the cluster.

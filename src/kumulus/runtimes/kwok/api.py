@@ -79,7 +79,7 @@ def _etcd_lost(layout: Layout) -> str:
 
 
 def _etcd_stuck(layout: Layout) -> str:
-    """What it means where etcd runs and takes nothing: its data is ahead of its log, of which the end is gone."""
+    """What it means if etcd runs and accepts nothing: it lost the end of its log, and its data is ahead of it."""
     last = layout.log_tail("etcd", lines=1)
     if "failed to publish local member to cluster through raft" not in last:
         return ""

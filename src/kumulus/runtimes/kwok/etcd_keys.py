@@ -75,7 +75,7 @@ class EtcdKeys:
 
         Args:
             prefix: such as ``/registry/``.
-            revision: of which moment; 0 for now.
+            revision: at which revision; 0 for the current one.
 
         Returns:
             The revision, and the keys.

@@ -63,7 +63,7 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     except TimeoutError:
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:
-        # Also when the engine is gone and this call is cancelled: it would go on starting components.
+        # Also when the engine is gone and this call is cancelled: it would continue to start components.
         if process.returncode is None:
             process.kill()
             await process.wait()

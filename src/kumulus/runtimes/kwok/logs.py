@@ -1,7 +1,8 @@
 """Keep the components' logs from growing for ever: long ones are rotated whenever a cluster is looked at.
 
 kwokctl has each component write into a file of its own, which it empties at the component's start (v0.8.0,
-pkg/kwokctl/runtime/exec.go). A component goes on writing where it was: what is cut off before takes no room.
+pkg/kwokctl/runtime/exec.go). A component continues to write at its old offset: what was cut off before it is a hole
+that takes no room.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ NAMES = (PROMETHEUS, KUBE_STATE_METRICS)
 PORTS = ((PROMETHEUS, "http"), (KUBE_STATE_METRICS, "http"), (KUBE_STATE_METRICS, "telemetry"))
 """Each port that is needed: of which component, and what it is called."""
 
-# What the dashboards show and a scheduler's user looks at. Leases, of which each node renews one, secrets and the like
-# would only be held in memory.
+# What the dashboards show and a scheduler's user looks at. Leases, which change all the time, secrets and the like
+# would only take memory.
 _RESOURCES = (
     "cronjobs",
     "daemonsets",

@@ -38,7 +38,7 @@ class Options(Kwok):
     observability: (
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None
-    # Made by the stack's file, all of which has been checked.
+    # Made from the stack's file, which has been checked.
     autoscaler: dict[str, Any] | None = None
     prices: list[dict[str, Any]] | None = None
 

@@ -93,7 +93,7 @@ class _Held:
         return max(0.0, self.behind + (self.rested - self.began) - (time.monotonic() - self.rested))
 
     def end(self) -> None:
-        """Let the controllers go on as before."""
+        """Give the controllers their usual priority again."""
         if self.limit is not None:
             self.limit.cancel()
         if self.guard is not None:

@@ -26,7 +26,7 @@ _NEEDED = ("etcd", "kube-apiserver", CONTROLLER)
 _LOOKED_AT = 100
 _PATIENCE = 2.0
 # KWOK renews a lease after a quarter of its duration, give or take 4 % (pkg/kwok/controllers/controller.go), and looks
-# at its clock every 10 s (pkg/utils/queue): after a machine has slept, it goes on within that.
+# at its clock every 10 s (pkg/utils/queue): after a machine has slept, it resumes within that time.
 _INTERVAL = 0.3
 _SECOND_LOOK = 12.0
 

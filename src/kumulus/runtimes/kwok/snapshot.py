@@ -1,4 +1,4 @@
-"""A cluster's objects as of one moment, and all of them as they were then, under a control plane that goes on running.
+"""A cluster's objects as of one moment, saved and restored under a control plane that keeps running.
 
 They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
 that what refers to them still does, and every watch sees it. Whatever runs by the clock continues where it was. The
@@ -141,7 +141,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
         wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
         # Whose namespaces, classes and volumes they are is not changed where they are there already.
         wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
-        # A namespace goes only with all that is in it, of which some is the cluster's own: it stays.
+        # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.
         present = {key: value for key, value in here.entries.items() if key in wanted or not is_namespace(key)}
         done = _written(etcd, wanted, present)
     return replace(done, left=tuple(sorted({*staying, *there.left})))

@@ -1,4 +1,4 @@
-"""What runs by the clock in an object of a snapshot, put forward by the time that has passed: it goes on where it was.
+"""Times in an object of a snapshot, shifted by the time that has passed, so that whatever depends on them continues.
 
 A pod is to run for the rest of its duration, not to end at once because that would have been over by now. So pods that
 run, Jobs and taints by which pods are evicted get their times moved. Sources of the numbers: ``generated.proto`` of

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OPTION = "createThrough"
 API = "api"
 
-# Of which it has been shown (tests/integration/test_through_storage.py) that what is written is what they would write.
+# Versions for which tests/integration/test_through_storage.py has shown that we write what they would write.
 _KNOWN_VERSIONS = frozenset({"v1.35.4"})
 # By these an API server stores objects elsewhere or otherwise, or has something to say about each.
 _CHANGING = (

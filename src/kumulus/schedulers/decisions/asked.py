@@ -62,8 +62,8 @@ class Settings:
         """As an extender of the configuration.
 
         Args:
-            alone: whether there is no other. Then kube-scheduler goes on without it if it does not answer; those that
-                it may do without are asked after the others, which would leave some nodes out before.
+            alone: whether there is no other. Then kube-scheduler continues without it if it does not answer. Extenders
+                that may be ignored are asked after the others, which would already have left some nodes out.
         """
         return entry(address(self.port, self.secret), TIMEOUT, ignorable=alone)
 
