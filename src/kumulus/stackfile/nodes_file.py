@@ -1,7 +1,8 @@
 """The names of a stack's nodes in a file of their own: in the stack's there is not room for all of a large cluster.
 
 Pulumi hands a program its configuration in one environment variable, which Linux limits to 128 KiB: the names
-and labels of several hundred nodes. The file is JSON: a mapping of groups to zones to lists, as `placement[].nodes` has them.
+and labels of several hundred nodes. The file is JSON: a mapping of groups to zones to lists, as `placement[].nodes` has
+them.
 """
 
 from __future__ import annotations
