@@ -1,6 +1,6 @@
 """The ResourceSlices of faulted nodes: devices that a fault takes are not published while it is active.
 
-A pool publishes the same (spec/slices.py), so that neither takes the other's slice for drift.
+A pool publishes the same (model/slices.py), so that neither takes the other's slice for drift.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How metrics-server gets at what a cluster's kubelets report of the use of their machines (spec/node_metrics.py).
+"""How metrics-server gets at what a cluster's kubelets report of the use of their machines (kwok/node_metrics.py).
 
 KWOK reads its ``Metric`` from its file here, not as an object: an object's changed series would never be served.
 """
