@@ -105,7 +105,7 @@ def _load(base: Path) -> Stack:
 
 
 def _require_protection(stack_file: Stack, base: Path) -> None:
-    """Refuse secrets that nothing protects where others have the state, and say so once where nobody else has.
+    """Refuse unprotected secrets in a shared state, and warn about them once in a local one.
 
     Raises:
         pulumi.RunError: the backend is shared.

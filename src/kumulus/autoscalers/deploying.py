@@ -197,7 +197,7 @@ async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None
 
 
 async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:
-    """The Deployment first, so that nobody makes anything any more, then what it read and what KWOK does for it."""
+    """The Deployment first, so that it creates nothing more, then what it reads and what KWOK does for it."""
     for collection in _ITS_OWN:
         try:
             found = await objects.names(client, collection, ours)

@@ -36,7 +36,7 @@ def pack(folder: Path, to: Path, private: bool) -> None:
     Args:
         folder: where they are.
         to: the archive, whose files are in a directory of its name.
-        private: whether nobody else of this machine may read it.
+        private: whether other users of this machine may not read it.
 
     Raises:
         OSError: it cannot be written; the files are there still.

@@ -103,7 +103,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
 
 
 def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
-    """The pods of a shape, reduced again: a file by somebody else gets no more into a cluster than a capture would."""
+    """The pods of a shape, reduced again: a file from elsewhere puts no more into a cluster than a capture would."""
     try:
         for pod in pods(shape):
             kept = reduced(POD, pod)

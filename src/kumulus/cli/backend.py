@@ -21,7 +21,7 @@ _SECONDS_TO_WRITE = 1.0
 
 
 def at_work(backend: Path, project: str, stack: str) -> str | None:
-    """Who works on a stack now, if it is a running process of this machine: `pid 4242 (kim, since 10:44:02)`.
+    """The process of this machine that works on a stack now: `pid 4242 (kim, since 10:44:02)`.
 
     After a killed update, pulumi itself says what to do: `pulumi cancel` is right there.
 

@@ -81,7 +81,7 @@ def client(found: Cluster) -> Client:
     """
     from kumulus.kube import Client, load_kubeconfig
 
-    # Somebody waits for the first picture: what does not answer is soon said.
+    # A user waits for the first picture, so a cluster that does not answer is reported soon.
     return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
 
 

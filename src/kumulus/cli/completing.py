@@ -1,4 +1,4 @@
-"""What the shell's completion asks of the command while somebody types: see completion.py for what starts it.
+"""What the shell's completion asks of the command while the user types: see completion.py for what starts it.
 
 The shell runs the command itself, with the line so far in its environment. Of the subcommands only the one on the line
 is imported.

@@ -17,7 +17,7 @@ from kumulus.cli.errors import UserError
 from kumulus.kind_image import containers
 from kumulus.toolchain import ToolMissing, find, pins
 
-# Programs that run in a cluster and are published by nobody, and what their images are called.
+# Programs that run in a cluster and have no published image, and what their images are called.
 _IMAGES = {"karpenter": "kumulus/karpenter-kwok"}
 
 

@@ -1,4 +1,4 @@
-"""A cluster's fleet as the live views see it, also when the cluster is made again while somebody looks."""
+"""A cluster's fleet as the live views see it, even if the cluster is replaced while they run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTERVAL = 1.0
 
 @asynccontextmanager
 async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
-    """A cluster's fleet, kept up to date for as long as somebody looks.
+    """A cluster's fleet, kept up to date for the duration of a view.
 
     Args:
         found: where it is. When it is made again, its kubeconfig is another, and the view goes over to that.

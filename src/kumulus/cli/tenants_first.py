@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 def require_empty(stack: str, kubeconfig: Path) -> None:
-    """Refuse while other stacks have something in a tenant's namespace; a cluster that does not answer keeps nobody.
+    """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer.
 
     Args:
         stack: the cluster's stack.

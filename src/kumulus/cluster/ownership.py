@@ -25,7 +25,7 @@ _NAMED = ("/api/v1/namespaces/kube-system/configmaps", "/api/v1/namespaces")
 
 
 class NotOurs(Exception):
-    """Something is there and is another stack's, or nobody's who is known."""
+    """An object exists and belongs to another stack, or to an unknown owner."""
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:

@@ -22,7 +22,7 @@ class Reporter(Protocol):
 
 
 class Silent:
-    """A reporter for what nobody waits for the words of."""
+    """A reporter that discards everything."""
 
     def status(self, message: str, *, last: bool = False) -> None:
         """See :meth:`Reporter.status`."""

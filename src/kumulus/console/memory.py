@@ -32,7 +32,7 @@ _PODS = "pods"
 
 
 class Cursor(NamedTuple):
-    """How much of a history somebody knows: which one, and how many rows of each table."""
+    """How much of a history a client has: which history, and how many rows of each table."""
 
     history: int = -1
     known: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Memory:
         live: the fleet.
         span: seconds that are remembered.
         most: events that are remembered.
-        clock: seconds, of a clock that nobody sets.
+        clock: seconds of a monotonic clock.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Memory:
         self._age += 1
 
     def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
-        """What somebody does not know yet, and what they know then; None when there is nothing.
+        """What a client does not have yet, and what it has then; None if there is nothing new.
 
         Args:
             cursor: what they know.

@@ -1,4 +1,4 @@
-"""The page's server: on this machine only, and only for who has the token of its address."""
+"""The page's server: on this machine only, and only for holders of the token in its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serve something on this machine only, and only to who has the token of its address."""
+"""Serve something on this machine only, and only to holders of the token in its address."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PortInUse(Exception):
 
 
 class Guarded:
-    """A server for who has its token.
+    """A server for holders of its token.
 
     Args:
         command: what prints its address, for those who come without the token.

@@ -2,8 +2,8 @@
 
 One that others made is used where it is what the chart has, and otherwise left alone: what they rely on may be in it.
 
-Removing a CRD removes every object of its kind, so only those go that were made here, that nobody else applies, and
-that have no objects left; see docs/decisions/helm-releases.md.
+Removing a CRD removes every object of its kind. So a CRD is removed only if it was made here, nobody else applies it,
+and it has no objects left; see docs/decisions/helm-releases.md.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
     Args:
         product: the node's GPUs, all alike.
         count: how many of them.
-        machine: what the machine says of itself; empty when nobody knows.
+        machine: what the machine says of itself; empty if unknown.
     """
     major, minor = product.compute
     driver = product.driver.split(".")

@@ -171,7 +171,7 @@ def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6
 
 @lru_cache(maxsize=256)
 def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
-    # Kept, because who repeats a mistake a thousand times would wait for a second.
+    # Cached, because a mistake that is repeated a thousand times would take a second.
     # Imported on a mistake only: it costs every start of the plugin otherwise.
     import difflib
 

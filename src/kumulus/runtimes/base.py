@@ -184,7 +184,7 @@ class Runtime(ABC):
         """Look at it; None when it is gone or another cluster stands in its place."""
 
     def removed(self, directory: str) -> bool:
-        """Whether the cluster's removal was begun, or done, by somebody who could not record it.
+        """Whether the cluster's removal was begun, or done, by a process that could not record it.
 
         Asked by every preview and update, also without ``--refresh``: quick, and without the network.
         """

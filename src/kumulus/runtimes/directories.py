@@ -118,7 +118,7 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:
-        # The home may be a link, which the user has named; below it, nobody but us makes anything.
+        # The home may be a link that the user has chosen; below it, only we create anything.
         if problem := _others(place.home):
             raise ProviderError(f"{problem}; set KUMULUS_HOME to a directory of your own")
         for directory in (place.directory.parent, place.directory):

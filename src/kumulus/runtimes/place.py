@@ -106,7 +106,7 @@ class Place:
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 
     def mark_removed(self) -> None:
-        """Note that the removal has begun: who is killed in the middle of it leaves no cluster that seems whole."""
+        """Record that the removal has begun, so that a killed one leaves no cluster that seems whole."""
         if self.directory.exists():
             with suppress(OSError):  # A full disk must not keep anybody from removing things.
                 self.write_note({**self.note(), _REMOVAL: "begun"})

@@ -1,6 +1,6 @@
 """Schedulers beside the cluster's own: started as local processes, and the objects that declare workloads for each.
 
-A folder for each, with its descriptor; `registry` names them, and who has to know one asks there. `process` starts one
+A folder for each, with its descriptor; `registry` names them, and is the place to ask for one. `process` starts one
 against a cluster, `workloads` has gangs and queues in the words of each. What a user should read is a `SchedulerError`.
 """
 

@@ -113,7 +113,7 @@ def end(directory: Path, started: Iterable[subprocess.Popen[bytes]] = ()) -> Non
         started: those that this process has started; what they have started in turn ends with them.
     """
     for process in started:
-        # Until it is waited for, nobody else can have its number.
+        # Until it is waited for, no other process can get its number.
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""An extender of kube-scheduler, as an HTTP server: on the loopback, under an address that nobody else knows.
+"""An extender of kube-scheduler, as an HTTP server: on the loopback interface, under a secret address.
 
 Source of the protocol: k8s.io/kube-scheduler/extender/v1, `ExtenderArgs` and `ExtenderFilterResult`.
 """

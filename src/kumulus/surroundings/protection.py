@@ -1,4 +1,4 @@
-"""Whether what is secret in a stack is protected by anything: a passphrase may be empty, a key in nobody's keeping.
+"""Whether anything protects a stack's secrets: a passphrase may be empty.
 
 With a backend of one's own Pulumi encrypts with a key that it derives from a passphrase and a salt; the salt stands in
 the stack's file and in the state. `kumulus env` sets the empty passphrase where the user sets none.
@@ -24,7 +24,7 @@ _MARK = '"4dabf18193072939515e22adb298388d":"1b47061264138c4ac30d75fd1eb44270"'
 
 @dataclass(frozen=True)
 class Unprotected:
-    """What keeps nobody from a stack's secrets.
+    """What leaves a stack's secrets unprotected.
 
     Attributes:
         backend: where the state is: `shared`, or on this machine.

@@ -66,7 +66,7 @@ def reachable(url: str, limits: Limits) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
-        NotFetched: within the time limit nobody answers there.
+        NotFetched: there is no answer within the time limit.
     """
     host, port = _endpoint(url)
     outcome: list[OSError | None] = []

@@ -90,7 +90,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
     with lock.exclusive(cache.root() / "lock", "getting the tools", say), _terminated_like_interrupted():
         # The previous holder of the lock may have built just these.
         lacking = missing(known, wanted)
-        # Nobody else is at work now, so what lies here is what a killed run left.
+        # No other process is building now, so what is left here is from a killed run.
         shutil.rmtree(scratch / "work", ignore_errors=True)
         try:
             _make(known, _not_reused(known, lacking, scratch), scratch)
@@ -98,7 +98,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
             left = len(missing(known, wanted))
             say(f"\ninterrupted with {left} of {len(lacking)} tools to go; the next run goes on from here")
             raise
-        # Gigabytes, and of use to nobody once everything is there.
+        # Gigabytes, and of no use once everything is built.
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(cache.downloads(), ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Machines that Karpenter had on their way when it ended, which nobody will finish.
+"""Machines that Karpenter was launching when it ended, and that nothing will complete.
 
 Its provider for KWOK makes a node in a goroutine, after the claim is launched (Create in v1.14.0's
 kwok/cloudprovider/cloudprovider.go). Two things are lost with the process. One is the node of a claim that says it is

@@ -79,7 +79,7 @@ def import_day(
 
 
 def _moment(said: str, began: float) -> float:
-    """How many seconds after the beginning somebody means.
+    """How many seconds after the beginning a point of time lies.
 
     Raises:
         Refused: it is neither a time nor a duration, or before the beginning.

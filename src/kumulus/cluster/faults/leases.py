@@ -1,8 +1,8 @@
 """Silence a node's kubelet, which KWOK plays: take the node's lease from it, and give it back.
 
-KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and plays no stage on a node whose lease
-it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease held by somebody else for many years is
-therefore a kubelet that is silent, and the node lifecycle controller, which looks for renewals and not at durations,
+KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and applies no stage to a node whose
+lease it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease that somebody else holds for many
+years is therefore a silent kubelet, and the node lifecycle controller, which looks for renewals and not at durations,
 marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
 """
 
@@ -32,8 +32,8 @@ class Lease:
     """A node's lease.
 
     Attributes:
-        holder: who has it; empty for nobody.
-        kept_by: whom it was taken from, as :func:`take` noted it; None where it did not know.
+        holder: its holder; empty if there is none.
+        kept_by: its holder before, as :func:`take` recorded it; None if that was not known.
         version: its resourceVersion.
     """
 
@@ -55,19 +55,19 @@ class Seen:
     keepers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def keeper_of(self, node: str) -> dict[str, Any] | None:
-        """Whom a node's lease is to be noted as taken from: who has it, or else the only one who could."""
+        """The former holder to record for a node's lease: its holder, or else the only possible one."""
         lease = self.leases.get(node)
         return self._known(lease.holder if lease else "")
 
     def heir_of(self, node: str) -> dict[str, Any] | None:
-        """Who gets a node's lease back: whom it was taken from, if that one still works; None when nobody is known.
+        """Who gets a node's lease back: its former holder, if that still runs; None if none is known.
 
         With several kwok-controllers only one of them has a node in its charge. Another one's lease would have to run
         out first, and a real kubelet's, that of another node, for ever.
         """
         kept_by = self.leases[node].kept_by if node in self.leases else None
         known = self._known(str((kept_by or {}).get("holderIdentity") or ""))
-        # Where every node is silent there is nobody to be seen.
+        # If every node is silent, no holder can be seen.
         return known or (None if self.keepers else kept_by)
 
     def _known(self, holder: str) -> dict[str, Any] | None:
@@ -77,7 +77,7 @@ class Seen:
 
 
 async def look(client: Client) -> Seen:
-    """The leases, and who keeps them.
+    """The leases, and their usual holders.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -182,7 +182,7 @@ def _now() -> str:
 
 
 async def holders(client: Client) -> dict[str, str]:
-    """Who has each node's lease: KWOK, which then plays the node, or :data:`HOLDER`; empty where nobody has it.
+    """The holder of each node's lease: KWOK, which then acts for the node, or :data:`HOLDER`; empty if there is none.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

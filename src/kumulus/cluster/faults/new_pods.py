@@ -63,8 +63,8 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
 async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
     """Wait until KWOK has the leases of all nodes, before pods are made; how many it did not have at first.
 
-    After an update with thousands of new nodes that takes some seconds, and pods that are bound meanwhile may be passed
-    over. Where nobody takes them, as on nodes that only stand in the API, it is given up soon.
+    After an update with thousands of new nodes that takes some seconds, and pods that are bound before may be passed
+    over. If nothing takes the leases, as for nodes without a KWOK, it stops soon.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

@@ -48,7 +48,7 @@ class Record:
         declared: whether a stack file declares it.
         ending: whether it is being taken away: its nodes are to be as if it were not there.
         run: the experiment's run that let it begin; empty for none.
-        owner: whose it is; its identity is empty where nobody's is known.
+        owner: its owner; with an empty identity if that is not known.
         machines: the nodes of an autoscaler that it takes back.
     """
 
@@ -72,7 +72,7 @@ class Record:
         return size(self.nodes)
 
     def is_of(self, mine: Owner) -> bool:
-        """Whether it is a stack's own, or nobody's who is known."""
+        """Whether it is a stack's own, or of an unknown owner."""
         return self.owner.identity in ("", mine.identity)
 
     def over(self, now: str) -> bool:
@@ -133,7 +133,7 @@ class Records:
     pools: Mapping[str, Pool]
 
     def of(self, mine: Owner) -> Records:
-        """What a stack may have to do with: its own, and what nobody's identity is on; all, for who has none."""
+        """The records that a stack may touch: its own and those without an identity; all for a stack without one."""
         if not mine.identity:
             return self
         known = ("", mine.identity)

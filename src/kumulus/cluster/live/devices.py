@@ -72,7 +72,7 @@ def claim_from(message: Any) -> Claim:
         message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
     """
     results = message.status.allocation.devices.results
-    # Who looks after a device by adminAccess takes it from nobody.
+    # A claim with adminAccess does not occupy the device.
     return Claim(
         tuple(
             Gpu(Place(r.driver, r.pool), gpu_of(r.device)) for r in results if _are_gpus(r.driver) and not r.adminAccess

@@ -1,4 +1,4 @@
-"""A fleet kept up to date by watches, for as long as somebody looks."""
+"""A fleet kept up to date by watches."""
 
 from __future__ import annotations
 

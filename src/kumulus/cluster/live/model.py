@@ -61,8 +61,8 @@ class Fleet:
         waiting: pods that wait for a scheduler.
         reasons: for each reason, how many pods wait for it; a pod can have several.
         bindings: pods bound by a scheduler.
-        witness: takes each change; nobody at first.
-        touched: names of the nodes about which something changed since somebody last emptied it.
+        witness: gets each change; none at first.
+        touched: names of the nodes that changed since it was last emptied.
     """
 
     def __init__(self) -> None:

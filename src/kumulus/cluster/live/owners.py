@@ -144,7 +144,7 @@ def local_queue(found: Mapping[str, Any]) -> list[Quota]:
 
 
 def volcano_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A Queue of Volcano; who is in it, :func:`volcano_member` says."""
+    """A Queue of Volcano; :func:`volcano_member` says what is in it."""
     spec, status = _part(found, "spec"), _part(found, "status")
     return [_quota(found, _VOLCANO_QUEUE, _texts(spec.get("capability")), _texts(status.get("allocated")), {})]
 

@@ -1,7 +1,7 @@
 """What exists of a pool after a run that did not finish: it is read from the cluster, because it is what gets recorded.
 
-A request that nobody waits for any more may still be carried out, and one that was answered with an error may have been
-(etcd carries out the write that crosses its quota). So the answers do not tell what is there.
+A request may still be carried out after its client has stopped waiting, and one that was answered with an error may
+have been (etcd carries out the write that crosses its quota). So the answers do not say what exists.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8
 async def look(client: Client, pool: Pool, patience: Patience) -> Observation | None:
     """What is there; None when it cannot be seen.
 
-    It is looked until nothing changes: a server carries out what it was asked, also when nobody waits for its answer.
+    It reads until nothing changes: a server completes requests even if no client waits for the answer.
 
     Args:
         client: the cluster's API.

@@ -199,5 +199,5 @@ async def _shared(under_way: WeakKeyDictionary[Client, asyncio.Task[T]], client:
     asked = under_way.get(client)
     if asked is None or asked.done():
         asked = under_way[client] = asyncio.ensure_future(ask(client))
-    # Who is stopped while waiting leaves it to the others.
+    # A pool that is stopped while it waits leaves the request to the others.
     return await asyncio.shield(asked)

@@ -13,7 +13,7 @@ from kumulus.model.errors import path_text, under
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, slice_labels, slice_spec
 
-# The API server lets nobody change these: such a slice is deleted and published again.
+# The API server refuses any change of these: such a slice is deleted and published again.
 _IMMUTABLE = ("driver", "nodeName")
 
 

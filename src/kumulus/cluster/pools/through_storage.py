@@ -81,7 +81,7 @@ async def find_storage(
     """The storage that missing nodes are written to; None where they are posted.
 
     Args:
-        storage_of: who knows of storages.
+        storage_of: looks up storages.
         kubeconfig: path of the cluster's kubeconfig.
         client: the cluster's API.
         missing: how many nodes.
@@ -173,7 +173,7 @@ async def writer(
         like = StoredNodes(answer, bodies.manifest(one))
         made = like.of(bodies.manifest(other), "", 0)
     except (ApiError, NotAlike):
-        # Somebody has a node of that name, or the server has something against it: it says so again.
+        # A node of that name exists, or the server refuses it: a post gives the same error again.
         return None
     if not same(made, expected):
         raise NotThroughStorage(f"the API server makes something of its own of node {pool.node_name(other)}")

@@ -57,7 +57,7 @@ def is_remade(family: Iterable[str], objects: Objects) -> bool:
 
 
 def roots(family: Iterable[str], objects: Objects) -> list[str]:
-    """Those of a family that nobody in the snapshot owns."""
+    """Those of a family without an owner in the snapshot."""
     uids = {each["metadata"]["uid"] for each in objects.values()}
     return [
         path

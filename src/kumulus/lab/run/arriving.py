@@ -1,4 +1,4 @@
-"""Who keeps account of the pods of a run as they arrive, and says in the end what the cluster came to by them."""
+"""Accounts for a run's pods as they arrive, and says in the end how far they filled the cluster."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Bench:
         owner: the stack.
         places: which labels say where nodes stand.
         prices: what machines cost.
-        arriving: who keeps account of the pods as they arrive; None where their order says nothing.
+        arriving: accounts for the pods as they arrive; None if their order says nothing.
         session: the workers, where the cluster is the hub of a federation; None where it is measured alone.
     """
 

@@ -35,7 +35,7 @@ class LookingOn:
         beside: the policy.
         loaded: the experiment.
         client: of the cluster.
-        other: who keeps account of the pods; None for nobody.
+        other: also accounts for the pods; None if there is none.
     """
 
     def __init__(self, beside: Beside, loaded: Loaded, client: Client, other: Arriving | None) -> None:
@@ -81,7 +81,7 @@ async def looking_on(
         loaded: the experiment.
         client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept.
-        other: who keeps account of the pods anyway.
+        other: accounts for the pods in any case.
 
     Yields:
         the policy, and the scheduler that is to be started.

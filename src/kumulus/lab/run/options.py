@@ -1,4 +1,4 @@
-"""How a run is made: on which cluster, where its results go, and who hears of it."""
+"""How a run is made: on which cluster, where its results go, and what its progress is reported to."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def with_scheduler(loaded: Loaded) -> Loaded:
             f"policy: {experiment.policy} cannot be beside scheduler: {experiment.scheduler.name}, which asks no "
             "extender\n  Leave one of them out; the policy is asked by kube-scheduler"
         )
-    # Not the cluster's own: that one is asked by nobody but the cluster.
+    # Not the cluster's own: only the cluster itself asks that one.
     changed = experiment.model_copy(update={"scheduler": Wanted(name=KUBE_SCHEDULER)})
     return replace(loaded, experiment=changed)
 

@@ -39,7 +39,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Operation:
-    """The circumstances of one call: who it is for, whether it is only a preview, and how to report and stop.
+    """The circumstances of one call: for which resource, whether it is only a preview, and how to report and stop.
 
     Attributes:
         urn: the resource's URN.

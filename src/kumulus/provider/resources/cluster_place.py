@@ -56,7 +56,7 @@ class Places:
             )
 
     def require_here(self, outputs: Properties) -> None:
-        """Refuse a cluster that is elsewhere: nobody could look at it, or end it, from here.
+        """Refuse a cluster that is elsewhere: it can be neither read nor ended from here.
 
         Raises:
             ProviderError: with where it is, and the ways out.

@@ -180,7 +180,7 @@ class InCluster(Resource):
         return None if found is None else Found(resource_id, found, inputs)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; what has become somebody else's is left alone."""
+        """See :meth:`Resource.delete`; what now belongs to somebody else is left alone."""
         # An update that changed nothing else has put it among the inputs alone.
         said = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:

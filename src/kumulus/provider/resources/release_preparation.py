@@ -1,7 +1,7 @@
 """``kumulus:index:ReleasePreparation``: a Helm release's namespace, and that no leftover is in its way.
 
 It is declared before the release, and so removed after it: then it removes what the state never knew of, and a
-namespace that nobody needs any more. See docs/decisions/helm-releases.md.
+namespace that is not needed any more. See docs/decisions/helm-releases.md.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _tenants() -> Iterator[Access]:
         yield from _verbs("", kind, everything)
     for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
         yield from _verbs(_RBAC_GROUP, kind, everything)
-    # Nobody can give others what he does not have, unless he may bind it.
+    # RBAC lets users grant only rights that they have themselves, unless they may bind roles.
     yield from (Access("", _RBAC_GROUP, "clusterroles", "bind", role) for role in ("view", "edit", "admin"))
     yield from _verbs("", "nodes", "get list watch")
 

@@ -16,7 +16,7 @@ from kumulus.runtimes.kwok.layout import Layout
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (design §8).
 _PARALLELISM = 32
-# Leases are not waited for: more at once would only take the API server from those who make the nodes.
+# Nothing waits for leases: more at once would only slow the API server down for the creation of nodes.
 _LEASE_PARALLELISM = 8
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
 _API_SERVER_FLAGS = {

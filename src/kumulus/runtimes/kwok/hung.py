@@ -129,7 +129,7 @@ async def _etcd_answers(layout: Layout) -> bool:
     try:
         found = etcd.connection(layout)
     except OSError:
-        return True  # without its certificates nobody can tell
+        return True  # without its certificates it cannot be known
     async with Client(found, request_timeout=2.0) as client:
         try:
             await client.get("/health", patience=_ETCD_SILENCE)

@@ -1,9 +1,9 @@
-"""What a full disk or a loss of power has done to a cluster's files, and the copies it is mended from.
+"""What a full disk or a loss of power has done to a cluster's files, and the copies that repair it.
 
 kwokctl writes ``kwok.yaml``, the kubeconfig and the certificates in place and without a sync. Without the first no
-component can be started, without the second nobody can ask. So each has a copy, made whenever a cluster has come up as
-wanted, when we write the file ourselves, and when a cluster is looked at that has none yet; and when a cluster is made,
-all of it is synced before it counts as made. Keys have no copy: damaged ones are named, and only a new cluster helps.
+component can be started, without the second none can be reached. So each has a copy, made whenever a cluster has come
+up as wanted, when we write the file ourselves, and when a cluster without a copy is looked at. A new cluster is synced
+to the disk before it counts as created. Keys have no copy: damaged ones are named, and only a new cluster helps.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def lost(layout: Layout) -> list[str]:
 
 
 def keep(layout: Layout) -> None:
-    """Make the copies of what is as it should be; a full disk keeps nobody from working.
+    """Copy the files that are as they should be; a full disk is no error.
 
     Raises:
         OSError: one cannot be written.

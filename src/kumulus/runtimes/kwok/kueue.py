@@ -158,7 +158,7 @@ async def _working(client: Client, layout: Layout) -> None:
 async def unregister(client: Client) -> None:
     """Take out all that was made here, with every object of Kueue's kinds; without any, nothing happens.
 
-    It has to be ended before: nobody else would act on its finalizers, or answer for its webhooks.
+    It has to be ended first, since nothing else handles its finalizers or answers its webhooks.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -172,7 +172,7 @@ async def unregister(client: Client) -> None:
         await objects.remove(client, f"{_DEFINITIONS}/{name}")
     for name in await objects.names(client, _NAMESPACES, query):
         await objects.remove(client, f"{_NAMESPACES}/{name}")
-    # Who wants it back at once would find what is still going.
+    # An installation right afterwards would find objects that are still being deleted.
     give_up = time.monotonic() + _GOING
     while time.monotonic() < give_up:
         if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, _NAMESPACES, query)]:

@@ -29,8 +29,8 @@ _BEARABLE = 3 / 8
 _LEASE_S = 40.0
 # During that time pods wait for their scheduler.
 LONGEST_S = 45.0
-# It waits for the end of its input, which comes with the plugin's end, however that comes, and gives everybody the
-# priority back. Linux takes one such change in 100 ms from who is not root (man 7 sched), so it is tried again.
+# It waits for the end of its input, which comes with the plugin's end, even by SIGKILL, and restores the priorities.
+# For users other than root, Linux accepts one such change in 100 ms (man 7 sched), so it is tried again.
 _GUARD = """
 read -r _
 for group in "$@"; do
@@ -166,8 +166,8 @@ def _stand_back(directory: Path, behind: float) -> _Held:
     if not groups or longest <= 0:
         return held
     try:
-        # First, so that nobody stays behind: from here on a kill of the plugin is noticed. In a session of its own, a
-        # Ctrl-C does not reach it.
+        # First, so that no component keeps the low priority: from here on a kill of the plugin is noticed. In a session
+        # of its own, a Ctrl-C does not reach it.
         held.guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", *(f"{pid}:{niceness}" for pid, niceness in groups.items())],
             stdin=subprocess.PIPE,

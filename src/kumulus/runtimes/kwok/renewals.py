@@ -58,7 +58,7 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
                 if any(name not in now or now[name] != seen for name, seen in ended.items()):
                     return None
     except (ApiError, Unreachable, KubeconfigError):
-        return None  # who asks next finds that out
+        return None  # the next request finds that out
     return max(renewed for renewed, _ in ended.values())
 
 

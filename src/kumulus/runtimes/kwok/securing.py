@@ -14,7 +14,7 @@ from kumulus.runtimes.kwok.layout import Layout
 def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
     """The components that answer more people, or log more, than they are to, by what kwokctl saved.
 
-    They are in the order in which they are ended: who asks before who is asked.
+    They are in the order in which they are ended: clients before servers.
     """
     if not {"etcdPort", "etcdPeerPort"} <= (settings.get("options") or {}).keys():
         return []

@@ -37,7 +37,7 @@ _OF_THE_MOMENT = (
     b"/registry/services/endpoints/default/kubernetes",
     b"/registry/endpointslices/default/kubernetes",
 )
-# Who owns or holds others comes before them.
+# Owners and containers come before what they own or contain.
 _FIRST = tuple(
     f"/registry/{each}/".encode()
     for each in (

@@ -37,7 +37,7 @@ def dead(layout: Layout) -> list[str]:
     """The components that do not run.
 
     Raises:
-        ProviderError: one of them cannot be started, since somebody else has its port.
+        ProviderError: one of them cannot be started, since its port is taken.
     """
     alive = processes.running(layout.directory)
     found = [name for name in layout.components() if name not in alive]

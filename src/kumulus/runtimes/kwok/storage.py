@@ -82,7 +82,7 @@ class Storages:
         # A stack's pools are made at the same moment: the first one asks, for all.
         async with self._asking:
             found = await self._storage(layout, client)
-        # This is asked each time: who made the cluster may put a webhook into it.
+        # Asked each time: the user may have put a webhook into the cluster.
         reason = found if isinstance(found, str) else await concerned_with_nodes(client)
         if reason and (kubeconfig, reason) not in self._reported:
             self._reported.add((kubeconfig, reason))

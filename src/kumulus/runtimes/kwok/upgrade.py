@@ -14,7 +14,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 
-# In the order in which they end: the API server is the last that nobody asks any more.
+# In the order in which they end: the API server after its clients.
 _PROGRAMS = {
     "kube-scheduler": "kubeSchedulerBinary",
     "kube-controller-manager": "kubeControllerManagerBinary",

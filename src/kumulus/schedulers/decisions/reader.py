@@ -114,7 +114,7 @@ def read(
             try:
                 kept.write(line)
             except OSError:
-                # A full disk: the scheduler, which would end if nobody read what it says, is worth more.
+                # A full disk: the scheduler would end if its output were not read, and is worth more than this file.
                 dropped += 1
                 return
             size += len(line)
