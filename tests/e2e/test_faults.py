@@ -232,7 +232,7 @@ def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:
     assert nodes(project)["a100-use1-1"]["status"]["allocatable"][GPU] == "7"
     assert "brief" in command(project, "list")
     again = command(project, "inject", "brief", "--kind", "xid-48", "--rack", "r0")
-    assert "brief held already (xid-48 on 2 nodes, since " in again
+    assert "brief was active already (xid-48 on 2 nodes, since " in again
     refused = command(project, "inject", "other", "--capacity", f"{GPU}=0", "--node", "a100-use1-1")
     assert "the fault brief is already active and decides the capacity of nvidia.com/gpu of a100-use1-1" in refused
     assert project.foresee("--refresh").steps == ()

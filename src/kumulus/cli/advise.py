@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workloads", metavar="WORKLOAD", type=Path, nargs="*", help="manifests or experiment files")
     parser.add_argument("--pods-of", metavar="STACK", help="the pods of a stack's cluster, beside the files or alone")
     parser.add_argument("--types", metavar="TYPE,…", help="instance types (default: all with a price there)")
-    parser.add_argument("--zones", metavar="ZONE,…", help="where they stand; tells the region whose prices hold")
+    parser.add_argument("--zones", metavar="ZONE,…", help="the nodes' zones, which also tell the region of prices")
     parser.add_argument("--groups", metavar="STACK", help="the node groups of a stack's file instead of the catalog")
-    parser.add_argument("--region", default="", help="whose prices hold for groups whose zones do not tell a region")
+    parser.add_argument("--region", default="", help="region of the prices for groups whose zones do not name one")
     parser.add_argument("--spot", action="store_true", help="spot machines")
     parser.add_argument("--prices", metavar="FILE", type=Path, help="prices of your own, which win over the catalog's")
     parser.add_argument("--max-types", metavar="N", type=int, default=_MOST_TYPES, help="types at most (default: 12)")
@@ -92,7 +92,7 @@ def _refused(args: argparse.Namespace) -> None:
         raise UserError(f"--seconds {args.seconds:g} leaves no time; write more")
     for name in ("types", "zones"):
         if getattr(args, name) is not None and not _listed(getattr(args, name)):
-            raise UserError(f"--{name} names none, so that there is nothing to choose from")
+            raise UserError(f"--{name} is empty, so there is nothing to choose from")
 
 
 def _demand(args: argparse.Namespace) -> Demand:

@@ -47,8 +47,8 @@ def of_state() -> None:
     if directory is not None and (cut := backend.half_written(directory)):
         names = " ".join(shlex.quote(current.shown(each)) for each in cut)
         raise UserError(
-            f"pulumi was killed as it wrote {current.shown(cut[0])}, and reads no stack while that is cut short\n"
-            f"  It describes the state and is none of it: rm {names}"
+            f"pulumi was killed while it wrote {current.shown(cut[0])}, and reads no stack until that is removed\n"
+            f"  It only describes the state; nothing is lost without it: rm {names}"
         )
 
 

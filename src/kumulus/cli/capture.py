@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         if packed:
             archive.pack(folder, args.to, private=words is None)
     except OSError as error:
-        again = "\n  What has been read is kept: the same command goes on from there"
+        again = "\n  What has been read is kept: the same command continues from there"
         raise UserError(f"{error.filename or args.to}: {error.strerror or error}{again}") from None
     except (Refused, WrongTable) as error:
         raise UserError(str(error)) from None
@@ -124,7 +124,7 @@ def _tell(args: argparse.Namespace, written: Written, table: Path) -> None:
     if args.anonymise:
         print(f"  every name is a word; what each stands for is in {table}: keep it to yourself")
     else:
-        print("  names are as they are: what is to leave this machine, capture into an archive (--to NAME.tar.gz)")
+        print("  names are unchanged: to pass it on, capture into an archive (--to NAME.tar.gz), which replaces them")
 
 
 def _table(args: argparse.Namespace) -> Path:
@@ -207,12 +207,12 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
     from kumulus.capture.live import Expired, read_cluster
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
-    again = "\n  What has been read is kept: the same command goes on from there"
+    again = "\n  What has been read is kept: the same command continues from there"
     try:
         found = _connection(args)
         spool = _spool(args, folder, found.server)
         if spool.resumed:
-            print("going on with a capture that was cut off", file=sys.stderr)
+            print("continuing an interrupted capture", file=sys.stderr)
         asyncio.run(read_cluster(found, spool, args.rate, _PATIENCE, _progress))
         _show("")
     except KubeconfigError as error:

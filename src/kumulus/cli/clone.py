@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     pods = made.made.get("Pod", 0)
     print(f"{args.stack} has the capture's nodes and {pods:,} of its pods")
     for kind, number in made.unserved.items():
-        print(f"  not there: {number:,} {kind}: {made.undefined.get(kind, 'the cluster does not know of such')}")
+        print(f"  not there: {number:,} {kind}: {made.undefined.get(kind, 'the cluster has no such kind')}")
     for kind, messages in made.refused.items():
         print(f"  refused: {len(messages):,} {kind}, such as {messages[0]}", file=sys.stderr)
     return 1 if made.refused else 0
@@ -66,7 +66,7 @@ def clone(capture: Path, name: str) -> Put:
     except (Refused, KubeconfigError) as error:
         raise UserError(str(error)) from None
     except (ApiError, Unreachable) as error:
-        raise UserError(f"{error}\n  Call it again to go on") from None
+        raise UserError(f"{error}\n  Run the same command again to continue") from None
 
 
 def _declare(source: Path, name: str) -> None:

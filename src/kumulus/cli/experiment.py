@@ -88,7 +88,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="offline: so many runs at once (default: one for each CPU)"
+        "--jobs", type=int, metavar="N", help="offline: how many runs at once (default: one for each CPU)"
     )
     parser.add_argument("--json", action="store_true", help="offline: for programs")
 
@@ -102,7 +102,7 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
     )
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="so many at once (default: as many as fit)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="how many at once (default: as many as fit)")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
 
 

@@ -58,7 +58,7 @@ def check(args: argparse.Namespace) -> int:
             experiment = load(file).experiment
             jobs = sum(workload.jobs for workload in experiment.workloads)
             amounts = f"{_counted(len(experiment.workloads), 'workload')}, {_counted(jobs, 'job')}"
-            print(f"{file}: {experiment.name}: {amounts}; nothing is wrong")
+            print(f"{file}: {experiment.name}: {amounts}; no mistakes")
         except SpecError as error:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1

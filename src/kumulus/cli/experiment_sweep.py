@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     failed = [result for result in done.results if not result.runs]
     if failed:
         first = failed[0]
-        print(f"{len(failed):,} runs came to nothing, {words(first.values)} first: {first.error}", file=sys.stderr)
+        print(f"{len(failed):,} runs failed, {words(first.values)} first: {first.error}", file=sys.stderr)
     return 1 if failed else 0

@@ -63,7 +63,7 @@ def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, Any], lis
                 return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
     dropped = sum(each.dropped for each in totals)
     more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
-    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` says of how many it is")
+    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` counts the known pods")
 
 
 def _name(pod: str) -> str:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inject.add_argument("name", help="what to call it")
     _target_arguments(inject)
     _effect_arguments(inject)
-    inject.add_argument("--for", dest="lasts", metavar="DURATION", help="end it by itself after, such as 5m")
+    inject.add_argument("--for", dest="lasts", metavar="DURATION", help="end it by itself after this time, such as 5m")
     inject.add_argument("--wait", action="store_true", help="stay until it ends; Ctrl-C ends it at once")
     clear = commands.add_parser("clear", help="end a fault")
     clear.add_argument("name", nargs="?", help="which one")
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _target_arguments(parser: argparse.ArgumentParser) -> None:
-    target = parser.add_argument_group("where", "the nodes that fulfil all of it; every node where nothing is said")
+    target = parser.add_argument_group("where", "nodes that match all of these; every node if none is given")
     target.add_argument("--group", dest="nodeGroup", metavar="NAME", help="the nodes of this node group")
     target.add_argument("--zone", help="the nodes of this availability zone")
     target.add_argument("--region", help="the nodes of this region")
@@ -60,9 +60,9 @@ def _target_arguments(parser: argparse.ArgumentParser) -> None:
     target.add_argument(
         "--node", action="append", dest="names", metavar="NAME", help="a node by name, or 'a100-use1-[0-99,105]'"
     )
-    target.add_argument("--count", type=int, metavar="N", help="only so many of them")
-    target.add_argument("--percent", metavar="N", help="only so much of them, in per cent")
-    target.add_argument("--seed", help="another one chooses others for --count and --percent")
+    target.add_argument("--count", type=int, metavar="N", help="at most this many of them")
+    target.add_argument("--percent", metavar="N", help="only this share of them, in per cent")
+    target.add_argument("--seed", help="seed of the choice for --count and --percent")
 
 
 def _effect_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     )
     effects.add_argument("--kubelet", metavar="STATE", help="silent, notReady, reboot or gone")
     effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="how long a reboot takes, such as 2m")
-    pods = parser.add_argument_group("of a fault of pods")
+    pods = parser.add_argument_group("for faults of pods")
     pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
     pods.add_argument("--namespace", action="append", help="the pods in this namespace")
     pods.add_argument("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
@@ -89,10 +89,10 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     pods.add_argument("--reason", help="the status's reason, such as OOMKilled")
     pods.add_argument("--message", help="the status's message")
     pods.add_argument("--delay", metavar="DURATION", help="from the pod's start to its fault, such as 30s")
-    pods.add_argument("--jitter", metavar="DURATION", help="up to so much later, evenly spread")
-    pods.add_argument("--share", metavar="N", help="only so much of the pods, in per cent")
+    pods.add_argument("--jitter", metavar="DURATION", help="up to this much later, evenly spread")
+    pods.add_argument("--share", metavar="N", help="only this share of the pods, in per cent")
     pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
-    offers = parser.add_argument_group("of a fault of what an autoscaler is offered")
+    offers = parser.add_argument_group("for faults of an autoscaler's offerings")
     offers.add_argument("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
     offers.add_argument("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
     offers.add_argument("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
@@ -100,7 +100,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
         "--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by"
     )
     offers.add_argument(
-        "--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota lets there be: cpu=64, nodes=10"
+        "--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10"
     )
     offers.add_argument("--notice", metavar="DURATION", help="from a spot interruption's notice to its end, such as 2m")
 

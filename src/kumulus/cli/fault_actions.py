@@ -60,11 +60,11 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
             raise UserError(str(error)) from None
         except stages.NoStages:
             raise UserError(
-                "this cluster takes no faults of pods: its kwok-controller reads stages from a file\n"
+                "this cluster cannot have faults of pods: its kwok-controller reads stages from a file\n"
                 "  Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
             ) from None
         if there is not None and not there.ending:
-            print(f"{args.title}: {fault.name} held already ({held(there)}): this takes its place")
+            print(f"{args.title}: {fault.name} was active already ({held(there)}): this replaces it")
         print(
             f"{args.title}: "
             + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
@@ -164,7 +164,7 @@ def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault
         fault = fault_from(described(args), source)
         if not known.pools and offer_effects(fault) is None:
             remedy = f"`pulumi up -s {args.stack} --refresh` records them"
-            raise UserError(f"the cluster has no pools on record, by which nodes are chosen\n  {remedy}")
+            raise UserError(f"the cluster has no recorded pools, by which nodes are chosen\n  {remedy}")
         found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
         if problems:
             plain = [
@@ -189,7 +189,7 @@ def _lasts(text: str | None) -> float:
     if wrong := duration_problems(("--for",), text):
         raise UserError(str(problem((), f"--for {wrong[0].message}", wrong[0].remedy)))
     if not (length := seconds(text)):
-        raise UserError("--for is 0, which is no time at all; write a duration such as 5m")
+        raise UserError("--for is 0; write a duration such as 5m")
     return length
 
 
@@ -225,4 +225,4 @@ async def _stay(client: Client, name: str, lasts: float) -> None:
 def _complain(turned: Turned) -> None:
     if turned.problems or turned.undone:
         reason = turned.problems[0] if turned.problems else "stopped"
-        raise UserError(f"{turned.undone} nodes are left to do: {reason}\n  Run the same command again")
+        raise UserError(f"{turned.undone} nodes remain: {reason}\n  Run the same command again")

@@ -83,8 +83,8 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     found += [f"  {number:,} on {group}" for group, number in answer.groups.most_common(_LONGEST)]
     if verdict.all_fit:
         return found
-    found.append(f"  what ends it: {verdict.reason or 'the scheduler does not say'}")
-    found += [f"  what would let all in: {change.what}" for change in answer.changes]
+    found.append(f"  limit: {verdict.reason or 'the scheduler does not say'}")
+    found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
 

@@ -125,7 +125,7 @@ def _restore(args: argparse.Namespace) -> int:
         print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
     _say_forbidden(done.forbidden)
     if done.remade:
-        print(f"  what these own is made again by their controllers, with other names: {', '.join(done.remade)}")
+        print(f"  their controllers recreate what these own, under other names: {', '.join(done.remade)}")
     return 0
 
 
@@ -142,7 +142,7 @@ def _into(found: which.Which, kubeconfig: Path, file: Path) -> Restored:
 
     layout = of_kwok(kubeconfig)
     if layout is None or about(file).form != "etcd":
-        raise UserError("--of is for clusters of the runtime kwok, both of them: only of those is all of it at hand")
+        raise UserError("--of needs two clusters of the runtime kwok: only snapshots of those are complete")
     return snapshot.restore_into(layout, file)
 
 

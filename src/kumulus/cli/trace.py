@@ -52,10 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     imports.add_argument(
         "--user-queues", action="store_true", help="each task waits in the queue of its user, or virtual cluster"
     )
-    imports.add_argument("--keep-names", action="store_true", help="nodes are called as the trace calls its machines")
+    imports.add_argument("--keep-names", action="store_true", help="name nodes as the trace names its machines")
     imports.add_argument("--shuffle", action="store_true", help="the seed decides the order of the tasks")
-    imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times faster than recorded")
-    imports.add_argument("--limit", type=int, metavar="N", help="only so many of the first tasks")
+    imports.add_argument("--speed", type=float, default=1.0, metavar="N", help="how many times faster than recorded")
+    imports.add_argument("--limit", type=int, metavar="N", help="only the first N tasks")
     imports.add_argument("--window", metavar="FROM-TO", help="only tasks of a time, as 0s-168h, from the first task on")
     imports.add_argument(
         "--columns", default="", metavar="KEY=HEADING,…", help="of the format csv: which column is what"

@@ -153,7 +153,7 @@ class Changes:
         pools = sorted(known.of(self._owner).pools.values(), key=lambda pool: pool.name)
         if not pools:
             raise Refused(
-                "the cluster has no pools on record, by which nodes are chosen; `pulumi up --refresh` records them"
+                "the cluster has no recorded pools, by which nodes are chosen; `pulumi up --refresh` records them"
             )
         raw = {"name": asked.get("name"), "kind": asked.get("kind"), "target": {"names": nodes}}
         try:
@@ -216,7 +216,7 @@ def failed(error: Exception) -> str:
 
 def _complain(turned: Turned) -> None:
     if turned.problems or turned.undone:
-        raise Refused(f"{turned.undone} nodes are left to do: {turned.problems[0] if turned.problems else 'stopped'}")
+        raise Refused(f"{turned.undone} nodes remain: {turned.problems[0] if turned.problems else 'stopped'}")
 
 
 def _these(nodes: list[str]) -> str:

@@ -23,8 +23,8 @@ class Interruption:
     Args:
         notice: seconds from the notice until they are gone.
         labels: what their nodes have to have.
-        count: only so many of them; 0 for all.
-        percent: only so much of them, in per cent.
+        count: at most this many of them; 0 for all.
+        percent: only this share of them, in per cent.
         seed: what they are drawn with.
     """
 

@@ -122,7 +122,7 @@ async def test_it_goes_on_after_the_api_server_was_gone_or_the_token_had_expired
         assert source.struck
         printed = capsys.readouterr().err
         assert said in printed
-        assert "What has been read is kept: the same command goes on from there" in printed
+        assert "What has been read is kept: the same command continues from there" in printed
         # Nothing half-made stands where a capture is looked for.
         assert files(tmp_path / "out") == {}
         await _goes_on(source, address, tmp_path, tmp_path / "out")
@@ -140,6 +140,6 @@ async def test_it_goes_on_after_the_disk_was_full(
         assert source.struck
         printed = capsys.readouterr().err
         assert "No space left on device" in printed
-        assert "What has been read is kept: the same command goes on from there" in printed
+        assert "What has been read is kept: the same command continues from there" in printed
         (place / "filling").unlink()
         await _goes_on(source, address, tmp_path, place)

@@ -103,7 +103,7 @@ def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Pa
     assert found == [
         "x: 6 of 30 pods fit into dev",
         "  6 on web",
-        "  what ends it: 0/7 nodes are available: 7 Insufficient cpu.",
-        "  what would let all in: 8 more nodes like those of web",
+        "  limit: 0/7 nodes are available: 7 Insufficient cpu.",
+        "  to fit all: 8 more nodes like those of web",
         "  tried: without x 3 fit",
     ]

@@ -97,7 +97,7 @@ def test_a_state_that_pulumi_was_killed_at_is_told_with_what_to_remove(fleet: Pa
     cut.touch()
     said = refused(beforehand.of_any, "dev")
     assert said.startswith(
-        "pulumi was killed as it wrote state/.pulumi/stacks/fleet/old.json.attrs, and reads no stack"
+        "pulumi was killed while it wrote state/.pulumi/stacks/fleet/old.json.attrs, and reads no stack"
     )
     assert said.endswith(": rm state/.pulumi/stacks/fleet/old.json.attrs")
     cut.unlink()

@@ -83,7 +83,7 @@ def test_files_are_checked_without_a_cluster(file: str, tmp_path: Path, capsys: 
     wrong.write_text("name: t\nworkload: []\n")
     assert run("check", file, str(wrong)) == 1
     captured = capsys.readouterr()
-    assert "t.yaml: t: 1 workload, 1 job; nothing is wrong" in captured.out
+    assert "t.yaml: t: 1 workload, 1 job; no mistakes" in captured.out
     assert "workload: is not a known key; write workloads" in captured.err
 
 

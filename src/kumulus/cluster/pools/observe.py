@@ -94,7 +94,7 @@ async def observe(
         recorded: the identity under which the stack had the pool so far, where that is another one.
 
     Raises:
-        NotServed: the pool publishes devices, and the cluster does not know of such.
+        NotServed: the pool publishes devices, and the cluster has no such kind.
         ApiError, Unreachable: the server could not be asked.
     """
     found = Observation()

@@ -48,7 +48,7 @@ class Wanted:
         window: seconds from the trace's first task, from and to; None for all of it.
         milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
         resource_claims: how pods ask for parts of GPUs by claims, which nodes publish them for; None for no claims.
-        keep_names: whether nodes are called as the trace calls its machines, instead of by their group and a number.
+        keep_names: whether nodes have the names of the trace's machines, instead of their group and a number.
         user_queues: whether each task waits in the queue of its user.
     """
 
