@@ -6,13 +6,11 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.faults import records
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.cluster.live.node import NOWHERE, Places
+from kumulus.cluster.live.node import NOWHERE
 from kumulus.journal import book, recover
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Beside
@@ -20,19 +18,14 @@ from kumulus.journal.errors import JournalError, NotWritten
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.beginning import begin_from
-from kumulus.lab.cluster.claims import check_claims, gates_for
+from kumulus.lab.cluster.claims import gates_for
 from kumulus.lab.cluster.components import Components
 from kumulus.lab.cluster.own_scheduler import OwnScheduler
-from kumulus.lab.cluster.resources import allocatable
 from kumulus.lab.errors import LabError
-from kumulus.lab.extender.reading import machines_of
 from kumulus.lab.federation.members import require_inside, require_outside
 from kumulus.lab.federation.session import Session, joined
 from kumulus.lab.file.load import Loaded
-from kumulus.lab.plan.plan import Plan, make
-from kumulus.lab.plan.pods import Object, UnknownPlace
-from kumulus.lab.plan.replayed import on_nodes
-from kumulus.lab.plan.scheduling import has_queue_objects, queues, waiting
+from kumulus.lab.plan.plan import Plan
 from kumulus.lab.report.files import RunDirectory
 from kumulus.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -42,6 +35,7 @@ from kumulus.lab.run.bench import Bench
 from kumulus.lab.run.beside import looking_on
 from kumulus.lab.run.federated import HubSwitch
 from kumulus.lab.run.options import Options
+from kumulus.lab.run.planning import planned
 from kumulus.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.lab.run.repetition import Repetition
 from kumulus.lab.run.second import SecondSwitch, started
@@ -50,7 +44,6 @@ from kumulus.model.names import dns_safe
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.owner import beside
 from kumulus.schedulers.launch.plan import Switches
-from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -279,41 +272,10 @@ class Run:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
 
     async def _plan(self) -> Plan:
-        pools = [pool for each in self._measured for pool in (await records.read(each)).pools.values()]
-        places: dict[str, str] = {}
-        for pool in pools:
-            for level in pool.topology.levels if pool.topology else ():
-                places.setdefault(level.name, level.label)
-        self._places = Places.of([places, *PRESETS.values()])
-        try:
-            queue = self._options.federation.queue if self._options.federation else ""
-            plan = make(self._loaded, places, await self._queues(), await self._gpus(), queue)
-        except UnknownPlace as error:
-            raise LabError(f"affinity: {error}") from None
-        await check_claims(self._client, self._loaded.experiment, plan)
-        nodes = {name for pool in pools for name in pool.node_names()}
-        return replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
-
-    async def _gpus(self) -> int:
-        """How many GPUs the cluster has, where a trace is inflated to a share of them."""
-        traces = (workload.arrival.trace for workload in self._loaded.experiment.workloads)
-        if not any(trace is not None and trace.inflate is not None for trace in traces):
-            return 0
-        label = self._loaded.experiment.productLabel
-        return sum([machine.gpus for each in self._measured for machine in await machines_of(each, label)])
-
-    @property
-    def _measured(self) -> list[Client]:
-        """The clusters whose nodes the pods get."""
-        return [each.client for each in self._session.members] if self._session else [self._client]
-
-    async def _queues(self) -> tuple[Object, ...]:
-        """The queues that the workloads wait in and no setup has, each with all that the nodes have."""
-        if not has_queue_objects(self._loaded.experiment.scheduler.name):
-            return ()
-        there = {str(each["metadata"].get("name")) for each in self._loaded.setup if each["kind"].endswith("Queue")}
-        quota = await allocatable(self._client)
-        return tuple(queues(self._loaded.experiment.scheduler.name, waiting(self._loaded), there, quota))
+        federation = self._options.federation
+        measured = [each.client for each in self._session.members] if self._session else [self._client]
+        plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
+        return plan
 
     async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
