@@ -1,4 +1,4 @@
 """The catalogs that ship with Kumulus: instance types and GPU products of the clouds, and kinds of fault.
 
-Data in YAML files, and what reads them; anybody above may ask.
+YAML data files and the code that reads them; any higher layer may import it.
 """

@@ -1,4 +1,4 @@
-"""``python -m kumulus.catalog.fault_page``: write the table of faults into docs/faults.md; a test keeps both alike."""
+"""``python -m kumulus.catalog.fault_page``: write the table of faults into docs/faults.md; a test compares the two."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
 
 
 def table() -> str:
-    """The catalog as tables of Markdown, of nodes, of pods and of offerings, and its sources."""
+    """The catalog as Markdown tables for faults of nodes, pods and offerings, followed by its sources."""
     nodes = [kind for kind in kinds().values() if kind.of_nodes]
     pods = [kind for kind in kinds().values() if kind.pods is not None]
     lines = ["| Kind | What happens | On the node | Sources |", "|---|---|---|---|"]
@@ -27,7 +27,7 @@ def table() -> str:
 
 
 def with_table(text: str) -> str:
-    """The page with the table as it is now; the text around it stays."""
+    """The page with the current table; the text around the table stays."""
     head, rest = text.split(_BEGIN)
     return head + _BEGIN + table() + _END + rest.split(_END)[1]
 

@@ -1,7 +1,7 @@
 """The catalog of faults: what a kind does to nodes, pods or offerings, read from `faults.yaml` beside this file.
 
-Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here tells
-of malformed ones.
+Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here
+reports malformed ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kumulus.model.pool_form import taints_from
 
 FILE = Path(__file__).with_name("faults.yaml")
 
-# libyaml's parser where PyYAML has it: ten times as fast.
+# libyaml's parser where PyYAML includes it: ten times as fast.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -34,10 +34,10 @@ class Kind:
     Args:
         name: what a stack file writes as `kind`.
         summary: what happens, in a sentence.
-        sources: who says so: names and URLs.
+        sources: names and URLs of the sources.
         node: what it does to nodes.
         pods: what it does to pods; None for a fault of nodes.
-        offers: what it does to what an autoscaler is offered; None for other faults.
+        offers: what it does to an autoscaler's offerings; None for other faults.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Kind:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Every entry of the catalog, by name; those of nodes first, then those of pods and of offerings."""
+    """Every entry of the catalog, by name: faults of nodes first, then those of pods and of offerings."""
     document = yaml.load(FILE.read_text(), _LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}

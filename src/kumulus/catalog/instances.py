@@ -1,4 +1,4 @@
-"""The catalog of instance types and GPU products: what the clouds' machines have, read from YAML files.
+"""The catalog of instance types and GPU products: the resources of the clouds' machines, read from YAML files.
 
 Read only when a stack names an instance type or a GPU product. The files are ours and a test checks every entry, so
 nothing here reports malformed ones.
@@ -19,9 +19,9 @@ from kumulus.model.gfd import GPU_RESOURCE, GpuProduct
 CATALOG = Path(__file__).parent
 CLOUDS = ("gcp", "aws", "azure")
 PODS = "110"
-"""The kubelet's own limit, which a cloud's Kubernetes may raise; `nodeTemplate.capacity.pods` does so here."""
+"""The kubelet's default limit, which a cloud's Kubernetes may raise; `nodeTemplate.capacity.pods` does so here."""
 
-# libyaml's parser where PyYAML has it: the catalog takes 5 ms with it and 50 ms without.
+# libyaml's parser where PyYAML includes it: the catalog loads in 5 ms with it and in 50 ms without.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -34,7 +34,7 @@ class InstanceType:
         cloud: gcp, aws or azure.
         capacity: resource names to quantities, `pods` and all GPUs included.
         product: the GPU's product as in nvidia.com/gpu.product; empty without GPUs.
-        machine: what the machine says of itself, as in nvidia.com/gpu.machine.
+        machine: the type that the machine itself reports, as in nvidia.com/gpu.machine.
         architecture: amd64 or arm64.
         labels: what the cloud's Kubernetes sets on such nodes.
         source: where the figures are from, a URL.
@@ -84,7 +84,7 @@ def gpu_products() -> Mapping[str, GpuProduct]:
 
 @cache
 def mig_profiles() -> Mapping[str, tuple[str, ...]]:
-    """The names of the MIG profiles of every GPU product that has any, in the order of `kumulus.model.mig.PROFILES`."""
+    """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.mig.PROFILES`."""
     products = _read("gpus")["products"]
     return {name: tuple(entry["mig"]) for name, entry in products.items() if "mig" in entry}
 

@@ -1,6 +1,6 @@
-"""What machines cost: the catalog's prices by type and region, with a file of the user's own laid over them.
+"""What machines cost: the catalog's prices by type and region, overridden by a file of the user's own.
 
-A type that no list has in its region has no price, and is counted as such: nothing is guessed from another region.
+A type that no list has for its region has no price and is counted as such: no price is taken from another region.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
 
 ANYWHERE = "*"
-"""In a file of the user's own: prices that hold in every region that does not say otherwise."""
+"""In the user's own file: prices for every region that does not override them."""
 CURRENCY = "USD"
 _KEYS = ("currency", "regions")
 _REGION_KEYS = ("source", "date", "onDemand", "spot")
-# More in an hour than any machine costs: a price for a year, or one in another currency.
+# More than any machine costs per hour: a larger figure is a price per year, or in another currency.
 _MOST = 1_000_000.0
-# How clouds' Kubernetes and Karpenter mark a node that can be taken back.
+# How the clouds' Kubernetes and Karpenter label a spot node.
 _SPOT_LABELS = {
     "karpenter.sh/capacity-type": "spot",
     "eks.amazonaws.com/capacityType": "SPOT",
@@ -41,9 +41,9 @@ class Price:
     """What a machine costs.
 
     Args:
-        hourly: US dollars for each hour that it is there.
+        hourly: US dollars per hour of its existence.
         source: where the figure is from.
-        date: when that source was made, as YYYY-MM-DD; empty where it does not say.
+        date: the date of that source, as YYYY-MM-DD; empty when unknown.
     """
 
     hourly: float
@@ -53,7 +53,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices by region, instance type and whether the machine is a spot one.
+    """Prices by region, instance type and whether it is a spot machine.
 
     Args:
         table: the prices.
@@ -64,11 +64,11 @@ class Prices:
     name: str = ""
 
     def of(self, kind: str, region: str, *, spot: bool = False) -> Price | None:
-        """The price of an instance type in a region; None where no list has it."""
+        """The price of an instance type in a region; None when no list has it."""
         return self.table.get((region, kind, spot)) or self.table.get((ANYWHERE, kind, spot))
 
     def of_node(self, labels: Mapping[str, str]) -> Price | None:
-        """The price of a node, by its labels for type, region and spot; None where they do not say or none is known."""
+        """The price of a node, by its labels for type, region and spot; None when none is known for them."""
         return self.of(labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(REGION_LABEL, ""), spot=is_spot(labels))
 
     def regions(self) -> list[str]:
@@ -81,7 +81,7 @@ class Prices:
 
 
 def is_spot(labels: Mapping[str, str]) -> bool:
-    """Whether a node's labels say that its machine is a spot one."""
+    """Whether a node's labels mark it as a spot machine."""
     return any(labels.get(key) == value for key, value in _SPOT_LABELS.items())
 
 
@@ -93,13 +93,13 @@ def catalog() -> Prices:
 
 
 def with_own(path: Path) -> Prices:
-    """The catalog's prices with a file of the user's own laid over them.
+    """The catalog's prices, overridden by a file of the user's own.
 
     Args:
-        path: YAML, `regions` with `onDemand` and `spot` for each, as `prices.yaml` of the catalog has them.
+        path: YAML with `onDemand` and `spot` for each of its `regions`, as in the catalog's `prices.yaml`.
 
     Raises:
-        SpecError: it cannot be read, or has mistakes; with all of them.
+        SpecError: the file cannot be read, or has mistakes; the error has all of them.
     """
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, whichever it is

@@ -1,4 +1,4 @@
-"""A live cluster: its nodes and pods observed, compared with what is wanted, made to converge; faults laid over them.
+"""Observe a live cluster's nodes and pods, compare them with what is wanted, make them converge, and apply faults.
 
-`pools` is a pool's nodes, `faults` what goes wrong on them, `live` what watches show of all of them.
+`pools` handles a pool's nodes, `faults` what goes wrong on them, `live` everything as watches show it.
 """

@@ -13,7 +13,7 @@ class ProviderError(Exception):
 
 
 class InvalidInputs(Exception):
-    """What a component is given is wrong.
+    """A component's inputs are wrong.
 
     Args:
         message: one line.

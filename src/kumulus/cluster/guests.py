@@ -24,12 +24,12 @@ _KINDS = {
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
     "Pod": ("/api/v1", "pods"),
 }
-# What pulumi-kubernetes calls itself where it applies an object, with eight letters after it.
+# The field manager of objects that pulumi-kubernetes applies, before a suffix of eight letters.
 _PULUMI = "pulumi-kubernetes"
 
 
 async def guests(client: Client) -> dict[str, list[str]]:
-    """By tenants' namespace, what stacks made there that is not part of the tenant itself, such as ``Job training``.
+    """What stacks made in tenants' namespaces, apart from the tenant itself, such as ``Job training``; by namespace.
 
     Args:
         client: of the cluster.

@@ -1,4 +1,4 @@
-"""HyperNodes in a cluster: what is there compared with what is wanted, and made so."""
+"""Compare the HyperNodes in a cluster with those that are wanted, and converge them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Seen:
         installed: whether the cluster knows the kind at all.
         missing: wanted names that are not there.
         altered: what differs, by name.
-        extra: HyperNodes that carry the cluster's label and are not wanted.
-        foreign: wanted names that somebody else's HyperNodes have, and whose those are in words.
+        extra: HyperNodes that carry the cluster's label but are not wanted.
+        foreign: wanted names that other owners' HyperNodes have, with the owner in words.
         matching: how many are as wanted.
     """
 
@@ -57,10 +57,10 @@ async def look(
     owner: Owner = NOBODY,
     recorded: str | None = None,
 ) -> Seen:
-    """Compare a cluster's HyperNodes with those wanted.
+    """Compare a cluster's HyperNodes with the wanted ones.
 
-    A HyperNode is ours by the stack's identity. On one that carries nobody's, the cluster's label counts where the
-    stack has it in its state, and one without any that we have made has only lost it.
+    The stack's identity makes a HyperNode ours. If it carries no identity, the cluster's label decides if the stack
+    has it in its state; one that Kumulus made and that has no label has only lost it.
 
     Args:
         client: the cluster's API.
@@ -68,8 +68,8 @@ async def look(
         cluster: the cluster's name.
         patience: seconds to keep trying an unreachable server.
         owner: the stack.
-        recorded: the identity under which the stack has them in its state, empty when it had none; None where they
-            are not in the state.
+        recorded: the identity under which the stack has them in its state, empty when it had none; None if they are
+            not in the state.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -110,18 +110,18 @@ async def converge(
     stop: asyncio.Event,
     owner: Owner = NOBODY,
 ) -> list[str]:
-    """Make the HyperNodes what is wanted, the lowest tiers first.
+    """Make the HyperNodes as wanted, the lowest tiers first.
 
     Args:
         client: the cluster's API.
         wanted: by name.
         cluster: the cluster's name, the value of their label.
-        seen: what was there just before; none of the wanted names may be :attr:`Seen.foreign`.
+        seen: the result of a look just before; no wanted name may be in :attr:`Seen.foreign`.
         stop: when set, nothing new is begun.
         owner: the stack.
 
     Returns:
-        What could not be done, a line for each kind of failure; empty when all is as wanted.
+        What could not be done, one line for each failure; empty when all are as wanted.
     """
 
     async def write(name: str) -> None:
@@ -131,7 +131,7 @@ async def converge(
             "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster, **owner.labels}},
             "spec": wanted[name].spec(),
         }
-        # Merged into one of ours that differs, or that lost its label.
+        # Merged into one of ours that differs or has lost its label.
         await objects.create_or_merge(client, HYPERNODES, body)
 
     wrong = {*seen.altered, *seen.missing}
@@ -141,7 +141,7 @@ async def converge(
 
 
 async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[str]:
-    """Remove HyperNodes; one that is gone already is no failure. Returns what `converge` does."""
+    """Remove HyperNodes; it is no failure if one is gone already. Returns the same as `converge`."""
 
     async def delete(name: str) -> None:
         await objects.remove(client, f"{HYPERNODES}/{name}")
@@ -150,7 +150,7 @@ async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[
 
 
 def taken(seen: Seen) -> str:
-    """What is said of wanted names that somebody else's HyperNodes have, and what to do; empty when there are none."""
+    """The message about wanted names that other owners' HyperNodes have, with a remedy; empty when there are none."""
     if not seen.foreign:
         return ""
     named = ", ".join(f"{name} ({whose})" for name, whose in sorted(seen.foreign.items())[:3])
@@ -163,7 +163,7 @@ def taken(seen: Seen) -> str:
 
 
 def _whose(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: str | None) -> str | None:
-    """Whose a HyperNode is, in words; None when it is ours, and empty when it is and has only lost its label."""
+    """The owner of a HyperNode, in words; None when it is ours, empty when it is ours but has lost its label."""
     labels = metadata.get("labels") or {}
     labelled, marked = labels.get(CLUSTER_LABEL), Owner.of(metadata)
     if marked is not None:
@@ -178,7 +178,7 @@ def _whose(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: st
 
 
 def _maker(metadata: Mapping[str, Any]) -> str:
-    """What a HyperNode was made with, in words; empty when we made it."""
+    """What made a HyperNode, in words; empty when Kumulus made it."""
     managers = {
         str(entry.get("manager")): str(entry.get("operation"))
         for entry in metadata.get("managedFields") or []

@@ -1,7 +1,7 @@
-"""A namespace that belongs to a stack: looked at, made, put right and taken away, but never anybody else's.
+"""Find, create, correct and delete a stack's own namespace, but never another owner's.
 
-Whose it is says its label kumulus.io/stack-id. Server-side apply, as pulumi-kubernetes creates objects, would take over
-a namespace that is there already, and delete it with everything in it when the stack goes.
+Its label kumulus.io/stack-id says whose it is. Server-side apply, with which pulumi-kubernetes creates objects, would
+take over an existing namespace, and delete it with everything in it when the stack is destroyed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Namespace:
 
     Attributes:
         name: its name.
-        owner: whose it is.
-        labels: those that it is to have.
+        owner: its owner.
+        labels: those that it should have.
         annotations: likewise.
     """
 
@@ -41,24 +41,24 @@ class Namespace:
 
     @property
     def path(self) -> str:
-        """Where the API has it."""
+        """Its path in the API."""
         return f"{NAMESPACES}/{self.name}"
 
     def manifest(self) -> dict[str, Any]:
-        """The object to make."""
+        """The object to create."""
         annotations = {**self.annotations, STACK_ANNOTATION: self.owner.stack}
         metadata = {"name": self.name, "labels": {**self.labels, **self.owner.labels}, "annotations": annotations}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[str, Any] | None:
-    """The metadata of a namespace; None where there is none.
+    """The metadata of a namespace; None if there is none.
 
     Args:
         client: of the cluster.
         wanted: the namespace.
-        recorded: what the stack was called that has it in its state; empty where none has. It then speaks for one
-            that carries nobody's identity, as earlier versions made them.
+        recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
+            namespace without an identity, as earlier versions made them.
 
     Raises:
         NotOurs: it is not the stack's.
@@ -77,16 +77,16 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
 
 
 async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], recorded: str) -> None:
-    """Make a namespace, or the stack's own one what is wanted.
+    """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
         client: of the cluster.
-        wanted: what it is to be.
-        before: the ``labels`` and ``annotations`` it was given; those that are wanted no more are taken away.
+        wanted: the namespace as it should be.
+        before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
         recorded: as for :func:`look`.
 
     Raises:
-        NotOurs: somebody else's has the name, or the stack's last one is still being deleted.
+        NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     body = wanted.manifest()
@@ -116,7 +116,7 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
         client: of the cluster.
         wanted: the namespace.
         recorded: as for :func:`look`.
-        stop: ends the waiting.
+        stop: ends the wait.
         seconds: how long to wait.
 
     Returns:
@@ -129,7 +129,7 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     there = await look(client, wanted, recorded)
     if there is None:
         return ""
-    # Only that one, and not a later one of the same name.
+    # Delete only this one, not a later one of the same name.
     await objects.remove(client, wanted.path, {"preconditions": {"uid": there["uid"]}})
     give_up = asyncio.get_running_loop().time() + seconds
     while (left := await objects.find(client, wanted.path)) is not None:
@@ -140,7 +140,7 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
 
 
 def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str]:
-    """What of a namespace is not as wanted: the path of each label and annotation, and what is there instead."""
+    """How a namespace is not as wanted: the path of each label and annotation that differs, and what is there."""
     found = {}
     labels = {**wanted.labels, **wanted.owner.labels}
     for key, want in (("labels", labels), ("annotations", wanted.annotations)):

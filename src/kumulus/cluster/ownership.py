@@ -1,8 +1,8 @@
-"""Whose something in a cluster is: asked here by all, before anything is changed, taken over or removed.
+"""Decide who owns an object in a cluster: all code asks here before it changes, takes over or removes anything.
 
-What a stack makes carries its identity (:class:`kumulus.model.identity.Owner`). What carries another's is another's,
-whatever it is called. What carries none was made by hand, by another tool, or by a version that marked nothing: it is a
-stack's own only where that stack's state has it on record, and what marks there were then speaks for it.
+What a stack makes carries its identity (:class:`kumulus.model.identity.Owner`). What carries another identity is
+another stack's, whatever its name. What carries none was made by hand, by another tool, or by a version that marked
+nothing: it is a stack's own only if that stack's state has it, and its older marks then decide.
 
 See docs/decisions/identity.md.
 """
@@ -20,7 +20,7 @@ from kumulus.model.tenancy import STACK_ANNOTATION
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Where a stack leaves its name in a cluster, beside its identity.
+# Objects on which a stack leaves its name besides its identity.
 _NAMED = ("/api/v1/namespaces/kube-system/configmaps", "/api/v1/namespaces")
 
 
@@ -34,8 +34,8 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
     Args:
         metadata: the object's.
         mine: the stack.
-        proven: whether it would be the stack's own if it carries nobody's identity: the stack has it on record, or has
-            no identity itself.
+        proven: whether it is the stack's own if it carries no identity, because the stack's state has it or the stack
+            has no identity itself.
     """
     owner = Owner.of(metadata)
     return proven if owner is None else owner.identity == mine.identity
@@ -57,7 +57,7 @@ async def whose(client: Client, metadata: Mapping[str, Any]) -> str:
 
 
 async def named(client: Client, owner: Owner) -> Owner:
-    """A stack with its name, where that stands on anything it has in the cluster; else as it is."""
+    """The owner with its stack's name, if one of its objects in the cluster carries that; else unchanged."""
     if owner.stack:
         return owner
     query = {"labelSelector": f"{STACK_ID}={owner.identity}", "limit": "20"}
@@ -65,7 +65,7 @@ async def named(client: Client, owner: Owner) -> Owner:
         try:
             found = await client.get(path, query, accept=METADATA_ONLY)
         except (ApiError, Unreachable):
-            # It is only for people; the refusal stands without.
+            # The name only serves readers; the refusal stands without it.
             continue
         for item in found.get("items") or []:
             if (there := Owner.of(item["metadata"])) and there.stack:

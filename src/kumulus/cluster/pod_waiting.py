@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# What a pod says on its way.
+# The reasons for which a starting pod waits normally.
 _ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
 _LONGEST = 200
 
 
 def reason(pod: Mapping[str, Any]) -> str:
-    """What keeps a pod from being ready, after its name; empty where nothing does, or it is on its way."""
+    """A pod's name and what keeps it from being ready; empty if nothing does, or if it is starting normally."""
     status = pod.get("status") or {}
     statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     for each in statuses:
@@ -28,7 +28,7 @@ def reason(pod: Mapping[str, Any]) -> str:
 
 
 def _short(message: str) -> str:
-    """The end of what containerd says: before it is what it was about to do, layer by layer."""
+    """The end of containerd's message, whose beginning says, layer by layer, what it was about to do."""
     parts = " ".join(message.split()).split(": ")
     return f": {': '.join(parts[-2:])[-_LONGEST:]}" if message else ""
 

@@ -1,4 +1,4 @@
-"""What the models have in common: their base class, and field types whose checks are the shared ones of `checks`."""
+"""What the models share: their base class, and field types validated by the checks in `checks`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kumulus.model.pools import Taint
 Check = Callable[[Where, object], list[Problem]]
 Form = str | Mapping[str, object]
 FORM = "$form"
-"""The key that stands for a named form of `schema.forms` until a schema is made."""
+"""The key that stands for a named form of `schema.forms` until the schema is built."""
 COMPLETED = "$completed"
-"""Marks a field that is needed in the model, and in the file only where the catalog does not complete it."""
+"""Marks a field that the model requires, but the file only where the catalog cannot fill it in."""
 
 
 class Section(BaseModel):
-    """A mapping of the stack file: known keys only, types as written, and a key without a value means its default."""
+    """A mapping of the stack file: known keys only, no type coercion, and a key without a value gets its default."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -35,23 +35,23 @@ class Section(BaseModel):
     def _drop_empty(cls, data: object) -> object:
         if not isinstance(data, Mapping):
             return data
-        # Unknown keys stay, to be reported: a misspelt one has often no value yet.
+        # Unknown keys stay, so that they are reported: a misspelt one often has no value yet.
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
         return {key: value for key, value in data.items() if value is not None or key not in optional}
 
 
 def found(problems: list[Problem]) -> PydanticCustomError:
-    """The error that carries problems, their paths relative to the field, through pydantic to `validation`."""
+    """The error that carries problems, with paths relative to the field, through pydantic to `validation`."""
     return PydanticCustomError("problems", "malformed", {"problems": problems})
 
 
-# The validator's own comparison and hash are kept: a form may be a mapping, which has none.
+# eq=False keeps the validator's own comparison and hash: a form may be a mapping, which is not hashable.
 @dataclass(frozen=True, eq=False)
 class Checked(BeforeValidator):
-    """A check, and the form that a JSON schema gives for what passes it.
+    """A check, and the form by which a JSON schema describes the values that pass it.
 
     Args:
-        form: the name of one of `schema.forms`, or the schema itself, which may build on a named one.
+        form: the name of one of `schema.forms`, or the schema itself, which may build on a named form.
     """
 
     form: Form = ""
@@ -65,8 +65,8 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
 
     Args:
         check: takes a place and a value, returns every problem.
-        convert: what to keep of a value without problems.
-        form: what passes, as a JSON schema says it; see `Checked`.
+        convert: turns a value without problems into the one that is kept.
+        form: the values that pass, as a JSON schema; see `Checked`.
     """
 
     def validate(value: object) -> object:
@@ -78,10 +78,10 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
 
 
 def text(fault: Callable[[str], Fault | None], *, form: Form) -> Checked:
-    """A validator for a text, from a function that tells what is wrong with it; the form is as in `Checked`."""
+    """A validator for a string, from a function that returns what is wrong with it; the form is as in `Checked`."""
 
     def check(where: Where, value: object) -> list[Problem]:
-        # Anything but a text is left to pydantic, whose strict str refuses it.
+        # Anything but a string is left to pydantic, whose strict str rejects it.
         wrong = fault(value) if isinstance(value, str) else None
         return [problem(where, f"{shown(value)} {wrong.message}", wrong.remedy)] if wrong else []
 
@@ -95,12 +95,12 @@ def whole(least: int, most: int) -> Checked:
 
 
 def whole_form(least: int, most: int) -> dict[str, object]:
-    """A whole number within bounds, as a JSON schema says it."""
+    """The JSON schema of a whole number within bounds."""
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
 def capacity_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a template's capacity: those of any resources, misspelt names, and `pods` left out."""
+    """Problems of a template's capacity: those of any resources, misspelt names, and missing `pods`."""
     if wrong := checks.mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)

@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems: the path as the file has it, what is wrong, and what to write instead."""
+"""Converts pydantic's errors to problems: the path as in the file, what is wrong, and what to write instead."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(model: type[Model], raw: object, source: str) -> Model:
-    """A model from a plain mapping, as JSON or YAML gives it.
+    """A model from a plain mapping, as parsed from JSON or YAML.
 
     Args:
-        model: what to make of it.
+        model: the model to validate against.
         raw: the mapping.
         source: the file or stack it is from, for the error's first line.
 
     Raises:
-        SpecError: with every problem there is.
+        SpecError: with every problem found.
     """
     try:
         return model.model_validate(raw)
@@ -50,7 +50,7 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
     Args:
         error: what pydantic raised.
-        model: the model that was validated, whose fields tell what to write instead.
+        model: the model that was validated, whose fields have examples of what to write instead.
     """
     found: list[Problem] = []
     for detail in error.errors(include_url=False):
@@ -59,7 +59,7 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
 
 def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Problems without repetitions, those of one part of the file together, list items by number."""
+    """Problems without duplicates, sorted by path, list items by number."""
     return sorted(dict.fromkeys(problems), key=lambda problem: _natural(problem.path))
 
 
@@ -92,7 +92,7 @@ def _problems(
 
 
 def _declared(where: tuple[int | str, ...], model: type[BaseModel]) -> tuple[FieldInfo | None, type[BaseModel]]:
-    """The field at a place, if there is one, and the innermost model around it."""
+    """The field at a place, if there is one, and the innermost model that contains it."""
     field: FieldInfo | None = None
     for part in where:
         if isinstance(part, int):
@@ -131,6 +131,6 @@ def _choice(value: object, field: FieldInfo | None) -> str:
 
 
 def _literals(annotation: Any) -> list[object]:
-    """The values of a Literal, also of one that may be None."""
+    """The values of a Literal, which may be optional."""
     parts = [each for each in get_args(annotation) if each is not type(None)]
     return [value for part in parts for value in (get_args(part) or (part,))]

@@ -1,8 +1,8 @@
-"""Which process it is, in words that another process understands: so that it can tell whether the first still runs.
+"""Identify a process in text, so that another process can tell whether the first still runs.
 
-A pid alone is given again, a host's name is shared, and a clock can step. So a process is known by its kernel (the id
-of its boot), the pid namespace it is in, its pid there, and the ticks from the boot to its start (man 5 proc, field 22
-of /proc/PID/stat), which no clock changes.
+A pid alone is reused, a host's name is shared, and a clock can step. So a process is identified by its kernel (the id
+of its boot), its pid namespace, its pid there, and the ticks from the boot to its start (man 5 proc, field 22 of
+/proc/PID/stat), which no clock changes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from kumulus.host import machine
 _PROC = Path("/proc")
 _BOOT = _PROC / "sys/kernel/random/boot_id"
 _STARTED, _STATE = 21, 2
-# Gone, but for its parent that has not asked how it ended.
+# The process has ended, but its parent has not yet asked for its exit status.
 _ENDED = ("Z", "X", "x")
 
 
 def own() -> str:
-    """This process: its machine, boot, pid namespace, pid and start, apart by a space."""
+    """This process: its machine, boot, pid namespace, pid and start, separated by spaces."""
     return _named(os.getpid())
 
 
 def parent() -> str | None:
-    """The process that started this one, as :func:`own` names one; None where that cannot be looked up."""
+    """The process that started this one, in the format of :func:`own`; None where that cannot be looked up."""
     try:
         return _named(os.getppid())
     except OSError:
@@ -35,14 +35,14 @@ def parent() -> str | None:
 def runs(process: str) -> bool | None:
     """Whether a process that :func:`own` has named still runs; None where that cannot be known from here.
 
-    It cannot of another machine's, of another user's or container's on this one, and of what was never a name.
+    It cannot for processes of another machine, of another user or container on this one, and for malformed names.
     """
     parts = process.split(" ")
     if len(parts) != 5:
         return None
     its_machine, boot, namespace, pid, started = parts
     if boot != _boot():
-        # The machine has been started again since, and nothing outlives that.
+        # The machine has been rebooted since, and no process outlives that.
         return False if its_machine == machine.this().id else None
     if namespace != _namespace():
         return None
@@ -66,6 +66,6 @@ def _namespace() -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of a process; its name, the second, may have spaces and brackets in it."""
+    """The fields of a process; its name, the second, may contain spaces and brackets."""
     head, _, rest = (_PROC / str(pid) / "stat").read_text().rpartition(")")
     return [head.partition(" ")[0], head, *rest.split()]

@@ -22,7 +22,7 @@ class Machine:
     """A machine, as one user of it.
 
     Attributes:
-        id: hexadecimal digits that say nothing else of it.
+        id: hexadecimal digits that reveal nothing else about it.
         name: what its users call it; it may change, and two may have the same.
     """
 
@@ -34,16 +34,16 @@ def this(machine_id: Path = MACHINE_ID) -> Machine:
     """The machine that this process runs on.
 
     Args:
-        machine_id: the file with systemd's identity of the machine; without one, as in containers, ours alone counts.
+        machine_id: the file with systemd's machine id; without it, as in containers, only our own id counts.
     """
     parts = f"kumulus {_text(machine_id)} {_drawn()}"
     return Machine(hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS], socket.gethostname() or "localhost")
 
 
 def _drawn() -> str:
-    """What was drawn for this user on this machine, at the first question; empty where that cannot be kept.
+    """The random id of this user on this machine, drawn at the first call; empty where it cannot be stored.
 
-    systemd's identity alone is the same in each container of an image, and in each copy of a virtual machine.
+    systemd's id alone is the same in each container of an image, and in each copy of a virtual machine.
     """
     file = state_home() / "kumulus" / "machine"
     if found := _text(file):
@@ -53,7 +53,7 @@ def _drawn() -> str:
         temporary = file.with_name(f"machine.{os.getpid()}.tmp")
         temporary.write_text(f"{secrets.token_hex(16)}\n")
         try:
-            # Of two that ask for the first time at once, the first one's stays.
+            # When two processes draw at the same time, the first one's id stays.
             os.link(temporary, file)
         except FileExistsError:
             pass
@@ -63,9 +63,9 @@ def _drawn() -> str:
 
 
 def state_home() -> Path:
-    """Where programs of this user keep what is to last: `$XDG_STATE_HOME`, or `~/.local/state`."""
+    """Where this user's programs keep persistent state: `$XDG_STATE_HOME`, or `~/.local/state`."""
     configured = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says that relative paths are to be ignored.
     return Path(configured) if os.path.isabs(configured) else Path.home() / ".local" / "state"
 
 

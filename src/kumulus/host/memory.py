@@ -1,4 +1,4 @@
-"""How much memory there is: the machine's, or what the limit of a container leaves of it."""
+"""How much memory there is: the machine's, or as much of it as a container's limit allows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import psutil
 
-# Of control groups, version 2 and 1; a container sees its own limit there.
+# The limits of control groups, versions 2 and 1; a container sees its own limit there.
 _LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 
 
 def total(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes of memory that programs started here may have together.
+    """Bytes of memory that programs started here may use together.
 
     Args:
         groups: where the kernel shows control groups.

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes one before it is used.
+# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes a port before it is used.
 _RANGE = range(20000, 32768)
 
 
@@ -74,11 +74,11 @@ class Claims:
         raise NoFreePort(f"no free port between {_RANGE.start} and {_RANGE.stop - 1} on 127.0.0.1")
 
     def claim(self, port: int) -> bool:
-        """Claim one particular port against other Kumulus runs; False when one of them has it."""
+        """Claim one particular port against other Kumulus runs; False when another run has it."""
         lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Its last holder may have removed the file just now: then another process can lock a new file of that name.
+            # The last owner may have just removed the file, and another process can then lock a new file of that name.
             held = os.stat(self.path(port)).st_ino == os.fstat(lock).st_ino
         except OSError:
             held = False
@@ -90,10 +90,10 @@ class Claims:
 
 
 def _folder() -> Path:
-    """Where this user's claims are: one place, whatever HOME a run has.
+    """The folder of this user's claims: the same one, whatever HOME a run has.
 
-    Others can make that place first, where everybody may write. Theirs is not used, as it would let them keep all ports
-    from this user: claims are below HOME then.
+    Its parent is writable for everybody, so another user can create the folder first. That folder is not used, because
+    its owner could block all ports for this user: the claims are then below HOME.
     """
     folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
     try:

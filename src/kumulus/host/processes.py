@@ -16,7 +16,7 @@ import psutil
 
 
 def running(directory: Path) -> dict[str, list[int]]:
-    """Return the pids of the directory's programs that run, by program name.
+    """Return the pids of the directory's running programs, by program name.
 
     Args:
         directory: such as a cluster's directory, spelled as it was when they were started.
@@ -31,13 +31,13 @@ def running(directory: Path) -> dict[str, list[int]]:
 
 
 def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]:
-    """Return the pids of the directory's programs whose working directory is another one than it is now.
+    """Return the pids of the directory's programs whose working directory is no longer the one at that path.
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
 
     Args:
         directory: as for :func:`running`; its programs are started in it.
-        programs: what that has found.
+        programs: what :func:`running` has found.
     """
     found = set()
     for pid in (pid for pids in programs.values() for pid in pids):
@@ -50,7 +50,7 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
 
 
 def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
-    """Return the pids that a signal has stopped: they run, and do nothing.
+    """Return the pids of processes that a signal has stopped: they exist, but do nothing.
 
     Args:
         programs: what :func:`running` has found.
@@ -69,7 +69,7 @@ def youngest(pids: Iterable[int]) -> float:
     """For how many seconds all of these processes have run; 0 where one has ended.
 
     Args:
-        pids: one at least.
+        pids: at least one.
     """
     try:
         return time.time() - max(psutil.Process(pid).create_time() for pid in pids)
@@ -81,7 +81,7 @@ def naming(program: str, argument: str) -> list[int]:
     """Return the pids of a program's processes that were started with this argument, such as a path of ours.
 
     Args:
-        program: the executable's file name; that of a script counts as well.
+        program: the file name of an executable or a script.
         argument: one whole argument of the command line.
     """
     found = []
@@ -96,7 +96,7 @@ def naming(program: str, argument: str) -> list[int]:
 def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 
-    SIGKILL as kwokctl itself does: etcd's data survives it (write-ahead log), and nothing else holds any.
+    With SIGKILL, like kwokctl: etcd's data survives it (write-ahead log), and no other program stores any.
 
     Args:
         pids: processes found by :func:`running` just before.
@@ -118,7 +118,7 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
 def _is_alive(process: psutil.Process) -> bool:
     """Whether it still runs: a zombie holds no file and no port, and only waits for its parent to notice.
 
-    Of several threads the first may be a zombie while others still hold both.
+    The first of several threads may be a zombie while others still hold files and ports.
     """
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
@@ -127,7 +127,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def listener(port: int) -> str:
-    """Say who listens on a local TCP port, for an error message: ``pid 4711 (nginx)``, or "another process"."""
+    """Name the process that listens on a local TCP port, for messages: ``pid 4711 (nginx)``, or "another process"."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:

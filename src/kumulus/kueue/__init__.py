@@ -1,6 +1,7 @@
-"""Kueue beside a cluster, and clusters that work as one through it (MultiKueue).
+"""Kueue for a cluster, and clusters that work as one through it (MultiKueue).
 
-What its manifests become where it is a local process (:mod:`manifests`), its configuration as a part of a control plane
-(:mod:`component`), the objects that make a hub and its workers (:mod:`federation`), and these compared with what is
-there and made so (:mod:`declared`). How an experiment starts one for itself is in :mod:`kumulus.schedulers.kueue`.
+How Kueue's manifests are adapted where it is a local process (:mod:`manifests`), its configuration as a component of a
+control plane (:mod:`component`), the objects that make a hub and its workers (:mod:`federation`), and how these are
+compared with the cluster's and applied (:mod:`declared`). How an experiment starts its own Kueue is in
+:mod:`kumulus.schedulers.kueue`.
 """

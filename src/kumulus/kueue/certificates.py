@@ -1,9 +1,9 @@
-"""How the API server finds Kueue's webhooks where it is a local process, and trusts them.
+"""How the API server finds and trusts Kueue's webhooks where Kueue is a local process.
 
-It finds a webhook by a Service. That of a local process is of type ExternalName, for localhost, so that the names in
-the certificate stay what Kueue's certificate rotation makes them. (A certificate of another's making takes a fixed
-path, /etc/kueue/metrics/certs: cmd/kueue/main.go.) It writes certificates into a Secret, which a kubelet would mount as
-files; :func:`mount` does that here.
+The API server finds a webhook by a Service. For a local process its type is ExternalName, for localhost, so that the
+names in the certificate stay what Kueue's certificate rotation makes them. (A certificate made elsewhere needs a fixed
+path, /etc/kueue/metrics/certs: cmd/kueue/main.go.) Kueue writes certificates into a Secret, which a kubelet would mount
+as files; :func:`mount` does that here.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 SERVICE = "kueue-webhook-service"
 SECRET = "kueue-webhook-server-cert"  # noqa: S105 - its name
 MANAGEMENT: Mapping[str, Any] = {"enable": True, "webhookServiceName": SERVICE, "webhookSecretName": SECRET}
-"""What Kueue's configuration says of it."""
+"""Kueue's configuration of its certificates."""
 
 
 def reached(port: int, path: str) -> dict[str, Any]:
     """The clientConfig of a webhook.
 
     Args:
-        port: that it listens on, on 127.0.0.1.
-        path: its own.
+        port: the port that it listens on, on 127.0.0.1.
+        path: its URL path.
     """
     return {"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}}
 
 
 def objects(port: int) -> list[dict[str, Any]]:
-    """What has to be in the cluster for it: the namespace, the Secret for the certificates, and the Service."""
+    """What the cluster needs for the webhooks: the namespace, the Secret for the certificates, and the Service."""
     target = {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}
     inside = {"namespace": NAMESPACE}
     return [
@@ -48,15 +48,15 @@ def objects(port: int) -> list[dict[str, Any]]:
 
 
 async def mount(client: Client, directory: Path) -> None:
-    """Write the certificates that Kueue makes to where it looks for them, once they are there.
+    """Write the certificates that Kueue makes to where it looks for them, once it has made them.
 
     Args:
         client: of the cluster.
-        directory: the configuration's `certDir`; made if need be.
+        directory: the configuration's `certDir`; created if missing.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
-        OSError: they cannot be written.
+        OSError: the files cannot be written.
     """
     while True:
         secret = await client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")
@@ -69,6 +69,6 @@ async def mount(client: Client, directory: Path) -> None:
 
 def _write(directory: Path, data: Mapping[str, str]) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
-    # Kueue waits for the certificate, and expects its key to be there then.
+    # Kueue waits for the certificate, and then expects its key to exist.
     for name in ("ca.crt", "tls.key", "tls.crt"):
         files.write(directory / name, base64.b64decode(data.get(name, "")), mode=0o600)

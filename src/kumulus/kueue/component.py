@@ -1,4 +1,4 @@
-"""Kueue as a part of a control plane: its configuration, and what the API server has to know to find it."""
+"""Kueue as a component of a control plane: its configuration, and what the API server has to know to find it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ NAME = "kueue"
 FRAMEWORKS = ("batch/job",)
 """What it queues: Jobs, as MultiKueue hands them on whole."""
 PORTS = ("webhooks", "health", "http")
-"""Each port that it listens on, by what it is called; ``http`` has its metrics."""
+"""The names of the ports that it listens on; ``http`` serves its metrics."""
 LOST_AFTER = "15m"
 ALL_AT_ONCE: Final = "allAtOnce"
 _DISPATCHERS = {
     ALL_AT_ONCE: "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "incremental": "kueue.x-k8s.io/multikueue-dispatcher-incremental",
 }
-# Kueue's own are 20 and 30 requests a second, and what the control plane's other programs are given here is no limit.
+# Kueue's defaults are 20 and 30 requests a second; the control plane's other programs have practically no limit here.
 _CLIENT = {"qps": 5000, "burst": 10000}
 _CONCURRENCY = {
     "Job.batch": 10,
@@ -33,8 +33,8 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
     """Kueue's Configuration (kueue.sigs.k8s.io/docs/reference/kueue-config.v1beta2).
 
     Args:
-        options: `origin`, what it marks with what it makes in other clusters, `workerLostTimeout`, `dispatcher` and
-            its `stepSize`; each may be left out.
+        options: `origin` (a mark on what Kueue creates in other clusters), `workerLostTimeout`, `dispatcher` and its
+            `stepSize`; each may be left out.
         ports: by :data:`PORTS`.
         mounted: the directory in which it finds its certificates.
     """
@@ -53,7 +53,7 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
         "namespace": manifests.NAMESPACE,
         "webhook": {"host": "127.0.0.1", "port": ports["webhooks"], "certDir": mounted},
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
-        # Its metrics are for those who have a token of the cluster.
+        # Its metrics are only for clients with a token of the cluster.
         "metrics": {"bindAddress": f"127.0.0.1:{ports['http']}"},
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": dict(certificates.MANAGEMENT),
@@ -67,18 +67,18 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
 
 
 def definitions(port: int) -> list[dict[str, Any]]:
-    """The kinds that it works with.
+    """The CustomResourceDefinitions of Kueue.
 
     Args:
-        port: of its webhooks, on 127.0.0.1.
+        port: the port of its webhooks, on 127.0.0.1.
 
     Raises:
-        toolchain.ToolMissing: it is not built.
+        toolchain.ToolMissing: Kueue is not built.
     """
     return manifests.definitions(manifests.kept(), functools.partial(certificates.reached, port))
 
 
 def objects(port: int) -> list[dict[str, Any]]:
-    """What else it needs in the cluster; arguments and errors as of :func:`definitions`."""
+    """What else Kueue needs in the cluster; arguments and errors as for :func:`definitions`."""
     reached = functools.partial(certificates.reached, port)
     return [*certificates.objects(port), *manifests.webhooks(manifests.kept(), reached, FRAMEWORKS)]

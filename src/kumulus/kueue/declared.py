@@ -1,6 +1,6 @@
-"""A set of objects that a stack declares in a cluster: compared with what is there, made, and taken away.
+"""A set of objects that a stack declares in a cluster: compared with the cluster's, created, and deleted.
 
-What is ours carries the stack's identity; what somebody else has under a name of ours is left alone, and refused.
+Our objects carry the stack's identity; an object of another owner under one of our names is left alone, and refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Seen:
     """Objects as they are.
 
     Attributes:
-        missing: those that are not there, as ``Kind name``.
+        missing: the objects that do not exist, as ``Kind name``.
         altered: what differs, by object.
-        foreign: those that somebody else has made, with whose they are.
-        extra: addresses of those of ours that are not wanted.
+        foreign: the objects that somebody else has made, with their owners.
+        extra: addresses of our objects that are no longer wanted.
     """
 
     missing: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ def label(manifest: Manifest) -> str:
 
 
 def collection(manifest: Manifest) -> str:
-    """The collection an object is created in: `/apis/batch/v1/namespaces/default/jobs`."""
+    """The collection in which an object is created: `/apis/batch/v1/namespaces/default/jobs`."""
     version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
@@ -64,7 +64,7 @@ def collection(manifest: Manifest) -> str:
 
 
 def address(manifest: Manifest) -> str:
-    """Where the API has an object."""
+    """The API path of an object."""
     return f"{collection(manifest)}/{manifest['metadata']['name']}"
 
 
@@ -76,13 +76,13 @@ async def look(
     recorded: Iterable[str] = (),
     patience: float | None = None,
 ) -> Seen:
-    """Compare what is there with what is wanted.
+    """Compare the cluster's objects with what is wanted.
 
     Args:
         client: of the cluster.
         wanted: the objects.
         owner: the stack.
-        recorded: addresses of what the stack has made before; what of it is not wanted is extra.
+        recorded: addresses of what the stack has created before; those no longer wanted are extra.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
@@ -106,13 +106,13 @@ async def look(
 
 
 async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, seen: Seen) -> None:
-    """Make what is there into what is wanted, in this order; nothing is touched that is as wanted.
+    """Create, change and delete objects until they are as wanted, in this order; the others are not touched.
 
     Args:
         client: of the cluster.
         wanted: the objects.
         owner: the stack.
-        seen: what was there just before.
+        seen: what :func:`look` has just found.
 
     Raises:
         ProviderError: a name is taken.
@@ -129,10 +129,10 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
 
 
 def refuse(seen: Seen) -> None:
-    """Raise where somebody else has a name that is wanted.
+    """Raise where an object of another owner has a name that is wanted.
 
     Raises:
-        ProviderError: with whose it is, and what to do.
+        ProviderError: names the owner, and what to do.
     """
     for name, words in seen.foreign.items():
         raise ProviderError(
@@ -142,7 +142,7 @@ def refuse(seen: Seen) -> None:
 
 
 async def remove(client: Client, addresses: Iterable[str], owner: Owner) -> None:
-    """Remove what is ours, the last made first; not finding it is success.
+    """Remove our objects, the last created first; one that does not exist is no error.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -182,7 +182,7 @@ async def _find(client: Client, path: str, patience: float | None) -> dict[str, 
 
 
 def _differences(there: Manifest, wanted: Manifest) -> list[str]:
-    """The fields of a wanted object that are otherwise; what the server has filled in besides is no difference."""
+    """The fields of a wanted object that differ; what the server has filled in besides is no difference."""
     return [
         path
         for key, value in wanted.items()
@@ -193,7 +193,7 @@ def _differences(there: Manifest, wanted: Manifest) -> list[str]:
 
 def _otherwise(there: Any, wanted: Any, path: str) -> list[str]:
     if isinstance(wanted, Mapping):
-        # The server leaves an empty mapping out.
+        # The server omits an empty mapping.
         found = there if isinstance(there, Mapping) else {}
         return [each for key, value in wanted.items() for each in _otherwise(found.get(key), value, f"{path}.{key}")]
     if isinstance(wanted, list):

@@ -1,6 +1,6 @@
 """The objects by which clusters work as one: a hub that queues Jobs, and workers that run them (MultiKueue).
 
-Source: kueue.sigs.k8s.io/docs/concepts/multikueue, and the rights of a hub in a worker from that project's
+Source: kueue.sigs.k8s.io/docs/concepts/multikueue; a hub's permissions in a worker are from that project's
 create-multikueue-kubeconfig.sh, restricted to Jobs.
 """
 
@@ -20,7 +20,7 @@ RBAC = "rbac.authorization.k8s.io/v1"
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 _SEEN = ["get", "list", "watch"]
 _TOLERATED = {"key": KWOK_ANNOTATION, "operator": "Exists", "effect": "NoSchedule"}
-"""What emulated nodes keep ordinary pods away with: Kueue gives it to those of the Jobs that it admits."""
+"""Tolerates the taint that keeps ordinary pods off emulated nodes; Kueue adds it to the pods of Jobs it admits."""
 
 Manifest = dict[str, Any]
 
@@ -30,7 +30,7 @@ class Queue:
     """A queue that a cluster is to have.
 
     Attributes:
-        name: of the LocalQueue in each namespace, of its ClusterQueue, and of what both have.
+        name: the name of the LocalQueue in each namespace, of its ClusterQueue, and of the objects that this uses.
         namespaces: where Jobs may be.
         quota: by resource, as quantities.
         namespace: Kueue's own.
@@ -43,15 +43,15 @@ class Queue:
 
 
 def account(hub: str) -> str:
-    """The service account that a hub of this name uses in a worker, and of its token's Secret."""
+    """The name of the service account that a hub uses in a worker, and of its token's Secret."""
     return f"multikueue-{hub}"
 
 
 def worker(hub: str, queue: Queue) -> list[Manifest]:
-    """What a worker has: the hub's service account with its rights, and a queue of the same name as the hub's.
+    """A worker's objects: the hub's service account with its permissions, and a queue of the same name as the hub's.
 
-    A hub watches all of a worker's Jobs and Workloads, since Kueue asks for them in no namespace of their own; it may
-    change them where the queue is.
+    A hub watches all of a worker's Jobs and Workloads, since Kueue does not limit its requests to a namespace; it may
+    change them in the queue's namespaces.
 
     Args:
         hub: the hub's name.
@@ -83,7 +83,7 @@ def worker(hub: str, queue: Queue) -> list[Manifest]:
 
 
 def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAMESPACE) -> list[Manifest]:
-    """What a further namespace has, of a hub or of a worker that are there: Jobs may be in it from then on.
+    """What a further namespace of an existing hub or worker needs before Jobs may be in it.
 
     Args:
         queue: the LocalQueue's name.
@@ -99,14 +99,14 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
 
 
 def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
-    """What the hub has: for each worker its kubeconfig and a MultiKueueCluster, and a queue whose Jobs go to them.
+    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers.
 
     Args:
         workers: kubeconfigs by the workers' names.
         queue: the hub's.
     """
     made: list[Manifest] = []
-    # Pulumi's engine keeps no order in mappings, and Kueue keeps one in its lists.
+    # Pulumi's engine does not keep the order of mappings, and Kueue keeps the order of its lists.
     for name, text in sorted(workers.items()):
         secret = {"name": secret_name(name), "namespace": queue.namespace}
         data = {"kubeconfig": base64.b64encode(text.encode()).decode()}
@@ -134,9 +134,9 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
     """A kubeconfig, as JSON, which is YAML.
 
     Args:
-        name: what its cluster, user and context are called.
+        name: the name of its cluster, user and context.
         server: the API server's address.
-        data: of the token's Secret: ``token`` and ``ca.crt`` in base64.
+        data: the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
     """
     document = {
         "apiVersion": "v1",
@@ -154,7 +154,7 @@ def _queue(
 ) -> list[Manifest]:
     resources = [{"name": resource, "nominalQuota": amount} for resource, amount in sorted(queue.quota.items())]
     group = {"coveredResources": sorted(queue.quota), "flavors": [{"name": queue.name, "resources": resources}]}
-    # A queue without a quota takes nothing, as that of a worker without nodes.
+    # A queue without a quota, such as that of a worker without nodes, admits nothing.
     groups = {"resourceGroups": [group]} if queue.quota else {}
     spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", **groups, **(further or {})}
     return [
@@ -169,7 +169,7 @@ def _local_queue(name: str, namespace: str) -> Manifest:
 
 
 def _rights(name: str, subject: Mapping[str, str], namespace: str) -> list[Manifest]:
-    """What lets a hub's account run Jobs in a namespace."""
+    """The Role and RoleBinding that let a hub's account run Jobs in a namespace."""
     changing = [
         _rule("batch", ["jobs"], ["create", "delete"]),
         _rule("batch", ["jobs/status"], ["get"]),

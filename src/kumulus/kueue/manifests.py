@@ -1,4 +1,4 @@
-"""Kueue's own manifests, as its Go module has them, made to find it where it is a local process."""
+"""Kueue's own manifests from its Go module, changed so that the API server finds Kueue as a local process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kumulus.kube.yaml_limits import FAST_LOADER
 
 NAMESPACE = "kueue-system"
 OF_ITS_OWN = ("pod", "deployment", "statefulset")
-"""Integrations that are named without an API group, and whose webhooks are asked about every pod of the cluster."""
+"""Integrations that are named without an API group, and whose webhooks are called for every pod of the cluster."""
 # The kinds whose older version is converted by the webhook: config/components/crd/kustomization.yaml of the module.
 _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 
@@ -27,7 +27,7 @@ def kept() -> tuple[Mapping[str, Any], ...]:
     """Every manifest that was kept when Kueue was built.
 
     Raises:
-        toolchain.ToolMissing: it is not built; the message says how to get it.
+        toolchain.ToolMissing: Kueue is not built; the message says how to get it.
     """
     toolchain.find("kueue")
     return _parsed(toolchain.kept("kueue"))
@@ -37,8 +37,8 @@ def definitions(manifests: Iterable[Mapping[str, Any]], reached: Reached) -> lis
     """The CustomResourceDefinitions, with older versions of a kind converted by the webhook.
 
     Args:
-        manifests: the module's.
-        reached: how the webhook is.
+        manifests: the module's manifests.
+        reached: how the webhook is reached.
     """
     made = []
     for definition in manifests:
@@ -58,9 +58,9 @@ def webhooks(
     """The configurations of the webhooks for Kueue's own kinds and those of the integrations.
 
     Args:
-        manifests: the module's.
-        reached: how a webhook is.
-        frameworks: the integrations, as `batch/job`.
+        manifests: the module's manifests.
+        reached: how a webhook is reached.
+        frameworks: the integrations, such as `batch/job`.
     """
     return [_webhooks(each, reached, frameworks) for each in manifests if each["kind"].endswith("WebhookConfiguration")]
 
@@ -96,6 +96,6 @@ def _resource(framework: str) -> tuple[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _parsed(folder: Path) -> tuple[Mapping[str, Any], ...]:
-    # A Workload's definition alone is 1.4 MB, half a second to parse.
+    # Workload's definition alone is 1.4 MB, and takes half a second to parse.
     documents = (yaml.load_all(file.read_text(), Loader=FAST_LOADER) for file in sorted(folder.glob("*.yaml")))
     return tuple(document for found in documents for document in found if document)

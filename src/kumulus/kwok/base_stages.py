@@ -3,15 +3,16 @@
 They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
 differences:
 
-- a Job's pod completes after its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration). KWOK would
-  count the delay from the last change of the pod, and again after a restart of its controller; here it is anchored to
-  the pod's ``status.startTime``;
-- no jitter on it: KWOK takes a jitter smaller than the delay for the delay itself;
+- a Job's pod completes after the delay in its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
+  KWOK would count the delay from the last change of the pod, and again after a restart of its controller; here it is
+  anchored to the pod's ``status.startTime``;
+- the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
 
-In a cluster that has KWOK from its charts, stage-fast has brought KWOK's own; :func:`stages_above` are those of ours
-that have to come before them: KWOK passes over stages without a weight where one with a weight matches.
+Where KWOK was installed from its charts, stage-fast has installed KWOK's own stages. :func:`node_stages_above` and
+:func:`pod_stage_above` are those of ours that have to come before them: KWOK passes over stages without a weight where
+one with a weight matches.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
 _BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 
-# jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or with one that is no Go
-# duration, nothing is left to wait: KWOK then completes the pod at once, as its own stage does.
+# jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or if its value is no Go duration,
+# there is no delay left: KWOK then completes the pod at once, as its own stage does.
 _REMAINING = """
 (.metadata.annotations["DELAY_ANNOTATION"] // "") as $delay
 | if ($delay | test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$")) then
@@ -178,12 +179,12 @@ def stages() -> list[dict[str, Any]]:
 
 
 def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Mapping[str, str]) -> dict[str, Any]:
-    """The stage that makes a node Ready that others than Kumulus have made, and says what machine it is.
+    """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
 
     Args:
-        name: of the stage.
-        labels: which nodes.
-        having: the key of a label that they have besides, whatever its value.
+        name: the stage's name.
+        labels: the labels of such nodes.
+        having: the key of a label that they also have, with any value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
     """
     match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
@@ -196,8 +197,8 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
     """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
 
     Args:
-        name: of the stage.
-        having: the key of a label that such nodes have, whatever its value.
+        name: the stage's name.
+        having: the key of a label that such nodes have, with any value.
     """
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}
     match = [exists(_RECLAIMED), exists(f'.metadata.labels["{having}"]')]
@@ -205,11 +206,11 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
 
 
 def node_stages_above() -> list[dict[str, Any]]:
-    """The stages of nodes for a cluster that has those of the chart stage-fast.
+    """The stages of nodes for a cluster that has the chart stage-fast.
 
     They match only nodes with an active fault, which are always a stack's own, no matter who installed KWOK.
     """
-    # KWOK's heartbeat would give a node back the conditions that a fault has changed.
+    # KWOK's heartbeat would revert the conditions that a fault has changed.
     ready = [exists(_FAULTS), is_in(_READY, "True")]
     return [
         stage(f"{_ABOVE}node-faulted", "Node", _FAULTED, {**_HEAVY, **_NOTHING}),
@@ -219,7 +220,7 @@ def node_stages_above() -> list[dict[str, Any]]:
 
 
 def pod_stage_above(elsewhere: str) -> dict[str, Any]:
-    """The stage that completes the pods of Jobs, for a cluster that has those of the chart stage-fast.
+    """The stage that completes the pods of Jobs, for a cluster that has the chart stage-fast.
 
     Args:
         elsewhere: a condition of pods that other stages complete.

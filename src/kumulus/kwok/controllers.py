@@ -1,7 +1,7 @@
 """KWOK inside a cluster: the configuration and the controllers that its charts have no values for, as manifests.
 
-The chart kwok installs what a kwok-controller needs (its kinds, its permissions, its priority), and its configuration
-as it is. Each controller here reads that, and then its own, which wins: KWOK merges the documents in their order
+The chart kwok installs what a kwok-controller needs (its kinds, its permissions, its priority), and its default
+configuration. Each controller here reads that, and then its own, which wins: KWOK merges the documents in their order
 (kwok v0.8.0, pkg/config/config.go).
 """
 
@@ -21,11 +21,11 @@ from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
 
 NAMESPACE = "kube-system"
 NAME = "kwok-controller"
-"""What the chart calls its service account; also the first controller's name."""
+"""The name of the chart's service account; also the first controller's name."""
 
 PORT = 10247
-# Without a controller its nodes are lost to the cluster after a minute: it does not wait for a machine that is lost for
-# the five minutes that other pods do.
+# Without their controller, its nodes are lost to the cluster after a minute. So its pod does not wait five minutes for
+# a lost machine, as other pods do.
 _SECONDS_ON_A_LOST_MACHINE = 30
 _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
@@ -35,14 +35,14 @@ class Settings:
     """What all kwok-controllers of a cluster have in common.
 
     Args:
-        repository: of their image.
-        tag: of their image.
-        pull_secrets: names of secrets to pull it with.
+        repository: the repository of their image.
+        tag: the tag of their image.
+        pull_secrets: names of the image pull secrets.
         parallelism: how many stages, and how many leases, each works on at once.
         lease_seconds: how long a node's lease holds; None for what fits the number of nodes.
-        pod_cidr: where emulated pods have their addresses.
-        cpu: a quantity, what each requests.
-        memory: a quantity, what each requests.
+        pod_cidr: the range of emulated pods' addresses.
+        cpu: each controller's request, a quantity.
+        memory: each controller's request, a quantity.
     """
 
     repository: str
@@ -62,8 +62,8 @@ class Controllers:
     Args:
         settings: what they have in common.
         cluster: the cluster's name.
-        nodes: how many nodes they have to play.
-        shards: how many they are.
+        nodes: how many nodes they have to emulate.
+        shards: how many controllers there are.
     """
 
     settings: Settings
@@ -72,7 +72,7 @@ class Controllers:
     shards: int
 
     def name(self, shard: int) -> str:
-        """A controller's name; the first one's stays when others come."""
+        """A controller's name; the first one keeps its name when others are added."""
         return NAME if shard == 0 else f"{NAME}-{shard}"
 
     def release_values(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Controllers:
         """The Deployment of a controller."""
         labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
         chosen = _selected(labels)
-        # Read at its start only: another configuration is another pod.
+        # The configuration is read at the start only, so a changed one has to replace the pod.
         read = hashlib.sha256(json.dumps(self.configuration(shard), sort_keys=True).encode()).hexdigest()[:16]
         pod = {
             "metadata": {"labels": labels, "annotations": {"kumulus.io/configuration": read}},
@@ -117,11 +117,11 @@ class Controllers:
         return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
 
     def service(self, shard: int) -> dict[str, Any]:
-        """The Service where a controller is asked for its metrics and its nodes'; the chart's is of all of them."""
+        """The Service for a controller's metrics and its nodes'; the chart's Service selects all controllers."""
         labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
         ports = [{"name": "http", "port": PORT, "targetPort": PORT}]
         spec = {"selector": _selected(labels), "ports": ports}
-        # Whether the controller answers is for its Deployment to tell.
+        # The Deployment already tells whether the controller answers.
         metadata = {**self._metadata(service_name(shard), shard), "annotations": {"pulumi.com/skipAwait": "true"}}
         return {"metadata": metadata, "spec": spec}
 
@@ -175,7 +175,7 @@ def service_name(shard: int | str) -> str:
 
 
 def release_name(cluster: str) -> str:
-    """The name of the chart kwok's release, which tells whose it is."""
+    """The name of the chart kwok's release, which tells which cluster it belongs to."""
     return f"{cluster}-kwok"
 
 
@@ -183,8 +183,8 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
     """The stages that have to come before those of the chart stage-fast.
 
     Args:
-        cluster: the cluster's name, which each stack has its own of, and its own stages with it.
-        installed: whether the stack has installed KWOK; in another's, only its own nodes are touched.
+        cluster: the cluster's name; each stack has its own, and so its own stages.
+        installed: whether this stack has installed KWOK; if another has, only this stack's own nodes are touched.
     """
     found = [*node_stages_above(), *([pod_stage_above(CONDITION)] if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]

@@ -1,9 +1,9 @@
 """Seeded draws of durations and outcomes in jq, the language of KWOK's stages.
 
 A draw depends only on the seed, on what is drawn, on the pod's identity and on the attempt, so that every evaluation
-gives the same value. jq has no hash and no operations on bits, so that a text is hashed by what doubles do
-exactly: a polynomial modulo a prime below 2^26.5, then two rounds of cubing and adding, each a permutation because
-the prime is 2 modulo 3. gojq, which KWOK has, and jq then agree.
+gives the same value. jq has no hash and no bitwise operations, so text is hashed with arithmetic that is exact in
+doubles: a polynomial modulo a prime below 2^26.5, then two rounds of cubing and adding, each a permutation because
+the prime is 2 modulo 3. gojq, which KWOK uses, and jq then agree.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def definitions(seed: int) -> str:
     """The jq functions that draws are made of.
 
     ``draw(what)`` is a number above 0 and below 1, ``normal(what)`` one of the standard normal distribution, ``throw``
-    the draw of how a run ends. An indexed Job's pod is known by its Job and its index, since its name is another in
-    every run; any other pod by its name. The pod that an index is tried again with is not to fail for the same draw:
-    it is distinguished by the Job's count of failures, or by its name where the Job counts none.
+    the draw of how a run ends. An indexed Job's pod is identified by its Job and its index, since its name differs in
+    every run; any other pod by its name. A pod that retries an index must not fail because of the same draw: it is
+    distinguished by the Job's count of failures, or by its name where the Job counts none.
     """
     rounds = " ".join(f"| (. * . % {PRIME} * . + {number}) % {PRIME}" for number in _ROUNDS)
     return f"""\

@@ -1,8 +1,8 @@
-"""A fault of pods as KWOK's ``Stage`` objects: when it comes, and what the pod's status then says.
+"""A fault of pods as KWOK's ``Stage`` objects: when it happens, and what the pod's status then says.
 
 KWOK plays the heaviest stage that matches (docs: reference of the Stage API), and these are heavier than every other.
-Which share of the pods is hit, and how much later than the delay, follows from a pod's UID: nothing has to be kept,
-and a restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
+Which pods are hit, and how much later than the delay, follows from a pod's UID: nothing has to be stored, and a
+restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DRAW = (
     "(.metadata.uid | explode | .[-4:] | map(if . > 96 then . - 87 else . - 48 end)"
     " | reduce .[] as $digit (0; . * 16 + $digit))"
 )
-# Other digits than those that choose the share.
+# Not the digits that decide whether the pod is hit.
 _SPREAD = _DRAW.replace(".[-4:]", ".[-8:-4]")
 
 Object = dict[str, Any]
@@ -35,9 +35,9 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
     """The stages of a fault.
 
     Args:
-        name: the fault's.
+        name: the fault's name.
         effects: what it does.
-        nodes: only pods on these; empty for pods anywhere.
+        nodes: only pods on these nodes; empty for pods anywhere.
         since: when it began, RFC 3339 in UTC.
     """
     match = [*_selected(effects, nodes), *_once(effects, since)]
@@ -129,20 +129,20 @@ def _once(effects: PodEffects, since: str) -> list[Match]:
 
 
 def _after(effects: PodEffects) -> Object:
-    """The delay, as milliseconds left from now: KWOK starts to count again whenever the pod changes."""
+    """The delay, as milliseconds left from now: KWOK restarts its count whenever the pod changes."""
     anchor = "([.status.containerStatuses[]?.state.running.startedAt // empty] | max) // .status.startTime // now"
     expression = (
         f'(({anchor}) | if type == "string" then fromdate else . end)'
         f" + {effects.delay} + {effects.jitter} * {_SPREAD} / 65536 - now"
         ' | . * 1000 | ceil | if . > 0 then "\\(.)ms" else "0s" end'
     )
-    # Inside a jq expression, `.` changes along a pipe: the pod is kept under a name.
+    # Inside a jq expression, `.` changes along a pipe, so the pod is bound to a variable.
     expression = f". as $pod | ($pod | {_SPREAD}) as $spread | " + expression.replace(_SPREAD, "$spread")
     return {"delay": {"durationFrom": {"jq": {"expression": expression}}}}
 
 
 def _back_off(statuses: str) -> str:
-    """10 s, and twice as long after each further failure, up to five minutes, as a kubelet waits."""
+    """10 s, doubled after each further failure, up to five minutes, as a kubelet waits."""
     return (
         f"([{statuses}[]?.restartCount] | add // 0) as $count"
         f' | "\\([{_BACK_OFF} * pow(2; [$count - 1, 0] | max), 300] | min | floor)s"'

@@ -11,7 +11,7 @@ succeed, fail-N  is ready, and drawn to end so   startUp and run (or the failure
 restart          has ended, and may run again    the kubelet's back-off after its end
 ===============  ==============================  =================================================================
 
-A stage has weight 1: where KWOK finds one with a weight, it passes over those without, which are the cluster's own.
+A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class StageObject:
     """A ``Stage`` object.
 
     Args:
-        name: the object's name; it has a dot, which the cluster's own stages have not.
-        lifecycle: the lifecycle it is of.
+        name: the object's name; it contains a dot, unlike the names of the cluster's own stages.
+        lifecycle: the name of its lifecycle.
         about: what it waits for, in words.
         spec: the object's spec.
     """

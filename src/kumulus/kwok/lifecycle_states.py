@@ -1,7 +1,7 @@
-"""The states a pod with a lifecycle goes through, and since when it is in one, in jq.
+"""The states of a pod with a lifecycle, and when each began, in jq.
 
-A pod is of a lifecycle since its first stage, which says so in a condition of the pod's status. So a pod that ran
-before keeps its old life, and a changed selector does not touch a pod that has begun.
+A pod's lifecycle is fixed by its first stage, which records it in a condition of the pod's status. So a pod that ran
+before keeps its old life, and a changed selector does not affect a pod that has begun.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ BACK_OFF = f"""\
 | (if ($end.finishedAt | fromdate) - ($end.startedAt | fromdate) >= {_RUN_BEFORE_A_FRESH_BACK_OFF} then 0
    elif $last.restartCount == 0 then 0
    else [300, 10 * pow(2; $last.restartCount - 1)] | min end)"""
-"""Seconds a kubelet waits before it restarts a container: nothing, 10, 20, … 300 (kubelet v1.35)."""
+"""Seconds that a kubelet waits before it restarts a container: 0, 10, 20, … 300 (kubelet v1.35)."""
 
-# Kubernetes keeps whole seconds, cut off. Half a second later makes what is recorded, and on average what passes,
-# the wanted duration: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.
+# Kubernetes truncates times to whole seconds. Half a second more makes the recorded duration, and on average the real
+# one, the wanted one: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.
 _DUE = """\
 def due($since; $seconds):
   (($since | fromdate) + if $seconds > 0 then $seconds + 0.5 else 0 end) as $time
@@ -54,12 +54,12 @@ def due($since; $seconds):
 
 
 def delay(functions: str, since: str, seconds: str) -> dict[str, Any]:
-    """A stage's delay: until that many seconds after a time in the pod's status, however often it is looked at.
+    """A stage's delay until so many seconds after a time in the pod's status, however often it is evaluated.
 
-    KWOK starts a duration again at each change of the pod and when it starts itself; a time is the same each time.
+    KWOK restarts a duration at each change of the pod and at its own start; a point in time stays the same.
 
     Args:
-        functions: definitions that the other two use; may be empty.
+        functions: definitions that the other two arguments use; may be empty.
         since: a jq expression of the time.
         seconds: a jq expression of the duration.
     """
@@ -71,7 +71,7 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
     """The selector of pods that have not begun.
 
     Args:
-        labels: which they have to have.
+        labels: the labels that they must have.
         condition: a jq expression that is true for them.
     """
     expressions = [
@@ -84,7 +84,7 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
 
 
 def is_in(lifecycle: str, state: State) -> dict[str, Any]:
-    """The selector of a lifecycle's pods in a state; more can be asked of them with :func:`which`."""
+    """The selector of a lifecycle's pods in a state; :func:`which` can narrow it."""
     mark = f".status.conditions[]? | select(.type == {json.dumps(CONDITION)}) | .reason"
     return {
         "matchExpressions": [

@@ -1,11 +1,11 @@
-"""What an emulated node's kubelet reports of its use: KWOK's ``Metric``, and which of its series are worth keeping.
+"""The usage metrics of an emulated node's kubelet: KWOK's ``Metric``, and which of its series are worth keeping.
 
-The amounts come from ``ClusterResourceUsage`` objects (usage.py): ``cpu`` and ``memory``, and of GPUs
-:data:`GPUS`, how many a container has, and how much of them is busy and filled. The provider plugin imports this file.
+The amounts come from ``ClusterResourceUsage`` objects (usage.py): ``cpu``, ``memory``, :data:`GPUS` (how many a
+container has), and how much of these is busy and filled. The provider plugin imports this file.
 
-All series of a node are one ``Metric`` at one path: KWOK v0.8.0 keeps one registry for each node, whatever the path,
-and takes out of it what the path that was asked last does not have (pkg/kwok/metrics/metrics.go). An object's changed
-path or series are served after a restart only (RemoveRoute, server/metrics.go).
+All series of a node are in one ``Metric`` at one path: KWOK v0.8.0 keeps one registry for each node, whatever the path,
+and removes the series that the path of the latest request does not have (pkg/kwok/metrics/metrics.go). If an object's
+path or series change, KWOK serves the new ones only after a restart (RemoveRoute, server/metrics.go).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ Kind = Literal["pods", "gpus"]
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"
 PATH = "/metrics/resource"
 UNREAD: tuple[dict[str, Any], ...] = (
-    # A node without GPUs has one series of each all the same.
+    # A node without GPUs still has one series of each.
     {"source_labels": ["__name__", "gpu"], "regex": "DCGM_.*;", "action": "drop"},
     {"source_labels": ["__name__"], "regex": "promhttp_.*", "action": "drop"},
 )
-"""Prometheus' rules for what it drops of a node's series."""
+"""Prometheus' rules for the series of a node that it drops."""
 
 
 def path_of(node: str) -> str:
-    """Where kwok-controller has a node's series."""
+    """The path at which kwok-controller serves a node's series."""
     return f"/metrics/nodes/{node}{PATH}"
 
 
 _MOST_GPUS = 8
-# What a node's own daemons use, in cores and bytes: metrics-server takes a node that uses nothing for one unknown.
+# What a node's own daemons use, in cores and bytes: metrics-server treats a node without usage as unknown.
 _OWN_CPU, _OWN_MEMORY = "0.05", "536870912.0"
 
 
 def _of_node(where: str, key: str, found: str, otherwise: str) -> str:
-    """A CEL expression of an entry of one of a node's maps."""
+    """A CEL expression of an entry in one of a node's maps, or of a default."""
     entry = f'node.{where}["{key}"]'
     return f'("{key}" in node.{where} ? {found.replace("%s", entry)} : {otherwise})'
 
@@ -51,7 +51,7 @@ def metric(kind: str) -> dict[str, Any]:
     """The ``Metric`` document.
 
     Args:
-        kind: ``pods`` for what a kubelet's resource endpoint has, ``gpus`` for that and what dcgm-exporter has.
+        kind: ``pods`` for the series of a kubelet's resource endpoint, ``gpus`` for those and dcgm-exporter's.
     """
     series = _resource_series() + (_gpu_series() if kind == "gpus" else [])
     return {
@@ -68,7 +68,7 @@ def _series(name: str, about: str, dimension: str, value: str, kind: str = "gaug
 
 
 def _resource_series() -> list[dict[str, Any]]:
-    """As k8s.io/kubernetes pkg/kubelet/metrics/collectors/resource_metrics.go."""
+    """As in k8s.io/kubernetes pkg/kubelet/metrics/collectors/resource_metrics.go."""
     pod = {"namespace": "pod.metadata.namespace", "pod": "pod.metadata.name"}
     container = {"container": "container.name", **pod}
     cpu, memory = "Cumulative cpu time consumed in core-seconds", "Current working set in bytes"
@@ -110,23 +110,23 @@ def _resource_series() -> list[dict[str, Any]]:
 
 
 def _gpu_series() -> list[dict[str, Any]]:
-    """As dcgm-exporter's default counters, for each GPU of a node that it has.
+    """dcgm-exporter's default counters, for each GPU of a node.
 
-    A node with fewer GPUs than the most writes some of its series more than once, to the same effect; one without any
-    has a series with empty labels, since KWOK cannot leave one out.
+    A node with fewer GPUs than the maximum writes some of its series more than once, to the same effect; one without
+    any has a series with empty labels, since KWOK cannot omit a series.
     """
     return [series for gpu in range(_MOST_GPUS) for series in _one_gpu(gpu)]
 
 
 def _has_more_than(count: int) -> str:
-    """A CEL expression of whether a node has more than so many GPUs."""
+    """A CEL expression that tells whether a node has more than so many GPUs."""
     gpus = 'node.status.capacity["nvidia.com/gpu"]'
     fewer = ", ".join(f'Quantity("{number}")' for number in range(count + 1))
     return f'("nvidia.com/gpu" in node.status.capacity && !({gpus} in [{fewer}]))'
 
 
 def _one_gpu(gpu: int) -> list[dict[str, Any]]:
-    # CEL cannot make a number of a quantity, but knows equal ones.
+    # CEL cannot convert a quantity to a number, but can compare two for equality.
     there, some = _has_more_than(gpu), _has_more_than(0)
     text = f'({there} ? "{gpu}" : {some} ? "0" : "")'
     used = f'({there} ? {gpu}.0 : 0.0) < node.Usage("{GPUS}")'

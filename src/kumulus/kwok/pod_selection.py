@@ -20,7 +20,7 @@ def condition(selection: PodSelection) -> str:
 
 
 def first_condition(selections: Sequence[PodSelection], index: int) -> str:
-    """As :func:`condition`, for the pods that no earlier one of several selections has."""
+    """Like :func:`condition`, for the pods that no earlier selection selects."""
     mine = selections[index]
     earlier = [condition(other) for other in selections[:index] if not other.apart_from(mine)]
     return (

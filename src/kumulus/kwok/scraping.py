@@ -1,4 +1,4 @@
-"""What a Prometheus in a cluster asks of KWOK's controllers there, besides what kube-prometheus-stack has it ask."""
+"""What a Prometheus in a cluster scrapes from KWOK's controllers there, in addition to kube-prometheus-stack's jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kumulus.model.observability import Observability
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import SHARD_LABEL
 
-# One process plays all of a shard's nodes.
+# One process answers for all of a shard's nodes.
 _LONGEST_TIMEOUT = 30.0
 
 
@@ -19,11 +19,11 @@ def scraped(asked: Observability, cluster: str, shards: int) -> list[dict[str, A
     """Entries of Prometheus' ``scrape_configs``: the controllers, and each node's own endpoint.
 
     Args:
-        asked: how often, and what it may take.
-        cluster: the cluster's name, whose nodes are meant.
+        asked: the interval and the limits.
+        cluster: the name of the cluster whose nodes are scraped.
         shards: how many controllers there are.
     """
-    # As the chart names what it has found by a Service, which its alerts count by.
+    # As the chart labels targets that it has found by a Service; its alerts count by these labels.
     labels = {"namespace": NAMESPACE, "service": NAME}
     controllers = [{"targets": [_address(shard) for shard in range(shards)], "labels": labels}]
     return [
@@ -36,7 +36,7 @@ def _nodes(asked: Observability, cluster: str, labels: dict[str, str]) -> dict[s
     every = asked.nodeScrapeInterval
     node = {"source_labels": ["__meta_kubernetes_node_name"]}
     return {
-        # The kubelet's, as on the kwok runtime; the chart's own jobs of that name have other paths.
+        # The kubelet's job name, as on the kwok runtime; the chart's own jobs of that name have other paths.
         "job_name": "kubelet",
         "scrape_interval": every,
         "scrape_timeout": f"{min(seconds(every), _LONGEST_TIMEOUT):g}s",
@@ -45,7 +45,7 @@ def _nodes(asked: Observability, cluster: str, labels: dict[str, str]) -> dict[s
             {"role": "node", "selectors": [{"role": "node", "label": f"{CLUSTER_LABEL}={cluster}"}]}
         ],
         "relabel_configs": [
-            # A node's own addresses lead nowhere: its controller answers for it. Without a label it is the first one's.
+            # A node's own addresses lead nowhere: its controller answers for it, the first one if it has no label.
             {"target_label": "__address__", "replacement": _address(0)},
             {
                 "source_labels": [f"__meta_kubernetes_node_label_{_as_label(SHARD_LABEL)}"],

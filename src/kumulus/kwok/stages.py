@@ -1,6 +1,6 @@
 """KWOK's ``Stage`` objects and the selectors in them, as plain mappings (API reference: kwok.x-k8s.io/v1alpha1).
 
-The provider plugin imports this file: it imports nothing that is not light.
+The provider plugin imports this file, so it has only light imports.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def stage(
     Args:
         name: the object's name.
         kind: what it is for, ``Node`` or ``Pod``.
-        match: the expressions that one has to fulfil, all of them.
+        match: the expressions that an object has to fulfil, all of them.
         rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
-        labels: of the object.
+        labels: the stage's labels.
     """
     return {
         "apiVersion": API_VERSION,
@@ -43,25 +43,25 @@ def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dic
 
 
 def is_in(key: str, *values: str) -> Match:
-    """That a jq expression yields one of some texts."""
+    """The condition that a jq expression yields one of the values."""
     return {"key": key, "operator": "In", "values": list(values)}
 
 
 def not_in(key: str, *values: str) -> Match:
-    """That a jq expression yields none of some texts."""
+    """The condition that a jq expression yields none of the values."""
     return {"key": key, "operator": "NotIn", "values": list(values)}
 
 
 def exists(key: str) -> Match:
-    """That a jq expression yields something."""
+    """The condition that a jq expression yields something."""
     return {"key": key, "operator": "Exists"}
 
 
 def absent(key: str) -> Match:
-    """That a jq expression yields nothing."""
+    """The condition that a jq expression yields nothing."""
     return {"key": key, "operator": "DoesNotExist"}
 
 
 def jq(match: Match) -> Match:
-    """An expression in the newer form, in which KWOK tells jq from CEL."""
+    """An expression in the newer form, in which KWOK distinguishes jq from CEL."""
     return {"jq": match}

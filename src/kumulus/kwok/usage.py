@@ -1,7 +1,7 @@
-"""What pods use, as one ``ClusterResourceUsage`` object of KWOK's with an expression in CEL for each resource.
+"""What pods use, as one ``ClusterResourceUsage`` object of KWOK with a CEL expression for each resource.
 
-One object: KWOK selects pods for it by name alone, and takes any one of several that fit. In an expression the first
-usage in the file that selects the pod decides, as among lifecycles.
+There is only one because KWOK selects its pods by name alone, and takes any one of several objects that fit. In an
+expression, the first usage in the file that selects the pod decides, as with lifecycles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def resource_usage(usages: Sequence[PodUsage]) -> dict[str, Any]:
 
 
 def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None], whole: str) -> str:
-    """The use of a container, by the first usage that selects its pod."""
+    """What a container uses, by the first usage that selects its pod."""
     text = _NOTHING
     for usage in reversed(usages):
         wanted = part(usage)
@@ -78,7 +78,7 @@ def _requested(resource: str) -> str:
 def _over_time(usage: Usage, whole: str) -> str:
     first = _number(usage.points[0][1], whole)
     if usage.upper is not None:
-        # Drawn at each reading: CEL has nothing to derive a number from a pod's name with.
+        # Drawn at each reading: CEL cannot derive a number from a pod's name.
         return f"({first} + ({_number(usage.upper, whole)} - {first}) * Rand())"
     text = _number(usage.points[-1][1], whole)
     for (start, low), (end, high) in reversed(list(zip(usage.points, usage.points[1:], strict=False))):

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class LabError(Exception):
-    """Why it cannot be, and what to do; one line, without a traceback."""
+    """Says why this is so and what to do; printed without a traceback."""

@@ -1,4 +1,4 @@
-"""``Experiment``: what ``kumulus experiment run`` does, for a program of one's own."""
+"""``Experiment``: what ``kumulus experiment run`` does, for use in Python programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE = 10.0
 
 
 class Experiment:
-    """An experiment: workloads that are created in a cluster, and what is measured until all of it is scheduled.
+    """An experiment: workloads that are created in a cluster, and measured until all of them are scheduled.
 
     ::
 
@@ -30,14 +30,14 @@ class Experiment:
         assert report["results"]["status"] == "success"
 
     Args:
-        description: an experiment file's path, or the mapping that one has (docs/experiments.md).
-        directory: where paths in a mapping start from; the current one when left out. Those in a file start from it.
+        description: an experiment file's path, or a mapping with the content of one (docs/experiments.md).
+        directory: where paths in a mapping start from; the current one when left out. Paths in a file start from it.
 
     Attributes:
         name: the experiment's.
 
     Raises:
-        ValueError: it is wrong; the message has every problem with its path and what to write instead.
+        ValueError: the description is wrong; the message lists every problem, its path and what to write instead.
     """
 
     def __init__(self, description: str | Path | Mapping[str, Any], *, directory: str | Path = "") -> None:
@@ -55,19 +55,19 @@ class Experiment:
         stack: str = "",
         say: Callable[[str], None] = lambda line: None,
     ) -> dict[str, Any]:
-        """Run it, and leave the cluster as it was; where an event loop runs, by ``asyncio.to_thread``.
+        """Run it, and leave the cluster as it was; call it by ``asyncio.to_thread`` if an event loop runs.
 
         Args:
             kubeconfig: path of the cluster's kubeconfig.
             results: the directory of all runs; this one's report, JUnit XML and plots are written below it.
             stack: what the cluster is called in the report; the kubeconfig's name when left out.
-            say: takes a line for a person, where there is something to say.
+            say: takes each line of progress, for people.
 
         Returns:
             the report, as report.json has it: ``results.status`` is success, failure or partial.
 
         Raises:
-            RuntimeError: it could not be run, or its report not be written; the message says why and what to do.
+            RuntimeError: it could not be run, or its report could not be written; the message says why and what to do.
         """
         path = Path(kubeconfig).expanduser()
         try:

@@ -1,7 +1,7 @@
-"""Active faults, and what the nodes of a pool should be like while they are.
+"""Active faults, and the wanted state of a pool's nodes while they are active.
 
-A node's wanted state is its pool's with the faults laid over it: a pure function, so that a pool that is updated, a
-fault that comes or goes, and a repair all mean the same by it. The provider plugin imports this file.
+A node's wanted state is its pool's, overridden by the faults: a pure function, so that an update of the pool, the start
+or end of a fault, and a repair all arrive at the same state. The provider plugin imports this file.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kumulus.model.pools import Taint
 
 FAULTS_ANNOTATION = "kumulus.io/faults"
-"""Names the faults that hold on a node; KWOK leaves the status of a node with it alone."""
+"""Names the faults active on a node; KWOK does not change the status of a node that has this annotation."""
 
 FAULT_LABEL = "kumulus.io/fault"
-"""Which fault an object is of: its record, and its stages."""
+"""The fault that an object belongs to; objects with it are the fault's record and its stages."""
 
 REBOOT_ANNOTATION = "kumulus.io/reboot-until"
 BOOT_ID_ANNOTATION = "kumulus.io/boot-id"
@@ -39,7 +39,7 @@ class ActiveFault:
     Args:
         name: its name.
         effects: on each of its nodes.
-        nodes: which ones.
+        nodes: the nodes it affects.
         since: when it began, RFC 3339 in UTC.
     """
 
@@ -49,7 +49,7 @@ class ActiveFault:
     since: str = ""
 
     def annotations(self, node: str) -> dict[str, str]:
-        """The annotations that a node has of it, those by which KWOK ends a reboot among them."""
+        """The annotations it sets on a node, including those by which KWOK ends a reboot."""
         if self.effects.kubelet != "reboot":
             return dict(self.effects.annotations)
         digest = hashlib.blake2b(f"{node}/{self.name}/{self.since}".encode(), digest_size=16).hexdigest()
@@ -57,15 +57,15 @@ class ActiveFault:
         return {**self.effects.annotations, REBOOT_ANNOTATION: self.up_again(), BOOT_ID_ANNOTATION: boot_id}
 
     def up_again(self) -> str:
-        """When a reboot is over, RFC 3339 in UTC."""
+        """When the reboot ends, RFC 3339 in UTC."""
         until = datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down)
         return until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def conditions(self, now: str) -> dict[str, Condition]:
-        """The conditions that a node has of it.
+        """The conditions it sets on a node.
 
         Args:
-            now: the time, RFC 3339 in UTC; a node that rebooted is left to KWOK from then on.
+            now: the current time, RFC 3339 in UTC; once the reboot has ended, the node is left to KWOK.
         """
         kubelet = self.effects.kubelet
         if kubelet == "notReady":
@@ -77,12 +77,12 @@ class ActiveFault:
 
 @dataclass(frozen=True)
 class PoolFaults:
-    """The active faults of one pool's nodes, by ordinal; in the order of their names."""
+    """The active faults of one pool's nodes, by ordinal, sorted by name."""
 
     by_ordinal: Mapping[int, tuple[ActiveFault, ...]] = field(default_factory=dict)
 
     def of(self, ordinal: int) -> tuple[ActiveFault, ...]:
-        """Those of one node."""
+        """The faults of one node."""
         return self.by_ordinal.get(ordinal, ())
 
     def kubelet(self, ordinal: int) -> str:
@@ -90,7 +90,7 @@ class PoolFaults:
         return next((fault.effects.kubelet for fault in self.of(ordinal) if fault.effects.kubelet), "")
 
     def gone(self, replicas: int) -> list[int]:
-        """The ordinals below `replicas` whose node is to be gone."""
+        """The ordinals below `replicas` whose node should not exist."""
         return sorted(n for n in self.by_ordinal if n < replicas and self.kubelet(n) == "gone")
 
 
@@ -99,7 +99,7 @@ def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
 
     Args:
         pool: the pool's name.
-        faults: all active ones.
+        faults: all active faults.
     """
     found: dict[int, tuple[ActiveFault, ...]] = {}
     for fault in sorted(faults, key=lambda fault: fault.name):
@@ -109,13 +109,13 @@ def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
 
 
 def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) -> OwnedFields:
-    """What a node should be like while faults are active.
+    """The wanted state of a node while faults are active.
 
     Args:
-        ours: what its pool wants.
+        ours: the state that its pool wants.
         pool: the pool's name.
-        ordinal: which of its nodes.
-        faults: those of the pool.
+        ordinal: the node's ordinal.
+        faults: the pool's active faults.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for fault in faults.of(ordinal):

@@ -1,4 +1,4 @@
-"""The record on a node of the keys that we set there, so that those no longer wanted can be removed."""
+"""The record, kept on a node, of the keys that we set there, so that those no longer wanted can be removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Applied:
     conditions: frozenset[str] = frozenset()
 
     def joined(self, other: Applied) -> Applied:
-        """The record of a node on its way from one to the other, on which there may be what either has."""
+        """The record of a node in transition from one to the other, which may have the keys of either."""
         return Applied(
             labels=self.labels | other.labels,
             annotations=self.annotations | other.annotations,
@@ -35,18 +35,18 @@ class Applied:
 
 
 def applied_of(ours: OwnedFields) -> Applied:
-    """The record of a node that is as wanted."""
+    """The record of a node in its wanted state."""
     return Applied(
         labels=frozenset(ours.labels),
         annotations=frozenset(ours.annotations),
         taints=frozenset((taint.key, taint.effect) for taint in ours.taints),
         resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
-        # A healthy node has these too, so that there is nothing to take away from it.
+        # A healthy node has these too, so they never have to be removed.
         conditions=frozenset(ours.conditions) - frozenset(CONDITIONS),
     )
 
 
-# The nodes of a pool have few records among them.
+# The nodes of a pool share a few distinct records.
 @lru_cache(maxsize=64)
 def encode_applied(applied: Applied) -> str:
     """Write the record as the annotation's value."""
@@ -57,13 +57,13 @@ def encode_applied(applied: Applied) -> str:
         "resources": sorted(applied.resources),
     }
     if applied.conditions:
-        # Only a fault sets any: the record of a node without one is what it always was.
+        # Only a fault sets any: the record of a node without faults keeps its old form.
         record["conditions"] = sorted(applied.conditions)
     return json.dumps(record, separators=(",", ":"))
 
 
 def decode_applied(annotations: Mapping[str, str]) -> Applied:
-    """Read the record among a node's annotations; empty when it is missing or was spoiled by hand."""
+    """Read the record from a node's annotations; empty when it is missing or malformed."""
     value = annotations.get(APPLIED)
     return _decoded(value) if value is not None else Applied()
 

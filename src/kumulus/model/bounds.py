@@ -1,4 +1,4 @@
-"""Between how many nodes the number of a pool's nodes is an autoscaler's to choose."""
+"""The bounds between which an autoscaler chooses a pool's number of nodes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from kumulus.model.errors import Problem, Where
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between how many nodes a pool's number is an autoscaler's to choose.
+    """The bounds between which an autoscaler chooses a pool's number of nodes.
 
     Args:
-        least: nodes it has at least.
-        most: nodes it has at most.
+        least: the minimum number of nodes.
+        most: the maximum number of nodes.
     """
 
     least: int
     most: int
 
     def nearest(self, count: int) -> int:
-        """The number of nodes within the bounds that is nearest to another."""
+        """The number of nodes within the bounds that is nearest to `count`."""
         return max(self.least, min(count, self.most))
 
 
 def bounds_from(raw: Mapping[str, object]) -> Bounds | None:
-    """The bounds from `minReplicas` and `maxReplicas`, which have been checked before; None without the latter."""
+    """The bounds from checked `minReplicas` and `maxReplicas`; None without the latter."""
     most = raw.get("maxReplicas")
     return None if most is None else Bounds(int(cast(float, raw.get("minReplicas") or 0)), int(cast(float, most)))
 
@@ -39,7 +39,7 @@ def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -
     Args:
         where: the place of the mapping that has them.
         raw: that mapping.
-        replicas: how many nodes there are at first; anything, since malformed values are reported elsewhere.
+        replicas: the initial number of nodes; may be malformed, which is reported elsewhere.
     """
     least, most = raw.get("minReplicas"), raw.get("maxReplicas")
     found = [

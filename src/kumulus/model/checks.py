@@ -1,7 +1,7 @@
 """Checks of the parts of a node template: labels, annotations, taints, resources, node information, counts.
 
-Pure functions over plain values, shared by the stack file's models and the plugin's wire form, so that both say the
-same about the same mistake. Each takes the place it looks at, and returns every problem it finds.
+Pure functions over plain values, shared by the stack file's models and the plugin's wire form, so that both report the
+same mistake in the same words. Each takes the place it checks, and returns every problem it finds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def problem(where: Where, message: str, remedy: str = "") -> Problem:
 
 
 def mapping_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a mapping with text keys; nothing else can be checked unless it is."""
+    """Whether a value is a mapping with string keys; nothing else can be checked unless it is."""
     if not isinstance(raw, Mapping):
         return [problem(where, f"is {shown(raw)}", "write a mapping of keys and values")]
     return [
@@ -41,7 +41,7 @@ def mapping_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def unknown_key_problems(where: Where, raw: Mapping[str, object], known: Iterable[str]) -> list[Problem]:
-    """Keys that mean nothing here, each with the key it is probably meant to be."""
+    """Unknown keys, each with the key that was probably meant."""
     names = tuple(known)
     return [
         problem((*where, str(key)), "is not a known key", unknown_key_remedy(str(key), names))
@@ -58,7 +58,7 @@ def unknown_key_remedy(key: str, known: Iterable[str]) -> str:
 
 
 def whole_problems(where: Where, raw: object, least: int, most: int, what: str = "a whole number") -> list[Problem]:
-    """Whether a value is an integer within bounds; 5.0 is 5, since JSON has one kind of number, and true is none."""
+    """Whether a value is an integer within bounds; 5.0 is 5, since JSON has one number type, and true is no integer."""
     remedy = f"write {what} from {least} to {most:,}"
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return [problem(where, f"is {shown(raw)}", remedy)]
@@ -72,7 +72,7 @@ def whole_problems(where: Where, raw: object, least: int, most: int, what: str =
 
 
 def replicas_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a number of nodes one placement may have: 0 to 100,000."""
+    """Whether a value is a valid number of nodes for one placement: 0 to 100,000."""
     if isinstance(raw, int | float) and not isinstance(raw, bool) and raw > MOST_REPLICAS:
         remedy = f"write {MOST_REPLICAS:,} or fewer; more nodes take several zones or groups"
         return [problem(where, f"is {shown(raw)}, more nodes than one placement can have", remedy)]
@@ -85,7 +85,7 @@ def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Pr
     Args:
         where: its place.
         raw: the value found there.
-        ours_too: whether keys under kumulus.io/, which Kumulus sets itself, may be in it.
+        ours_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
     """
     found = _text_map_problems(where, raw, label_key_fault, label_value_fault)
     return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
@@ -102,7 +102,7 @@ def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> li
 
 
 def taint_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a list of taints `{key, value, effect}`; a key and effect may be there once, as in Kubernetes."""
+    """Problems of a list of taints `{key, value, effect}`; each key and effect may occur once, as in Kubernetes."""
     if not isinstance(raw, list | tuple):
         remedy = "write a list of {key, value, effect}, or [] for no taint at all"
         return [problem(where, f"is {shown(raw)}", remedy)]
@@ -122,7 +122,7 @@ def taint_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def node_info_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of `{architecture, operatingSystem, kubeletVersion}`, each optional and a text."""
+    """Problems of `{architecture, operatingSystem, kubeletVersion}`, each an optional string."""
     if wrong := mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)
@@ -165,7 +165,7 @@ def quantity_problems(where: Where, written: object, whole: bool = False, exampl
         where: its place.
         written: the value found there.
         whole: whether it has to be a whole number.
-        example: what to write instead.
+        example: a valid quantity for the remedy.
     """
     remedy = f"write a quantity such as {example}"
     if isinstance(written, bool) or not isinstance(written, str | int | float):
@@ -186,7 +186,7 @@ def quantity_problems(where: Where, written: object, whole: bool = False, exampl
 
 
 def resource_name_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
-    """Names no pod could ever request: without a domain and not one of Kubernetes' own."""
+    """Names that no pod could ever request: without a domain and not one of Kubernetes' own."""
     found = []
     for name in raw:
         if is_requestable(name):
@@ -211,7 +211,7 @@ def is_counted_whole(resource: str) -> bool:
 
 
 def meant_resource(name: str) -> str | None:
-    """The resource a name without a domain probably means: ephemeralStorage, gpu, mem; None when none is near."""
+    """The resource probably meant by a name without a domain: ephemeralStorage, gpu, mem; None when none is near."""
     if name.lower() in ("gpu", "gpus"):
         return "nvidia.com/gpu"
     return suggest(name, NATIVE_RESOURCES)

@@ -1,9 +1,9 @@
-"""GPUs asked for by ResourceClaims: what a claim says for an amount of GPU, and what amount a claim is. Pure functions.
+"""GPUs requested by ResourceClaims: the claim for an amount of GPU, and the amount that a claim requests.
 
-A part of a GPU is `milli` of a device that several claims share (consumable capacity, KEP-5075), or the smallest MIG
-device that holds it (partitionable devices, KEP-4815). Sources: k8s.io/api/resource/v1; for what a MIG device has of
-its GPU, docs.nvidia.com/datacenter/tesla/mig-user-guide: 1g to 7g are sevenths of the multiprocessors, and of the
-memory the eighths that `kumulus.model.mig.PROFILES` has.
+Pure functions. A part of a GPU is `milli` of a device that several claims share (consumable capacity, KEP-5075), or
+the smallest MIG device with at least that much (partitionable devices, KEP-4815). Sources: k8s.io/api/resource/v1; for
+a MIG device's share of its GPU, docs.nvidia.com/datacenter/tesla/mig-user-guide: 1g to 7g are sevenths of the
+multiprocessors, and `kumulus.model.mig.PROFILES` has the eighths of the memory.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kumulus.model.mig import EIGHTHS, MIG_CLASS, PROFILES
 from kumulus.model.slices import RESOURCE_API
 
 Parts = Literal["milli", "mig"]
-"""How a part of a GPU is asked for."""
+"""How a part of a GPU is requested."""
 
 KIND = "ResourceClaimTemplate"
 GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
-"""The feature gates that parts of GPUs take before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
+"""The feature gates that parts of GPUs need before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
 
 REQUEST = "gpu"
-"""What the claim of a pod, and the request in it, is called."""
+"""The name of a pod's claim, and of the request in it."""
 
 SLICES = {"1g": 1, "2g": 2, "3g": 4, "4g": 4, "7g": EIGHTHS}
-"""The eighths of the memory that the MIG devices of each size take, in the order of their sizes."""
+"""The eighths of the memory that a MIG device of each size takes, smallest first."""
 
 _PROFILE = re.compile(r'profile(?:\.startsWith\(| == )"([1-7]g)\.')
 _DEVICE = re.compile(r"gpu-[0-9]+-mig-.+-([0-9]+)-[0-9]+")
@@ -35,11 +35,11 @@ _SIZES = {profile.number: profile.size for profile in PROFILES}
 
 
 class Demand(NamedTuple):
-    """What a claim asks for.
+    """What a claim requests.
 
     Attributes:
         gpus: whole GPUs.
-        milli: thousandths of a single one, beside them; of a MIG device what it takes of its GPU.
+        milli: thousandths of one GPU, in addition; for a MIG device, what it takes of its GPU.
     """
 
     gpus: int = 0
@@ -47,7 +47,7 @@ class Demand(NamedTuple):
 
 
 def mig_size(milli: int) -> str:
-    """The smallest MIG device that has as much of a GPU's multiprocessors and of its memory: 3g for 300 thousandths."""
+    """The smallest MIG device with that share of a GPU's multiprocessors and memory: 3g for 300 thousandths."""
     for size, eighths in SLICES.items():
         if min(int(size[0]) * WHOLE // 7, eighths * WHOLE // EIGHTHS) >= milli:
             return size
@@ -55,12 +55,12 @@ def mig_size(milli: int) -> str:
 
 
 def rounded(milli: int, parts: Parts) -> int:
-    """What is taken of a GPU for a part of it: as much, or the eighths of the MIG device."""
+    """The thousandths of a GPU taken for a part of it: exactly that part, or the eighths of the MIG device."""
     return milli if parts == "milli" or milli >= WHOLE else SLICES[mig_size(milli)] * WHOLE // EIGHTHS
 
 
 def template_name(workload: str, gpus: int, milli: int, parts: Parts) -> str:
-    """The name of the template for the claims of a workload's pods that ask for this."""
+    """The name of the template for the claims of a workload's pods that request this amount."""
     amount = f"{gpus}-gpu" if gpus else f"{milli}-milli" if parts == "milli" else f"mig-{mig_size(milli)}"
     return f"{workload}-{amount}"
 
@@ -70,10 +70,10 @@ def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, 
 
     Args:
         name: its name.
-        labels: of the template and of the claims that are made of it.
+        labels: of the template and of the claims created from it.
         gpus: whole GPUs; 0 for a part of one.
         milli: that part, in thousandths.
-        parts: how it is asked for.
+        parts: how it is requested.
     """
     exactly: dict[str, Any] = {"deviceClassName": NVIDIA_DRIVER}
     if gpus:
@@ -95,10 +95,10 @@ def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, 
 
 
 def demand(spec: Mapping[str, Any]) -> Demand:
-    """What a claim asks for of NVIDIA's GPUs; of alternatives (`firstAvailable`) the first.
+    """What a claim requests of NVIDIA's GPUs; the first of several alternatives (`firstAvailable`).
 
     Args:
-        spec: of the claim, or `spec.spec` of its template.
+        spec: the claim's, or `spec.spec` of its template.
     """
     gpus = milli = 0
     for request in (spec.get("devices") or {}).get("requests") or ():
@@ -119,7 +119,7 @@ def demand(spec: Mapping[str, Any]) -> Demand:
 
 
 def _eighths(exactly: Mapping[str, Any]) -> int:
-    """What a request for a MIG device takes, by its selector; the whole GPU where that does not say."""
+    """The eighths that a request for a MIG device takes, by its selector; the whole GPU if the selector has no size."""
     for selector in exactly.get("selectors") or ():
         if found := _PROFILE.search((selector.get("cel") or {}).get("expression", "")):
             return SLICES.get(found[1], EIGHTHS)
@@ -127,16 +127,16 @@ def _eighths(exactly: Mapping[str, Any]) -> int:
 
 
 def demands(objects: Iterable[Mapping[str, Any]]) -> dict[str, Demand]:
-    """What the templates for claims among some objects ask for, by their names."""
+    """What each ResourceClaimTemplate among some objects requests, by name."""
     return {each["metadata"].get("name", ""): demand(each["spec"]["spec"]) for each in objects if each["kind"] == KIND}
 
 
 def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
-    """What a pod asks for by claims that are made for it.
+    """What a pod requests by claims that are created for it from templates.
 
     Args:
-        spec: of the pod.
-        known: what each template asks for, by its name.
+        spec: the pod's.
+        known: what each template requests, by its name.
     """
     named = (each.get("resourceClaimTemplateName", "") for each in spec.get("resourceClaims") or ())
     found = [known[name] for name in named if name in known]
@@ -148,7 +148,7 @@ def taken(device: str, consumed: str) -> int:
 
     Args:
         device: its name, as a ResourceSlice has it.
-        consumed: what the allocation says was consumed of its capacity `milli`; empty where it says nothing.
+        consumed: how much of its capacity `milli` the allocation consumed; empty where the allocation does not say.
     """
     if found := _DEVICE.fullmatch(device):
         return WHOLE * _SIZES.get(int(found[1]), EIGHTHS) // EIGHTHS

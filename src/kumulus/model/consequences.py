@@ -14,10 +14,10 @@ from kumulus.model.totals import pool_resources, resource_order
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 Hourly = Callable[[Pool], float | None]
-"""What an hour of one of a pool's nodes costs, in US dollars; None where no price is known."""
-# Every node brings them and nobody counts them: mentioned only when their amount per node changes.
+"""What one of a pool's nodes costs per hour, in US dollars; None when no price is known."""
+# Every node has these and nobody counts them: mentioned only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
-# A GPU product alone brings 26 labels.
+# A GPU product alone sets 26 labels.
 _NAMED = 6
 
 
@@ -28,14 +28,14 @@ class Consequence:
     Args:
         group: the node group's name, or else the pool's.
         zone: empty when the pool has none.
-        before: nodes there are.
-        after: nodes there will be.
-        changed: how many of the nodes that stay are changed in place.
+        before: number of nodes now.
+        after: number of nodes afterwards.
+        changed: how many of the remaining nodes are changed in place.
         fields: what is changed on those, such as `labels team` or `taints`; resources are in `resources`.
         resources: gains and losses of the whole pool, extended resources first; none is zero.
         devices: the same for the devices in ResourceSlices, by driver.
-        cost: US dollars for each hour gained or lost; None where a price is not known.
-        pods: running pods on the nodes that go.
+        cost: the change in US dollars per hour; None when a price is not known.
+        pods: running pods on the nodes that are deleted.
         product: of the GPUs gained or lost; empty when not known.
     """
 
@@ -86,10 +86,10 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
     """What it means to turn one pool into another.
 
     Args:
-        old: the pool there is; None when it is created.
-        new: the pool wanted; None when it is deleted.
-        pods: how many pods run on the nodes that would go.
-        hourly: what the nodes cost.
+        old: the current pool; None when it is created.
+        new: the wanted pool; None when it is deleted.
+        pods: how many pods run on the nodes that would be deleted.
+        hourly: what a pool's nodes cost.
 
     Raises:
         ValueError: neither pool is given.
@@ -154,7 +154,7 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
 
 
 def _topology(old: Pool | None, new: Pool | None) -> tuple[str, ...]:
-    """The levels by which nodes that stay change their place: `topology rack, block`."""
+    """The topology levels that change: `topology rack, block`."""
     had, has = (pool.topology.to_plain() if pool and pool.topology else {} for pool in (old, new))
     levels = [level for level in LEVELS if had.get(level) != has.get(level)]
     return (f"topology {', '.join(levels)}",)
@@ -166,7 +166,7 @@ def _gained_devices(old: Pool | None, new: Pool | None) -> dict[str, int]:
 
 
 def _gained_cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> float | None:
-    """What the pool costs more for each hour; a pool without nodes costs nothing, whatever its price."""
+    """How much more the pool costs per hour; a pool without nodes costs nothing, whatever its price."""
     total = 0.0
     for pool, sign in ((old, -1), (new, +1)):
         if pool and pool.count:

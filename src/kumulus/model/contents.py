@@ -1,8 +1,8 @@
-"""What a stack has in its cluster, by names.
+"""What a stack has in its cluster, by name.
 
-Pulumi asks the plugin about everything that is declared and, in a preview, about nothing that is not any more. So the
-cluster keeps the names of its faults and pools among its inputs, and reports those that are missing the next time. How
-many nodes there are is for the cluster's creation. The provider plugin imports this file.
+Pulumi asks the plugin about every declared resource but, in a preview, not about removed ones. So the cluster keeps the
+names of its faults and pools among its inputs, and the next preview reports those that are missing. The number of nodes
+is needed to create the cluster. The provider plugin imports this file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def contents(
     Args:
         faults: names of the declared faults.
         pools: names of the node pools.
-        nodes: how many nodes they have together, which a new cluster is made for; None where that is not known.
+        nodes: how many nodes they have together, for which a new cluster is sized; None when not known.
         objects: paths of the objects that another provider creates for the stack, in a cluster that it may share with
             other stacks; None in any other cluster.
-        preview: whether nothing is to happen yet, so that it is worth saying what will.
+        preview: whether this is a preview, which reports what would happen.
     """
     names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
     known = {} if nodes is None else {NODES: nodes}
@@ -48,19 +48,19 @@ def is_contents(raw: object) -> bool:
 
 
 def expected_nodes(raw: object) -> int | None:
-    """How many nodes a cluster is made for; None where that is not known.
+    """The number of nodes a cluster is sized for; None when not known.
 
     Args:
         raw: the plain form.
     """
     found = raw.get(NODES) if isinstance(raw, Mapping) else None
-    # A number of Pulumi's may be 30.0.
+    # Pulumi may pass 30 as 30.0.
     known = isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 and found == int(found)
     return int(found) if known and found is not None else None
 
 
 def removed(before: object, after: object, key: str) -> list[str]:
-    """Names that are in one stack's contents and not in another's; none where either is not known.
+    """Names that are in the recorded contents and no longer in the current ones; none when either is not known.
 
     Args:
         before: the plain form that was recorded.
@@ -76,7 +76,7 @@ def removed(before: object, after: object, key: str) -> list[str]:
 
 
 def is_preview(raw: object) -> bool | None:
-    """Whether nothing is to happen yet; None where a program does not say.
+    """Whether this is a preview; None when a program does not say.
 
     Args:
         raw: the plain form.
@@ -85,18 +85,18 @@ def is_preview(raw: object) -> bool | None:
 
 
 def objects_of(raw: object) -> frozenset[str] | None:
-    """The paths of the objects that another provider creates for a stack; None where they are not recorded."""
+    """The paths of the objects that another provider creates for a stack; None when they are not recorded."""
     if not is_contents(raw) or not isinstance(raw, Mapping) or OBJECTS not in raw:
         return None
     return frozenset(str(raw[OBJECTS]).split(",")) - {""}
 
 
 def renamed(zones: Iterable[str], come: Sequence[str]) -> str | None:
-    """What a node group that goes may have been renamed to: the group that comes in its place, in the same zones.
+    """What a removed node group may have been renamed to: the added group in the same zones.
 
     Args:
-        zones: those of the group that goes.
-        come: names of all pools that come; None is the answer where they are of more than one group.
+        zones: those of the removed group.
+        come: names of all added pools; the result is None when they belong to more than one group.
     """
     places = list(zones)
     for zone in places[:1]:

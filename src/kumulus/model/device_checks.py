@@ -15,7 +15,7 @@ from kumulus.model.mig import PROFILES
 from kumulus.model.names import dns_subdomain_fault, is_dns_subdomain, suggest
 
 MOST_DEVICES = 128
-"""What one ResourceSlice holds; no machine has as many whole GPUs, so devices that stay whole are one slice."""
+"""The most devices in one ResourceSlice; no machine has as many whole GPUs, so undivided devices fit in one slice."""
 
 DRIVER_LENGTH = 63
 _NAME_LENGTH = 32
@@ -33,7 +33,7 @@ _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=[0-9])")
 
 
 def devices_problems(where: Where, raw: object) -> list[Problem]:
-    """Every problem of devices in their plain form; empty when `devices_from` will take it.
+    """Every problem of devices in their plain form; empty when `devices_from` accepts it.
 
     Args:
         where: its place.
@@ -77,7 +77,7 @@ def driver_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def count_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a number of devices that one slice holds."""
+    """Whether a value is a number of devices that fits in one slice."""
     if isinstance(raw, int | float) and not isinstance(raw, bool) and raw > MOST_DEVICES:
         message = f"is {shown(raw)}, a ResourceSlice holds at most {MOST_DEVICES} devices"
         return [problem(where, message, f"write {MOST_DEVICES} or fewer; more devices take more nodes")]
@@ -85,7 +85,7 @@ def count_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def attribute_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from attribute names to values: a text, number or switch, or {version: "1.2.3"}."""
+    """Problems of a mapping from attribute names to values: a string, number or boolean, or {version: "1.2.3"}."""
     if wrong := mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)
@@ -112,7 +112,7 @@ def device_capacity_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def milli_problems(where: Where, capacity: Mapping[str, object]) -> list[Problem]:
-    """Whether the capacities of a shared device leave the name free by which parts of it are asked for."""
+    """Whether the capacities of a shared device leave out the name reserved for requesting parts of it."""
     if MILLI not in capacity:
         return []
     message = f"is {WHOLE} on every device with allowMultipleAllocations, so Kumulus sets it itself"
@@ -135,12 +135,12 @@ def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Proble
 
 
 def partly_problem(where: Where) -> Problem:
-    """What to say of devices that are to be divided and shared."""
+    """The problem of devices that are both divided and shared."""
     return problem(where, "is true, and devices are divided into MIG devices", "leave one of the two out")
 
 
 def version_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a version of three numbers, as semver.org has it; 580.105.08 is none, 580.105.8 is."""
+    """Whether a value is a version as semver.org defines it; 580.105.8 is one, 580.105.08 is not."""
     if isinstance(raw, str) and VERSION.fullmatch(raw) and len(raw) <= VALUE_LENGTH:
         return []
     meant = _LEADING_ZEROS.sub(r"\1", raw) if isinstance(raw, str) else str(raw)

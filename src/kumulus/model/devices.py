@@ -1,6 +1,6 @@
-"""The devices that the nodes of a pool publish for Dynamic Resource Allocation, and the plain form of them.
+"""The devices that the nodes of a pool publish for Dynamic Resource Allocation, and their plain form.
 
-Frozen dataclasses, as in `pools`: the provider plugin imports this file. What comes of them is in `slices`.
+Frozen dataclasses, as in `pools`: the provider plugin imports this file. `slices` makes ResourceSlices of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
 PER_DEVICE = ("uuid", PCI_BUS_ID, PCIE_ROOT, NUMA_NODE)
-"""Attributes that differ from device to device, so that a stack cannot give them."""
+"""Attributes that differ from device to device, so that a stack cannot set them."""
 
 MILLI = "milli"
-"""The capacity of a shared device that parts of it are asked for by: thousandths, WHOLE of them."""
+"""The capacity of a shared device by which parts of it are requested: thousandths, WHOLE of them."""
 WHOLE = 1000
 
 Attribute = Mapping[str, str | int | bool]
@@ -72,7 +72,7 @@ class Devices:
 
 
 def devices_from(raw: Mapping[str, Any]) -> Devices:
-    """The devices from their plain form, checked before; numbers may be floats, as JSON and protobuf have them."""
+    """The devices from their checked plain form; numbers may be floats, as in JSON and protobuf."""
     return Devices(
         driver=raw["driver"],
         count=int(raw["count"]),
@@ -86,7 +86,7 @@ def devices_from(raw: Mapping[str, Any]) -> Devices:
 
 
 def attribute(written: object) -> Attribute:
-    """An attribute as the API writes it, from that form or from a plain text, number or switch; checked before."""
+    """An attribute as the API writes it, from that form or from a plain string, number or boolean; already checked."""
     if isinstance(written, Mapping):
         kind, value = next(iter(written.items()))
         return {kind: int(value) if kind == "int" else value}
@@ -98,6 +98,6 @@ def attribute(written: object) -> Attribute:
 
 
 def extended_resource(driver: str) -> str:
-    """The extended resource that stands for the same devices: gpu.nvidia.com's is nvidia.com/gpu; empty for none."""
+    """The extended resource for a driver's devices: nvidia.com/gpu for gpu.nvidia.com; empty when there is none."""
     vendor = driver.removeprefix("gpu.")
     return f"{vendor}/gpu" if vendor != driver else ""

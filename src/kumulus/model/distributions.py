@@ -1,4 +1,4 @@
-"""How long something takes: always the same, or drawn from a distribution."""
+"""How long something takes: a fixed duration, or one drawn from a distribution."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _REMEDY = "write a duration such as 5m, or a distribution such as {normal: {mean
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of durations; what would be below 0 is 0.
+    """A distribution of durations; a negative draw counts as 0.
 
     Args:
-        kind: which one.
+        kind: which distribution.
         first: seconds: the value, the lower end, the mean, the median, or the mean.
         second: seconds: the upper end or the standard deviation; for lognormal the standard deviation of the
             logarithm, a plain number; else 0.
@@ -42,7 +42,7 @@ class Distribution:
     second: float = 0.0
 
     def __str__(self) -> str:
-        """In a few words, for people."""
+        """A short, readable description."""
         names = list(PARAMETERS[self.kind])
         units = list(PARAMETERS[self.kind].values())
         values = [
@@ -60,7 +60,7 @@ class Distribution:
 
 
 def distribution_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a duration, or of a mapping of one distribution's name to its parameters."""
+    """Problems of a duration, or of a mapping from one distribution's name to its parameters."""
     if not isinstance(raw, Mapping):
         wrong = durations.duration_problems(where, raw)
         return (
@@ -121,7 +121,7 @@ def _number_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def drawn(distribution: Distribution, source: random.Random) -> float:
-    """A duration in seconds; what would be below 0 is 0."""
+    """A random duration in seconds; a negative draw counts as 0."""
     first, second = distribution.first, distribution.second
     draw: dict[str, Callable[[], float]] = {
         "fixed": lambda: first,

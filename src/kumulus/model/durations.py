@@ -1,4 +1,4 @@
-"""Durations as Go writes them, such as `90s`, `1h30m` or `250ms` (as Kubernetes and KWOK take them), and moments."""
+"""Durations in Go's notation, as Kubernetes and KWOK take them (`90s`, `1h30m`, `250ms`), and points in time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def seconds(text: str) -> float:
     """A duration in seconds.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a duration.
     """
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
@@ -52,7 +52,7 @@ def of(raw: str | int | float) -> float:
 
 
 def written(length: float) -> str:
-    """A duration of whole seconds as a file has it, in the largest unit that makes it a whole number: `10m`."""
+    """A duration as a file has it, in the largest unit that makes it a whole number: `10m`."""
     for unit, seconds_of in (("h", 3600), ("m", 60)):
         if length and length % seconds_of == 0:
             return f"{length / seconds_of:.0f}{unit}"
@@ -60,7 +60,7 @@ def written(length: float) -> str:
 
 
 def moment(written: str) -> float | None:
-    """A moment in seconds, from a number or an ISO 8601 date, taken as UTC where it names no zone; None of neither."""
+    """Seconds since the epoch, from a number or an ISO 8601 date (UTC if it names no zone); None from anything else."""
     try:
         value = float(written)
     except ValueError:

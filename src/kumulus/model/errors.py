@@ -13,13 +13,13 @@ _LONGEST_PLACE = 400
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that keeps a stack from being used.
+    """One thing that makes a stack unusable.
 
     Args:
         path: the place as the file has it, `nodeGroups[0].nodeTemplate.capacity["nvidia.com/gpu"]`; empty for the
             document as a whole.
-        message: what is wrong, without a full stop.
-        remedy: what to write instead, without a full stop; may be empty.
+        message: what is wrong, without a period.
+        remedy: what to write instead, without a period; may be empty.
     """
 
     path: str
@@ -27,7 +27,7 @@ class Problem:
     remedy: str = ""
 
     def __post_init__(self) -> None:
-        # Some quote a key of the file, which must not do anything to a terminal.
+        # Some quote a key of the file, whose control characters must not reach a terminal.
         object.__setattr__(self, "message", _printable(self.message))
         object.__setattr__(self, "remedy", _printable(self.remedy))
 
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Notice:
-    """A mistake that was corrected, or a part of a file that has no effect; nothing the user has to act on.
+    """A mistake that was corrected, or a part of a file that has no effect; the user does not have to act on it.
 
     Args:
         path: the place as the file has it.
@@ -53,7 +53,7 @@ class Notice:
 
 
 class SpecError(Exception):
-    """Every problem of one source at once; `str()` is what the user reads, one line per problem.
+    """Every problem of one source at once; `str()` is the message for the user, one line per problem.
 
     Args:
         problems: at least one problem, in the order of the file.
@@ -91,7 +91,7 @@ def path_text(where: Sequence[str | int]) -> str:
 
 
 def _readable(path: str) -> str:
-    """A place for people: a key may be as long as the file, and is shown by its ends then."""
+    """A place for messages: a very long path is shortened to its beginning and end."""
     return path if len(path) <= _LONGEST_PLACE else f"{path[: _LONGEST_PLACE // 2]} … {path[-_LONGEST_PLACE // 2 :]}"
 
 
@@ -103,7 +103,7 @@ def under(prefix: str, path: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value from the file, on one line and short enough for a message; safe to print whatever it holds."""
+    """A value from the file, on one line and short enough for a message; safe to print, whatever it contains."""
     text = _quoted(value) if isinstance(value, str) else _words(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -1,4 +1,4 @@
-"""Two faults on one node: what they cannot both decide. The provider plugin imports this file."""
+"""Conflicts between two faults on one node. The provider plugin imports this file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMED = 3
 
 
 def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
-    """What two faults decide differently, and on which nodes; empty if both can be active at once.
+    """What two faults set differently, and on which nodes; empty if both can be active at once.
 
     Args:
         one: what the first does to each of its nodes.

@@ -1,4 +1,4 @@
-"""What a fault means, in a line for previews. The provider plugin imports this file."""
+"""What a fault does, in one line for previews. The provider plugin imports this file."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def described(
         kind: the catalog's entry; empty for a fault that is described in full.
         node: what it does to each node.
         pods: what it does to pods.
-        before: the nodes it held on until now.
+        before: the nodes it affected until now.
         nodes: the nodes that it will affect.
-        inputs: the fault's; `lost` of them is shown.
-        running: how many pods run there; None when that is not known.
-        offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
+        inputs: the fault's, of which `lost` is shown.
+        running: how many pods run there; None when not known.
+        offers: what it does to an autoscaler's offerings; if given, nodes are not mentioned.
     """
     if offers is not None:
         return f"{kind}: {offers.described()}"
@@ -78,8 +78,8 @@ def ended(
         pods: what it does to pods.
         nodes: the nodes that it affects.
         pools: all pools that have these nodes.
-        running: how many pods run there; None when that is not known.
-        offers: what it does to what an autoscaler is offered; then nothing is said of nodes.
+        running: how many pods run there; None when not known.
+        offers: what it does to an autoscaler's offerings; if given, nodes are not mentioned.
     """
     if offers is not None:
         return f"{kind} ends; over: {offers.described()}"
@@ -91,12 +91,12 @@ def ended(
 
 
 def taken(machines: Collection[str]) -> str:
-    """What is added to that of an autoscaler's machines that are taken back, where they are known: `; 8 machines`."""
+    """The suffix with the number of an autoscaler's machines that are taken back: `; 8 machines`; empty for none."""
     return f"; {len(machines):,} machine{'' if len(machines) == 1 else 's'}" if machines else ""
 
 
 def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[str, str]:
-    """What a fleet loses by a fault, quantities by resource: all that a node has when the node is gone."""
+    """What a fleet loses by a fault, quantities by resource; a node that is gone loses all it has."""
     sums: dict[str, Quantity] = {}
     for pool in pools:
         members = len(nodes.get(pool.name, ()))
@@ -108,7 +108,7 @@ def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[st
 
 
 def offered(pool: Pool) -> dict[str, str]:
-    """What a node of a pool has, quantities by resource; devices that only its ResourceSlice has among them."""
+    """What a node of a pool has, quantities by resource, including devices that only its ResourceSlice has."""
     resource = extended_resource(pool.devices.driver) if pool.devices else ""
     return {**({resource: str(pool.devices.count)} if pool.devices and resource else {}), **pool.capacity}
 
@@ -134,7 +134,7 @@ def _nodes(nodes: NodeSet) -> str:
 def _amounts(sign: str, resources: object) -> list[str]:
     if not isinstance(resources, Mapping):
         return []
-    # As many as a preview's line has room for; extended resources are what a fault is about.
+    # Three fit on a preview's line; extended resources come first, since faults are about them.
     names = sorted(resources, key=lambda name: ("/" not in name, name))[:3]
     return [f"{sign}{human(name, parse(str(resources[name])))} {name}" for name in names]
 

@@ -1,7 +1,7 @@
 """The labels of GPU nodes: those of NVIDIA's GPU Feature Discovery, and the fake GPU operator's.
 
 Source: NVIDIA/k8s-device-plugin (2026-08), internal/lm: `resource.go`, `nvml.go`, `machine-type.go` and `vgpu.go`, for
-whole GPUs without sharing. Left out is `nvidia.com/gfd.timestamp`, which differs on every node and says nothing.
+whole GPUs without sharing. `nvidia.com/gfd.timestamp` is left out, since it differs on every node and is of no use.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kumulus.model.errors import Problem, Where, shown
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SHARE_RESOURCE = "kumulus.io/gpu-milli"
-"""What a pod asks for of one GPU, in thousandths: an extended resource. Nodes that declare it, 1000 for each GPU, have
-every scheduler count it; beside a policy kube-scheduler leaves it alone (`ignoredResources` of NodeResourcesFit)."""
+"""A pod's request for part of one GPU, in thousandths: an extended resource. Every scheduler counts it on nodes that
+declare it, 1000 per GPU; with a policy, kube-scheduler ignores it (`ignoredResources` of NodeResourcesFit)."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
-"""By it the fake GPU operator knows which of its pools a node belongs to."""
+"""Tells the fake GPU operator which of its pools a node belongs to."""
 
 UNKNOWN_MACHINE = "unknown"
-# The labels that the others follow from, by their names in the compact form.
+# The labels from which the others are derived, by their names in the compact form.
 _COMPACT = {
     "product": GPU_PRODUCT_LABEL,
     "count": f"{GPU_RESOURCE}.count",
@@ -70,12 +70,12 @@ class GpuProduct:
 
 
 def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
-    """What GPU Feature Discovery and the GPU operator set on a node.
+    """The labels that GPU Feature Discovery and the GPU operator set on a node.
 
     Args:
         product: the node's GPUs, all alike.
         count: how many of them.
-        machine: what the machine says of itself; empty if unknown.
+        machine: the type that the machine itself reports; empty if unknown.
     """
     major, minor = product.compute
     driver = product.driver.split(".")
@@ -111,7 +111,7 @@ def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
 
 
 def family(major: int, minor: int) -> str:
-    """The architecture of a compute capability, as 8.9 is ada-lovelace."""
+    """The architecture of a compute capability: ada-lovelace for 8.9."""
     if major == 7:
         return "volta" if minor < 5 else "turing"
     if major == 8:
@@ -120,9 +120,9 @@ def family(major: int, minor: int) -> str:
 
 
 def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The labels without those of the GPUs, and the few values these follow from; the second is empty if they do not.
+    """The labels without the GPU labels, and the few values these derive from; the second is empty if they do not.
 
-    A stack's state holds every pool twice, and 26 labels of one GPU are most of it.
+    A stack's state has every pool twice, and the 26 labels of a GPU would be most of it.
     """
     gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
     if gpu_problems((), gpu):
@@ -134,7 +134,7 @@ def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 
 
 def expanded(gpu: Mapping[str, str]) -> dict[str, str]:
-    """The labels that a compact form stands for, which has been checked before."""
+    """The labels that a compact form, already checked, stands for."""
     product = GpuProduct(
         name=gpu["product"],
         model="",
@@ -149,7 +149,7 @@ def expanded(gpu: Mapping[str, str]) -> dict[str, str]:
 
 
 def gpu_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of the compact form: a mapping with all of its keys, each a text."""
+    """Problems of the compact form: a mapping with all of its keys, each value a string."""
     if wrong := label_problems(where, raw):
         return wrong
     gpu = cast(Mapping[str, str], raw)

@@ -1,7 +1,7 @@
-"""Volcano's HyperNodes for pools with a topology: which there are to be, as a pure function of a few numbers.
+"""Volcano's HyperNodes for pools with a topology: the wanted ones, as a pure function of a few numbers.
 
-Racks (or whatever is smallest) take their nodes by label, so that a resize changes no HyperNode but those of racks that
-come and go; everything above names the HyperNodes below it. Source: volcano-sh/volcano, topology/v1alpha1 (v1.15).
+Racks (or whatever level is lowest) select their nodes by label, so that a resize adds and removes their HyperNodes but
+changes none; higher levels list the HyperNodes below them. Source: volcano-sh/volcano, topology/v1alpha1 (v1.15).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _KEYS = ("zone", "replicas", "topology")
 
 @dataclass(frozen=True)
 class Fabric:
-    """What HyperNodes follow from: a pool without what its nodes are like.
+    """What HyperNodes are derived from: a pool without its node template.
 
     Args:
         pool: the pool's name.
         zone: its zone; empty for none.
         replicas: how many nodes it has.
-        topology: how they stand.
+        topology: how they are placed.
     """
 
     pool: str
@@ -53,7 +53,7 @@ class HyperNode:
         name: its name, the value of its nodes' label: a100-use1-r3.
         tier: how far apart its nodes are; 1 is nearest.
         tier_name: rack, block, zone and so on.
-        label: key and value by which it takes its nodes; None when it consists of HyperNodes.
+        label: key and value by which it selects its nodes; None when it consists of HyperNodes.
         children: the HyperNodes it consists of.
     """
 
@@ -75,11 +75,11 @@ class HyperNode:
 
 
 def hyper_nodes(fabrics: Iterable[Fabric]) -> dict[str, HyperNode]:
-    """Every HyperNode there is to be, by name, the lowest tiers first.
+    """Every wanted HyperNode, by name, the lowest tiers first.
 
-    Of two levels of the same size only the first in `topology.LEVELS` has any: the other's would be the same ones.
+    Of two levels of the same size only the first in `topology.LEVELS` has HyperNodes: the other's would be identical.
     """
-    # By name: a mapping that went through the engine comes back in another order.
+    # Sorted by name, because the engine may return a mapping in another order.
     stocked = sorted((fabric for fabric in fabrics if fabric.replicas and fabric.topology.levels), key=_name)
     tiers = _tiers(stocked)
     made = [node for fabric in stocked for node in _of_pool(fabric, tiers)]
@@ -96,7 +96,7 @@ def hyper_nodes(fabrics: Iterable[Fabric]) -> dict[str, HyperNode]:
 
 
 def describe(old: Mapping[str, HyperNode], new: Mapping[str, HyperNode]) -> str:
-    """What a change of HyperNodes means: `+3 HyperNodes (12 → 15): +2 rack, +1 block`; empty when nothing changes."""
+    """What a change of HyperNodes means: `15 HyperNodes (were 12): +2 rack, +1 block`; empty when nothing changes."""
     step = {name: (name in new) - (name in old) for name in {**old, **new}}
     added, removed = (sum(change == sign for change in step.values()) for sign in (1, -1))
     changed = sum(old[name] != new[name] for name in old.keys() & new.keys())
@@ -132,7 +132,7 @@ def fabrics_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def fabrics_from(raw: object) -> list[Fabric]:
-    """Fabrics from their plain form, which has been checked before."""
+    """Fabrics from their checked plain form."""
     plain = cast(Mapping[str, Mapping[str, object]], raw or {})
     return [
         Fabric(
@@ -158,7 +158,7 @@ def _name(fabric: Fabric) -> str:
 
 
 def _levels(fabric: Fabric) -> list[Level]:
-    """A fabric's levels, one of each size, the smallest first."""
+    """A fabric's levels, one per size, the smallest first."""
     return list({level.nodes: level for level in reversed(fabric.topology.levels)}.values())[::-1]
 
 
@@ -183,8 +183,8 @@ def _of_pool(fabric: Fabric, tiers: Mapping[tuple[str, int], int]) -> list[Hyper
 def _tiers(fabrics: Iterable[Fabric]) -> dict[tuple[str, int], int]:
     """The tier of every level of every size.
 
-    A level has one tier in all pools where that is possible, since jobs ask for tiers by number. Where the pools
-    contradict each other (NVLink domains inside racks here, of several racks there), the size alone decides.
+    Where possible, a level has the same tier in all pools, since jobs request tiers by number. Where the pools
+    contradict each other (NVLink domains inside a rack in one pool, across racks in another), the size alone decides.
     """
     chains = [[(level.name, level.nodes) for level in _levels(fabric)] for fabric in fabrics]
     below: dict[str, set[str]] = {name: set() for chain in chains for name, _ in chain}

@@ -1,4 +1,4 @@
-"""A stack's identity: who made something in a cluster or on a machine. Names find things; this says whose they are.
+"""A stack's identity: who made something in a cluster or on a machine. Names find things; this tells who owns them.
 
 See docs/decisions/identity.md.
 """
@@ -15,7 +15,7 @@ from typing import Any, Self
 from kumulus.model.tenancy import STACK_ANNOTATION
 
 STACK_ID = "kumulus.io/stack-id"
-"""The label on everything that a stack makes: the identity of the stack whose it is."""
+"""The label on everything that a stack makes: the identity of the owning stack."""
 
 _LENGTH = 32
 _IDENTITY = re.compile(rf"[0-9a-f]{{{_LENGTH}}}\Z")
@@ -25,23 +25,23 @@ def drawn(seed: bytes = b"") -> str:
     """A new identity: 128 bits in hexadecimal digits.
 
     Args:
-        seed: random; the same one gives the same identity. Drawn here when empty.
+        seed: random; the same seed gives the same identity. Drawn here when empty.
     """
     return hashlib.sha256(b"kumulus stack identity" + (seed or secrets.token_bytes(32))).hexdigest()[:_LENGTH]
 
 
 def is_identity(value: object) -> bool:
-    """Whether a value is written as an identity is."""
+    """Whether a value has the form of an identity."""
     return isinstance(value, str) and _IDENTITY.match(value) is not None
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A stack as what it makes is marked with it.
+    """A stack, in the form that marks what it makes.
 
     Attributes:
-        identity: its identity; empty for a stack that has none yet, and marks nothing.
-        stack: what it is called at the moment, such as ``organization/kumulus/dev``: for people, and decides nothing.
+        identity: its identity; empty for a stack that has none yet and marks nothing.
+        stack: its current name, such as ``organization/kumulus/dev``; only for messages.
     """
 
     identity: str = ""
@@ -49,7 +49,7 @@ class Owner:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Self | None:
-        """Whose an object is, by its metadata; None where no stack has marked it."""
+        """The owner of an object, by its metadata; None when no stack has marked it."""
         identity = str((metadata.get("labels") or {}).get(STACK_ID) or "")
         if not identity:
             return None
@@ -57,19 +57,19 @@ class Owner:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of what is this stack's."""
+        """The labels of what this stack owns."""
         return {STACK_ID: self.identity} if self.identity else {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The annotations of what is this stack's, where there is room for them."""
+        """The annotations of what this stack owns, where there is room for them."""
         return {STACK_ANNOTATION: self.stack} if self.stack and self.identity else {}
 
     def __str__(self) -> str:
-        """As a sentence names it: ``the stack organization/kumulus/dev (identity 1f3a9c0b)``."""
+        """Its name in a sentence: ``the stack organization/kumulus/dev (identity 1f3a9c0b)``."""
         named = f"the stack {self.stack}" if self.stack else "another stack"
         return f"{named} (identity {self.identity[:8]})" if self.identity else named
 
 
 NOBODY = Owner()
-"""Whose things are that carry no identity."""
+"""The owner of things that carry no identity."""

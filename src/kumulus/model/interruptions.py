@@ -1,4 +1,4 @@
-"""Spot machines that a cloud takes back after a notice: which of those that are there; the plugin imports this file."""
+"""Which spot machines a cloud takes back after a notice; the plugin imports this file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import cast
 from kumulus.model.durations import written
 
 NOTICE = 120.0
-"""Seconds of notice where a fault does not say; AWS gives two minutes before it interrupts a spot instance."""
+"""Default notice in seconds; AWS gives two minutes before it interrupts a spot instance."""
 
 RECLAIM_ANNOTATION = "kumulus.io/reclaimed-at"
-"""Of a node whose machine is taken back: when, RFC 3339 in UTC; KWOK removes it then."""
+"""When a node's machine is taken back, RFC 3339 in UTC; KWOK deletes the node then."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Interruption:
         }
 
     def drawn(self, among: Sequence[str]) -> tuple[str, ...]:
-        """Those of some machines that are taken back, drawn by the seed; at least one where there is any.
+        """The machines that are taken back, drawn by the seed; at least one if there are any.
 
         Args:
-            among: their names, in an order that another run has as well: an autoscaler draws the names themselves, so
-                that places in that order are drawn here.
+            among: names of all candidates, in an order that is the same in every run: an autoscaler chooses random
+                names, so positions in that order are drawn here.
         """
         order = sorted(range(len(among)), key=lambda at: hashlib.blake2b(f"{self.seed}/{at}".encode()).digest())
         wanted = max(1, round(len(order) * self.percent / 100))
         return tuple(among[at] for at in sorted(order[: min(wanted, self.count) if self.count else wanted]))
 
     def described(self, which: str) -> str:
-        """In words: `20% of the spot machines go after a notice of 2m: e2-standard-4 in us-central1-a`.
+        """A description: `20% of the spot machines go after a notice of 2m: e2-standard-4 in us-central1-a`.
 
         Args:
             which: types and zones; empty for all.

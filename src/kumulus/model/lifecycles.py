@@ -1,4 +1,4 @@
-"""How pods live: which of them, how long each step of their life takes, and how their containers end."""
+"""Pod lifecycles: which pods they apply to, how long each step takes, and how the containers end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kumulus.model.distributions import Distribution
 
 @dataclass(frozen=True)
 class PodSelection:
-    """Pods that match every field; all pods if there is none.
+    """Pods that match every field; all pods if no field is set.
 
     Args:
-        labels: labels that a pod has, with these values.
-        namespaces: it is in one of them.
-        owner_kinds: it belongs to a workload of one of these kinds.
+        labels: labels and values that a pod must have.
+        namespaces: the pod is in one of them.
+        owner_kinds: the pod belongs to a workload of one of these kinds.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class PodSelection:
         )
 
     def apart_from(self, other: PodSelection) -> bool:
-        """Whether certainly no pod is selected by both."""
+        """Whether it is certain that no pod is selected by both."""
         return any(other.labels.get(key, value) != value for key, value in self.labels.items()) or bool(
             self.namespaces and other.namespaces and not set(self.namespaces) & set(other.namespaces)
         )
@@ -42,12 +42,12 @@ class Failure:
     """One way in which a container ends with an error.
 
     Args:
-        share: how many of the container's runs end so, from 0 to 1.
+        share: the fraction of the container's runs that end this way, from 0 to 1.
         exit_code: the container's.
-        reason: as a kubelet gives it.
-        message: what the container's status says of it.
-        container: which one fails; empty for the pod's first.
-        after: how long it runs until then; None for as long as it would have run.
+        reason: as a kubelet reports it.
+        message: the message in the container's status.
+        container: which container fails; empty for the pod's first.
+        after: how long it runs until then; None for as long as it would have run anyway.
     """
 
     share: float
@@ -60,17 +60,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """How the pods of a selection live. What is None takes no time; without ``run`` they run for ever.
+    """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever.
 
     Args:
         name: the lifecycle's.
-        selection: which pods live so, as far as no earlier lifecycle has them.
-        seed: the same one draws the same durations for the same pods.
-        image_pull: from the pod's start until its images are there.
+        selection: the pods it applies to, unless an earlier lifecycle selects them.
+        seed: the same seed draws the same durations for the same pods.
+        image_pull: from the pod's start until its images are pulled.
         init: how long each init container runs, one after the other.
         start_up: how long the containers run until they are ready.
         run: how long they run from then on.
-        failures: how they end instead; what the shares leave of 1 succeeds.
+        failures: how they may fail; the rest, 1 minus all shares, succeeds.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""The MIG devices that a GPU can be divided into, as partitionable devices: which there are, and what each takes.
+"""The MIG devices that a GPU can be divided into, as partitionable devices, and what each takes of the GPU.
 
 Sources: docs.nvidia.com/datacenter/tesla/mig-user-guide (supported profiles, with their placements: each takes
-neighbouring eighths of the GPU's memory, and a profile of one slice never has the last one);
+adjacent eighths of the GPU's memory, and a profile of one slice never has the last one);
 github.com/kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin (mig.go and partitions.go: names, attributes,
-counters); KEP-4815. What the driver says besides, of multiprocessors and engines, is left out: the eighths alone decide
-which devices go together.
+counters); KEP-4815. The driver's counters of multiprocessors and engines are left out: the eighths alone decide which
+devices can coexist.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _MIG_DEVICE = re.compile(r"(gpu-[0-9]+)-mig-.+-[0-9]+-[0-9]+")
 
 
 class Profile(NamedTuple):
-    """A kind of MIG device, of any GPU that has MIG.
+    """A kind of MIG device, available on any GPU that supports MIG.
 
     Attributes:
-        number: NVML's number of it, the ID of `nvidia-smi mig -lgip`.
-        starts: the eighths of the memory at which one can begin.
+        number: NVML's number of it, the ID in `nvidia-smi mig -lgip`.
+        starts: the eighths of the memory at which such a device can begin.
         size: how many eighths it takes.
     """
 
@@ -47,11 +47,11 @@ PROFILES = (
 """The profiles without media extensions: 1g, 1g with twice the memory, 2g, 3g, 4g, 7g. The catalog has their names."""
 
 DEVICES_OF_A_GPU = 1 + sum(len(profile.starts) for profile in PROFILES)
-"""The whole GPU, and every MIG device that it can have, each in each of its places."""
+"""The whole GPU, and every MIG device that it can have, counted once per placement."""
 
 
 def counter_set(gpu: str) -> dict[str, Any]:
-    """What a GPU's devices take from, as a slice's `sharedCounters` have it: one counter for each eighth."""
+    """The counter set that a GPU's devices consume, for a slice's `sharedCounters`: one counter per eighth."""
     return {"name": _counters_of(gpu), "counters": _eighths(0, EIGHTHS)}
 
 
@@ -59,9 +59,9 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
     """The devices of a GPU: itself, which takes all of it, and all its MIG devices.
 
     Args:
-        gpu: the whole GPU, as a slice has it.
-        names: of the profiles in the order of `PROFILES`: 1g.10gb, 1g.20gb, …
-        memory: of the whole GPU, in MiB.
+        gpu: the whole GPU, in its form in a slice.
+        names: the profiles' names in the order of `PROFILES`: 1g.10gb, 1g.20gb, …
+        memory: memory of the whole GPU, in MiB.
     """
     yield {**gpu, "consumesCounters": [counter_set_use(gpu["name"], 0, EIGHTHS)]}
     common = {name: value for name, value in gpu["attributes"].items() if name != "uuid"}
@@ -77,12 +77,12 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
 
 
 def counter_set_use(gpu: str, start: int, size: int) -> dict[str, Any]:
-    """That a device takes some neighbouring eighths of a GPU."""
+    """The `consumesCounters` entry of a device that takes some adjacent eighths of a GPU."""
     return {"counterSet": _counters_of(gpu), "counters": _eighths(start, size)}
 
 
 def gpu_of(device: str) -> str:
-    """The whole GPU that a device is or is a part of: gpu-0-mig-1g10gb-19-0 is one of gpu-0."""
+    """The GPU that a device is, or is a part of: gpu-0 for gpu-0-mig-1g10gb-19-0."""
     found = _MIG_DEVICE.fullmatch(device)
     return found[1] if found else device
 

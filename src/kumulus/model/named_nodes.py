@@ -1,6 +1,6 @@
-"""Nodes of a pool that are named one by one, and what each has of its own: a captured cluster's, or a trace's.
+"""Nodes of a pool with individual names, labels and cordons: those of a captured cluster, or of a trace.
 
-A pool without them calls its nodes `<name>-<ordinal>`. The provider plugin imports this file.
+A pool without them names its nodes `<name>-<ordinal>`. The provider plugin imports this file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
 
 TOPOLOGY_PREFIX = "topology.kumulus.io/"
-"""Under it are the labels of a topology, which a node of a captured fleet brings along."""
+"""Prefix of topology labels, which a node of a captured fleet keeps."""
 
 _KEYS = ("name", "labels", "unschedulable")
 
@@ -34,7 +34,7 @@ class NamedNode:
     unschedulable: bool = False
 
     def to_plain(self) -> dict[str, object]:
-        """The plain form, JSON-able, without what is as usual; `named_nodes_from` reads it back."""
+        """The plain form, JSON-able, without default values; `named_nodes_from` reads it back."""
         return {
             "name": self.name,
             **({"labels": dict(self.labels)} if self.labels else {}),
@@ -47,7 +47,7 @@ def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> l
 
     Args:
         where: the list's place.
-        raw: the list; anything.
+        raw: the list; may be malformed.
         ours_too: whether labels under kumulus.io/ are allowed.
     """
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
@@ -66,12 +66,12 @@ def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> l
 
 
 def count_problems(where: Where, raw: object, replicas: object) -> list[Problem]:
-    """Whether as many nodes are named as there are; malformed values are reported elsewhere.
+    """Whether the number of named nodes equals the replicas; malformed values are reported elsewhere.
 
     Args:
         where: the place of the replicas.
         raw: the list of named nodes; None for none.
-        replicas: how many nodes there are to be.
+        replicas: the wanted number of nodes.
     """
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes) or replicas_problems(where, replicas):
         return []
@@ -82,7 +82,7 @@ def count_problems(where: Where, raw: object, replicas: object) -> list[Problem]
 
 
 def named_nodes_from(raw: object) -> tuple[NamedNode, ...]:
-    """Named nodes from their plain form, which has been checked before; None for none."""
+    """Named nodes from their checked plain form; empty for None."""
     return tuple(
         NamedNode(
             name=str(node["name"]),

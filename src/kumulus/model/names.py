@@ -1,4 +1,4 @@
-"""Names Kubernetes accepts, the names Kumulus gives to pools and nodes, and guesses at misspelt ones.
+"""Names that Kubernetes accepts, names of Kumulus' pools and nodes, and suggestions for misspelt ones.
 
 Sources: RFC 1123 as in k8s.io/apimachinery/pkg/util/validation (labels, subdomains, qualified names, label values).
 """
@@ -15,11 +15,11 @@ LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
 CLUSTER_NAME_LENGTH = 40
 NODE_NAME_LENGTH = 63
-"""Shorter than the 253 a node name may have: the name is also the value of the label kubernetes.io/hostname."""
+"""Shorter than Kubernetes' limit of 253: the name is also the value of the label kubernetes.io/hostname."""
 
 OWN_PREFIX = "kumulus.io"
 SYSTEM_GROUP = "system"
-"""The pool Kumulus adds itself, for the emulated pods of add-ons."""
+"""The pool that Kumulus adds itself, for the emulated pods of add-ons."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -39,7 +39,7 @@ def is_dns_label(text: str, longest: int = LABEL_LENGTH) -> bool:
 
 
 def is_dns_subdomain(text: str, longest: int = SUBDOMAIN_LENGTH) -> bool:
-    """Whether a text is a DNS-1123 subdomain: labels with dots between them."""
+    """Whether a text is a DNS-1123 subdomain: labels separated by dots."""
     return len(text) <= longest and all(_LABEL.fullmatch(part) for part in text.split("."))
 
 
@@ -60,7 +60,7 @@ def dns_subdomain_fault(text: str, longest: int = SUBDOMAIN_LENGTH) -> Fault | N
 def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
     """The nearest DNS-1123 name: `Team_A` becomes `team-a`; empty when no letter or digit is left.
 
-    A name that has to be cut ends in five digits of its hash, so that two long names stay two.
+    A name that has to be cut ends in five digits of its hash, so that two long names stay distinct.
 
     Args:
         text: any text.
@@ -94,7 +94,7 @@ def annotation_key_fault(key: str) -> Fault | None:
 
 
 def label_value_fault(value: str) -> Fault | None:
-    """What keeps a text from being a label's value; the empty text is one."""
+    """What keeps a text from being a label's value; None when nothing does, as with the empty text."""
     remedy = f"write at most {LABEL_LENGTH} letters, digits, '-', '_' and '.', the first and last a letter or digit"
     if len(value) > LABEL_LENGTH:
         return Fault(f"is {len(value)} characters long, a label's value has at most {LABEL_LENGTH}", remedy)
@@ -104,13 +104,13 @@ def label_value_fault(value: str) -> Fault | None:
 
 
 def is_own(key: str) -> bool:
-    """Whether a label or annotation key is one that only Kumulus sets: under kumulus.io/."""
+    """Whether a label or annotation key is reserved for Kumulus: under kumulus.io/."""
     prefix, slash, _ = key.rpartition("/")
     return bool(slash) and (prefix == OWN_PREFIX or prefix.endswith(f".{OWN_PREFIX}"))
 
 
 def pool_name(group: str, zone: str) -> str:
-    """The name of the pool that holds a group's nodes in one zone."""
+    """The name of the pool of a group's nodes in one zone."""
     return f"{group}-{zone}"
 
 
@@ -125,16 +125,16 @@ def node_name(pool: str, ordinal: int) -> str:
 
 
 def longest_node_name(pool: str, replicas: int) -> str:
-    """The longest name among a pool's nodes, that of the last one."""
+    """The longest name among a pool's nodes, which is that of the last node."""
     return node_name(pool, max(replicas - 1, 0))
 
 
 def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
     """Pools that share a node name, at any replica counts: each as (first index, later index).
 
-    An ordinal holds no dash, so a node name splits in one way only, at its last dash: two pools share a node name
-    exactly when they have the same name, as group `a` in zone `b-c` and group `a-b` in zone `c` have. `x-1-0` is node 0
-    of pool `x-1` and never a node of `x`, whose nodes are called `x-1`, `x-2`.
+    An ordinal contains no dash, so a node name splits in one way only, at its last dash: two pools share a node name
+    exactly when they have the same name, like group `a` in zone `b-c` and group `a-b` in zone `c`. `x-1-0` is node 0
+    of pool `x-1` and never a node of `x`, whose nodes are named `x-1`, `x-2`.
     """
     first: dict[str, int] = {}
     found = []
@@ -147,24 +147,24 @@ def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known key that a misspelt one most likely means, whatever its case; None when none is near.
+    """The known key that a misspelt one most likely means, ignoring case; None when none is similar.
 
     Args:
         key: what was written.
         known: what could have been meant.
-        likeness: how alike the two have to be, from 0 to 1.
+        likeness: how similar the two have to be, from 0 to 1.
     """
     return next(iter(nearest(key, known, 1, likeness)), None)
 
 
 def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
-    """The known keys that a misspelt one may mean, whatever its case, the likeliest first; empty when none is near.
+    """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar.
 
     Args:
         key: what was written.
         known: what could have been meant.
-        most: how many to give at most.
-        likeness: how alike they have to be, from 0 to 1.
+        most: the most keys to return.
+        likeness: how similar they have to be, from 0 to 1.
     """
     return list(_nearest(key, tuple(known), most, likeness))
 
@@ -172,7 +172,7 @@ def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6
 @lru_cache(maxsize=256)
 def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
     # Cached, because a mistake that is repeated a thousand times would take a second.
-    # Imported on a mistake only: it costs every start of the plugin otherwise.
+    # Imported only on a mistake, because the import would slow down every start of the plugin.
     import difflib
 
     lowered = {name.lower(): name for name in known}

@@ -1,6 +1,6 @@
-"""What a stack does in a cluster that is not its own, by names that both the program and the plugin know.
+"""What a stack does in a cluster that is not its own, by names that the program and the plugin share.
 
-The provider plugin imports this file: it imports nothing that is not light.
+The provider plugin imports this file, so it must not import anything slow.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ ADDONS = "addons"
 TENANTS = "tenants"
 AUTOSCALER = "autoscaler"
 NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS, TENANTS, AUTOSCALER)
-"""Every part of a stack that takes permissions of its own."""
+"""Every part of a stack that needs its own permissions."""
 
 
 def is_content(kubeconfig: str) -> bool:
-    """Whether a text is a kubeconfig itself rather than the path of one."""
+    """Whether a text is the content of a kubeconfig rather than its path."""
     return "\n" in kubeconfig

@@ -1,4 +1,4 @@
-"""How a node differs from what is wanted of it: reported once, and shown as drift or written as patches by others."""
+"""How a node differs from its wanted state, as a list of changes that callers show as drift or write as patches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kumulus.model.pools import Taint
 from kumulus.model.quantity import QuantityError, equal
 
 TaintKey = tuple[str, str]
-"""A taint's key and effect, of which a node has one taint at most."""
+"""A taint's key and effect; a node has at most one taint with both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class NodeFields:
         taints: their values.
         capacity, allocatable: quantities by resource.
         node_info: ``status.nodeInfo``.
-        conditions: what each says, by type, in the form that the wanted ones are compared in.
+        conditions: by type, in the form in which they are compared with the wanted ones.
     """
 
     labels: Mapping[str, str]
@@ -41,10 +41,10 @@ class Change:
     """One field of a node that has to change.
 
     Attributes:
-        section: the field's place, one of those of :class:`NodeFields`, as Kubernetes writes it.
-        key: which of the section; of a taint ``key:effect``.
-        have: what the node has; None when the field is missing.
-        want: what is wanted; None when the field has to go.
+        section: the field of :class:`NodeFields` that it is in, as Kubernetes writes it.
+        key: the key in that section; ``key:effect`` for a taint.
+        have: the node's value; None when the field is missing.
+        want: the wanted value; None when the field has to be removed.
     """
 
     section: str
@@ -64,13 +64,13 @@ def changes(
     before: Applied,
     said: Callable[[Condition], str] = lambda condition: condition.status,
 ) -> list[Change]:
-    """Every field that has to change: those wanted otherwise, and those wanted before and no longer.
+    """Every field that has to change: those with another wanted value, and those no longer wanted.
 
     Args:
-        have: the node.
-        want: what is wanted of it.
-        before: what was wanted of it when it was last written.
-        said: the form in which `have` has its conditions.
+        have: the node's current state.
+        want: its wanted state.
+        before: the keys that were wanted when it was last written.
+        said: converts a condition to the form of those in `have`.
     """
     conditions = {kind: said(each) for kind, each in want.conditions.items()}
     found = [
@@ -91,7 +91,7 @@ def changes(
 
 
 def turns(before: OwnedFields, after: OwnedFields) -> list[Change]:
-    """Every field that has to change on a node that is as was wanted, for what is wanted next."""
+    """Every field that has to change on a node that is in one wanted state, to get it to the next."""
     have = NodeFields(
         before.labels,
         before.annotations,
@@ -101,22 +101,22 @@ def turns(before: OwnedFields, after: OwnedFields) -> list[Change]:
         before.node_info,
         {kind: str(each) for kind, each in before.conditions.items()},
     )
-    # The record leaves out those that a healthy node has too; here they turn healthy again.
+    # The record leaves out conditions that a healthy node has too; here they have to become healthy again.
     record = replace(applied_of(before), conditions=frozenset(before.conditions))
     return changes(have, after, record, str)
 
 
 def mapping_patch(found: Iterable[Change], section: str) -> dict[str, str | None]:
-    """The changes of one section as a merge patch has them."""
+    """The changes of one section, as a merge patch."""
     return {each.key: each.want for each in found if each.section == section}
 
 
 def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> list[dict[str, str]]:
-    """The changes of conditions as a strategic merge patch has them.
+    """The changes of conditions, as a strategic merge patch.
 
     Args:
         found: changes of any section.
-        want: what is wanted of the node.
+        want: the node's wanted state.
         now: the time of the change, RFC 3339 in UTC.
     """
     patch = []
@@ -127,7 +127,7 @@ def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> lis
 
 
 def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[str, object]:
-    """The changes of a node's status as a strategic merge patch has them, without sections in which there are none."""
+    """The changes of a node's status, as a strategic merge patch without empty sections."""
     found = list(found)
     sections: dict[str, object] = {
         **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
@@ -137,7 +137,7 @@ def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[s
 
 
 def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[Change]:
-    # All of it is there literally on nearly every node: that is seen without a loop.
+    # Nearly every node has exactly these values, which is detected without a loop.
     if not want.items() <= have.items():
         for key, value in want.items():
             if have.get(key) != value:
@@ -157,7 +157,7 @@ def _taint_name(key: TaintKey) -> str:
 
 
 def _same_amount(change: Change) -> bool:
-    """Whether both are the same quantity; the API server takes some spellings that we refuse."""
+    """Whether both are the same quantity; the API server accepts some spellings that we reject."""
     try:
         return change.have is not None and change.want is not None and equal(change.have, change.want)
     except QuantityError:

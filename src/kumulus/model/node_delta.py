@@ -1,8 +1,8 @@
-"""The patch that turns a node which is as wanted into what is wanted next: nothing has to be read for it.
+"""The patch that takes a node from one wanted state to the next, without reading the node first.
 
-A fault that comes or goes changes many nodes, each of which is known from the records. Labels, annotations, resources
-and conditions go in one request to the node's status, which takes them all; only taints need a second, since the
-others' have to be kept.
+The start or end of a fault changes many nodes, whose states are known from the records. Labels, annotations, resources
+and conditions go in one request to the node's status, which accepts them all; only taints need a second request, since
+taints set by others have to be kept.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def delta(before: OwnedFields, after: OwnedFields, boot_id: str, now: str) -> De
     """What changes on a node from one wanted state to another.
 
     Args:
-        before: what it was made.
-        after: what it is to be.
-        boot_id: what it posted when it was made; it has that again when no fault has it reboot any more.
+        before: its current wanted state.
+        after: its next wanted state.
+        boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
         now: the time for changed conditions, RFC 3339 in UTC.
     """
     found = turns(before, after)
@@ -53,7 +53,7 @@ def delta(before: OwnedFields, after: OwnedFields, boot_id: str, now: str) -> De
 
 
 def taints_after(live: list[Mapping[str, object]], before: OwnedFields, after: OwnedFields) -> list[dict[str, object]]:
-    """A node's taints after the change, others' kept as they are."""
+    """A node's taints after the change; taints set by others are kept as they are."""
     ours = {(taint.key, taint.effect) for taint in (*before.taints, *after.taints)}
     others: list[dict[str, object]] = [
         dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours

@@ -11,11 +11,11 @@ from kumulus.model.pools import Taint
 from kumulus.model.quantity import ZERO, Quantity, parse
 
 KUBELETS = ("", "silent", "notReady", "reboot", "gone")
-"""What may have become of a node's kubelet: nothing; it is silent (its lease is not renewed); it says that it is not
-ready; it restarts with its machine; it is gone together with its node."""
+"""The states of a node's kubelet under a fault: unaffected; silent (its lease is not renewed); reporting not ready;
+restarting with its machine; gone together with its node."""
 
 XID_ANNOTATION = "kumulus.io/gpu-xid"
-"""The XID that the GPU driver has last reported; DCGM_FI_DEV_XID_ERRORS shows it where a stack has `podUsage`."""
+"""The last XID that the GPU driver reported; DCGM_FI_DEV_XID_ERRORS shows it when the stack has `podUsage`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NodeEffects:
     down: float = 0.0
 
     def to_plain(self) -> dict[str, object]:
-        """The plain form, JSON-able, without what is empty."""
+        """The plain form, JSON-able, without empty values."""
         plain: dict[str, object] = {
             "conditions": {name: condition.to_plain() for name, condition in self.conditions.items()},
             "taints": [taint.to_plain() for taint in self.taints],
@@ -72,15 +72,15 @@ class NodeEffects:
         return {key: value for key, value in plain.items() if value}
 
     def claims(self) -> dict[str, str | None]:
-        """What it decides about a node, and how; None where nothing else may decide it on the same node.
+        """What it sets on a node, and to which value; None where no other fault may set it on the same node.
 
-        What two faults take from one resource adds up to nothing that either of them says, and a kubelet cannot be
-        silent and restart.
+        If two faults reduced one resource, the result would match neither of them, and a kubelet cannot both be silent
+        and restart.
         """
         found: dict[str, str | None] = {f"condition {kind}": repr(each) for kind, each in self.conditions.items()}
         found |= {f"taint {taint.key}:{taint.effect}": taint.value for taint in self.taints}
         found |= {f"label {key}": value for key, value in self.labels.items()}
-        # Of several XIDs the last is shown, as DCGM does.
+        # Of several XIDs only the last is shown, as in DCGM.
         noted = {key: value for key, value in self.annotations.items() if key != XID_ANNOTATION}
         found |= {f"annotation {key}": value for key, value in noted.items()}
         found |= {f"capacity of {name}": None for name in self.capacity}
@@ -102,7 +102,7 @@ def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
 
 
 def lost(capacity: str, change: str) -> Quantity:
-    """How much of a resource a fault takes from a node: never more than there is, and never less than nothing.
+    """How much of a resource a fault takes from a node: never more than the node has, and never less than 0.
 
     Args:
         capacity: what the node has.
@@ -114,12 +114,12 @@ def lost(capacity: str, change: str) -> Quantity:
 
 
 def reduced(resources: Mapping[str, str], capacity: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Resources of a node after the loss; a resource that the node does not have stays away.
+    """Resources of a node after the loss; a resource that the node does not have is not added.
 
     Args:
         resources: the node's capacity or allocatable.
-        capacity: the node's capacity, from which the loss follows.
-        changes: of the fault.
+        capacity: the node's capacity, from which the loss is computed.
+        changes: the fault's changes of capacity.
     """
     left = dict(resources)
     for name, change in changes.items():

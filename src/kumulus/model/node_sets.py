@@ -1,4 +1,4 @@
-"""Sets of nodes in a few bytes: by pool, ordinals as ranges, `{"a100-use1": "0-99,105"}`."""
+"""Sets of nodes in a compact form: ranges of ordinals by pool, `{"a100-use1": "0-99,105"}`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 NodeSet = Mapping[str, frozenset[int]]
-"""Ordinals by the pool's name; no pool without any."""
+"""Ordinals by the pool's name; without empty pools."""
 
 _RANGES = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*")
 
@@ -26,7 +26,7 @@ def ordinals(text: str) -> frozenset[int]:
     """Read what `ranges` writes.
 
     Raises:
-        ValueError: it is nothing of the kind.
+        ValueError: the text is malformed.
     """
     if not _RANGES.fullmatch(text):
         raise ValueError(f"{text!r} are no ranges of ordinals")
@@ -52,7 +52,7 @@ def from_plain(raw: Mapping[str, str]) -> dict[str, frozenset[int]]:
 
 
 def size(nodes: NodeSet) -> int:
-    """How many nodes there are in a set."""
+    """The number of nodes in a set."""
     return sum(map(len, nodes.values()))
 
 

@@ -1,6 +1,6 @@
 """The Kubernetes Node objects of a pool, posted already Ready, and the part of them that Kumulus owns.
 
-What a kubelet would say is modelled on its own words (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
+What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
 KWOK's stage node-initialize, which then has nothing left to do.
 """
 
@@ -28,7 +28,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "PIDPressure": Condition("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     "Ready": Condition("True", "KubeletReady", "kubelet is posting ready status"),
 }
-"""The conditions of a healthy node, which KWOK keeps up as its kubelet would."""
+"""The conditions of a healthy node, which KWOK maintains as a kubelet would."""
 
 EMULATED: Mapping[str, str] = {
     "kernelVersion": "kwok",
@@ -36,10 +36,10 @@ EMULATED: Mapping[str, str] = {
     "containerRuntimeVersion": "kwok",
     "kubeProxyVersion": "",
 }
-"""What `status.nodeInfo` says of every emulated node."""
+"""The part of `status.nodeInfo` that is the same on every emulated node."""
 
-# Second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in 10.0,
-# kubeadm's and kind's services in 10.96, kind's pods in 10.244.
+# Leaves out second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in
+# 10.0, kubeadm's and kind's services in 10.96, kind's pods in 10.244.
 _SECOND_OCTETS = tuple(octet for octet in range(1, 244) if octet != 96)
 _LAST_OCTETS = 254
 _ADDRESSES = len(_SECOND_OCTETS) * 256 * _LAST_OCTETS
@@ -47,19 +47,19 @@ _ADDRESSES = len(_SECOND_OCTETS) * 256 * _LAST_OCTETS
 
 @dataclass(frozen=True)
 class OwnedFields:
-    """What Kumulus owns on a live node. Everything else there belongs to someone else and is left alone.
+    """The fields of a live node that Kumulus owns. All others belong to someone else and are left alone.
 
     Others add labels and annotations (`node.alpha.kubernetes.io/ttl` is the controller manager's, which changes it as
     the cluster grows), and taints such as node.kubernetes.io/not-ready: compare by key, not as a whole.
 
     Args:
-        labels: all labels of the node that we set, its host name among them.
+        labels: all labels that we set on the node, including its host name.
         annotations: likewise.
         taints: the pool's taints.
         capacity: resource names to canonical quantities; compare with `kumulus.model.quantity.equal`.
         allocatable: likewise.
         node_info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
-        conditions: those that a fault sets, by type; without one they are KWOK's to keep up.
+        conditions: those that a fault sets, by type; KWOK maintains all others.
     """
 
     labels: Mapping[str, str]
@@ -74,13 +74,13 @@ class OwnedFields:
 def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     """What Kumulus owns on one node of a pool.
 
-    A template's labels and annotations win over the node's own, except those by which the node is found again: its
-    cluster and pool, and the annotation that makes KWOK play its kubelet.
+    A template's labels and annotations override the defaults, except those by which the node is found: its cluster and
+    pool, and the annotation that makes KWOK act as its kubelet.
 
     Args:
         pool: the pool.
         ordinal: which of its nodes, from 0.
-        cluster: the cluster's name, the value of the label kumulus.io/cluster; empty leaves the pool's own.
+        cluster: the cluster's name, the value of the label kumulus.io/cluster; if empty, the pool's own label is kept.
     """
     name = pool.node_name(ordinal)
     identity = {CLUSTER_LABEL: cluster} if cluster else {}
@@ -104,9 +104,9 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
 
 
 def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str, object]:
-    """A whole v1 Node to post, already Ready, so that nothing has to wait for KWOK to initialise it.
+    """A complete v1 Node to post, already Ready, so that nothing has to wait for KWOK to initialise it.
 
-    It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues on it).
+    It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues about it).
 
     Args:
         pool: the pool.
@@ -147,10 +147,10 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
 
 
 def internal_ip(pool: str, ordinal: int) -> str:
-    """A node's address inside 10.0.0.0/8, always the same one and different for every node of a pool.
+    """A node's address inside 10.0.0.0/8: deterministic, and different for every node of a pool.
 
     The pool's name is hashed to the first address and the ordinal counts up from there: hashing every node's name
-    would give two of 10,000 nodes the same address almost certainly (three pairs expected among 15 million).
+    would almost certainly give two of 10,000 nodes the same address (three pairs expected among 15 million).
     """
     first = int.from_bytes(hashlib.sha256(pool.encode()).digest()[:8], "big")
     rest, last = divmod((first + ordinal) % _ADDRESSES, _LAST_OCTETS)
@@ -159,11 +159,11 @@ def internal_ip(pool: str, ordinal: int) -> str:
 
 
 def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str]:
-    """A condition as a node has it.
+    """A condition in the form that a node has it.
 
     Args:
         kind: its type.
-        condition: what it says.
+        condition: its content.
         now: the time of its last change, RFC 3339 in UTC.
     """
     return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}

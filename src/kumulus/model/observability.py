@@ -1,4 +1,4 @@
-"""What a stack asks to be measured, `observability`: its checks and values, shared by the stack file and the plugin.
+"""A stack's section `observability`: its checks and values, shared by the stack file and the plugin.
 
 Plain Python: the provider plugin imports this file.
 """
@@ -18,7 +18,7 @@ from kumulus.model.names import label_key_fault
 from kumulus.model.quantity import NANO, human, parse
 
 LOWEST_PORT, HIGHEST_PORT = 1024, 65_535
-# What a series costs in Prometheus' memory, index and garbage to be collected included (docs/observability.md).
+# Prometheus' memory per series, including its index and garbage not yet collected (docs/observability.md).
 _BYTES_PER_SERIES = 4096
 _SERIES_PER_NODE = 100
 
@@ -45,24 +45,24 @@ class Observability:
 
     @property
     def most_series(self) -> int:
-        """How many series `memory` is enough for."""
+        """The number of series that `memory` is enough for."""
         return as_bytes(self.memory) // _BYTES_PER_SERIES
 
     @property
     def most_nodes(self) -> int:
-        """How many nodes' own endpoints `memory` is enough for."""
+        """The number of nodes whose endpoints `memory` is enough for."""
         return self.most_series // _SERIES_PER_NODE
 
     def options(self) -> dict[str, Any]:
-        """All of it under the names of the file, JSON-able: the option `observability` of the resource Cluster."""
+        """All settings under the file's names, JSON-able: the option `observability` of the resource Cluster."""
         found = {key: value for key, value in asdict(self).items() if value is not None}
         return {**found, "nodeLabels": list(self.nodeLabels)}
 
 
 def observability_from(raw: Mapping[str, Any]) -> Observability:
-    """What a checked mapping asks for; a key that is missing or empty means its default."""
+    """The settings in a checked mapping; a key that is missing or empty gets its default."""
     values = {key: value for key, value in raw.items() if value is not None}
-    # YAML makes 4294967296 a number, and JSON has one kind of those.
+    # YAML makes 4294967296 a number, and JSON has only one number type.
     kinds: Mapping[str, Callable[[Any], Any]] = {"prometheusPort": int, "nodeLabels": tuple}
     return Observability(**{key: kinds.get(key, str)(value) for key, value in values.items()})
 
@@ -86,12 +86,12 @@ def observability_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def room_problems(where: Where, raw: object, nodes: int) -> list[Problem]:
-    """Whether a fleet is too large for the memory that its metrics may take; none of a malformed section.
+    """Whether a fleet is too large for the memory that its metrics may take; empty if the section is malformed.
 
     Args:
         where: the section's place.
         raw: the value found there.
-        nodes: how many there are.
+        nodes: the number of nodes.
     """
     if not isinstance(raw, Mapping) or observability_problems(where, raw):
         return []

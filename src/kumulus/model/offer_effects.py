@@ -10,7 +10,7 @@ from typing import cast
 from kumulus.model.interruptions import Interruption, interruption_from
 
 ANNOTATION = "kumulus.io/offerings"
-"""Of an autoscaler's node class: what holds for its offerings now, as a JSON list of :meth:`OfferEffects.to_plain`."""
+"""On an autoscaler's node class: the active effects on its offerings, a JSON list of :meth:`OfferEffects.to_plain`."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class OfferEffects:
     interruption: Interruption | None = None
 
     def selects(self, instance_type: str, zone: str, capacity_type: str) -> bool:
-        """Whether it holds for an offering."""
+        """Whether it affects an offering."""
         pairs = ((self.instance_types, instance_type), (self.zones, zone), (self.capacity_types, capacity_type))
         return all(not among or any(fnmatchcase(value, each) for each in among) for among, value in pairs)
 
     def to_plain(self) -> dict[str, object]:
-        """The plain form, JSON-able, as Karpenter's provider reads it too."""
+        """The plain form, JSON-able, which Karpenter's provider reads too."""
         return {
             "soldOut": self.sold_out,
             "priceFactor": self.price_factor,
@@ -53,7 +53,7 @@ class OfferEffects:
         }
 
     def described(self) -> str:
-        """What it does, and to what: `none to be had: e2-standard-16 in us-central1-a, on-demand`."""
+        """What it does to which offerings: `none to be had: e2-standard-16 in us-central1-a, on-demand`."""
         where = f" in {', '.join(self.zones)}" if self.zones else ""
         if self.interruption is not None:
             return self.interruption.described(f"{', '.join(self.instance_types)}{where}".strip())
@@ -79,7 +79,7 @@ def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:
         texts("zones"),
         texts("instanceTypes"),
         texts("capacityTypes"),
-        # Sorted: a mapping that comes through Pulumi has another order each time.
+        # Sorted, because Pulumi passes mappings in a different order each time.
         dict(sorted(cast(Mapping[str, str], raw.get("limits") or {}).items())),
         interruption_from(cast(Mapping[str, object], interruption)) if interruption else None,
     )

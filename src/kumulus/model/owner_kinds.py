@@ -1,4 +1,4 @@
-"""Which pods belong to a workload of a kind: in jq, as KWOK's stages ask it, and for a pod that has been read.
+"""Which pods belong to a workload of a kind: as jq for KWOK's stages, and as a Python check of a pod.
 
 The provider plugin imports this file.
 """
@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Labels by which operators mark the pods of a workload whose owner is of another kind: JobSet's and MPIJob's pods are
-# (partly) a Job's, RayJob's a RayCluster's (jobset v0.12, training-operator v1.9, kuberay v1.4).
+# Labels by which operators mark the pods of a workload whose owner is of another kind: a Job owns JobSet's and (some
+# of) MPIJob's pods, a RayCluster owns RayJob's (jobset v0.12, training-operator v1.9, kuberay v1.4).
 _JOB_SET, _TRAINING, _RAY = "jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/operator-name", "ray.io/cluster"
 _PART_OF_MORE = (_JOB_SET, _TRAINING, _RAY)
 
 
 @dataclass(frozen=True)
 class _Workload:
-    """How a workload's pods are known.
+    """How a workload's pods are recognised.
 
     Attributes:
         kind: the kind of their owner.
-        group: the API group of that; empty for any.
-        label: they are known by having it too.
-        begins: how that label's value begins.
-        unless: labels by which they are another workload's.
+        group: the API group of that kind; empty for any.
+        label: a label that identifies them too, whatever their owner.
+        begins: prefix of that label's value.
+        unless: labels that mark pods of another workload.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class _Workload:
         return owned
 
     def has(self, pod: Mapping[str, Any]) -> bool:
-        """Whether a pod is of it; the same in Python."""
+        """Whether a pod belongs to it: the same check in Python."""
         labels = pod["metadata"].get("labels") or {}
         if self.label in labels and str(labels[self.label]).startswith(self.begins):
             return True
@@ -74,7 +74,7 @@ _WORKLOADS = {
     "VolcanoJob": _Workload("Job", "batch.volcano.sh"),
 }
 OWNER_KINDS = tuple(_WORKLOADS)
-"""Workloads whose pods are known by more than the kind of their owner."""
+"""Workloads whose pods are recognised by more than the kind of their owner."""
 
 OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Job": ("batch.kubernetes.io/job-name", ()),
@@ -84,7 +84,7 @@ OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "RayJob": ("ray.io/cluster", ()),
     "VolcanoJob": ("volcano.sh/job-name", ()),
 }
-"""The label, and its values, by which the pods of a kind of workload are known."""
+"""The label, and its values, by which the pods of a kind of workload are recognised."""
 
 
 def belongs_to(kind: str) -> str:
@@ -100,7 +100,7 @@ def is_of(pod: Mapping[str, Any], kind: str) -> bool:
     """Whether a pod belongs to a workload of a kind.
 
     Args:
-        pod: the pod as the API server gives it.
+        pod: the pod as returned by the API server.
         kind: as for :func:`belongs_to`.
     """
     return _workload(kind).has(pod)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 ACTIONS = ("fail", "failInit", "evict", "imagePull", "stuck")
-"""A container fails; an init container fails; the kubelet evicts the pod; an image cannot be pulled; a pod that is
-deleted does not go."""
+"""A container fails; an init container fails; the kubelet evicts the pod; an image cannot be pulled; a deleted pod is
+stuck."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class PodEffects:
 
 
 def pod_effects_from(raw: Mapping[str, object]) -> PodEffects:
-    """Effects from the plain form that `PodEffects.to_plain` writes; numbers may be floats, as protobuf has them."""
+    """Effects from the plain form that `PodEffects.to_plain` writes; numbers may be floats, as in protobuf."""
     return PodEffects(
         action=str(raw["action"]),
         container=str(raw.get("container") or ""),

@@ -1,6 +1,6 @@
 """What a pod requests of its node, as the scheduler counts it.
 
-Source: k8s.io/component-helpers/resource, helpers.go, `PodRequests`; a test draws pods and asks that function itself.
+Source: k8s.io/component-helpers/resource, helpers.go, `PodRequests`; a test compares the two on random pods.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def pod_requests(
     Args:
         containers: what each container requests.
         init_containers: what each init container requests, in their order, and whether it is a sidecar (its
-            restartPolicy is Always), which stays beside all that come after it.
-        pod: what the pod as a whole requests; it counts instead of the containers for the resources that a pod can
-            have as a whole: cpu, memory and huge pages.
-        overhead: what running the pod takes besides, of its RuntimeClass.
+            restartPolicy is Always), which keeps running alongside all later ones.
+        pod: what the pod as a whole requests; it replaces the containers' requests for the resources that can be
+            requested for a whole pod: cpu, memory and huge pages.
+        overhead: the pod overhead of its RuntimeClass.
     """
     total: dict[str, Quantity] = {}
     for asked in containers:
@@ -57,8 +57,8 @@ def spec_requests(spec: Mapping[str, Any], read: Callable[[Mapping[str, Any]], R
     """What a pod with this spec requests.
 
     Args:
-        spec: a pod's ``spec`` as in JSON, with its defaults filled in, as the API server gives it.
-        read: makes quantities of a mapping of resources to texts.
+        spec: a pod's ``spec`` as in JSON, with its defaults filled in, as returned by the API server.
+        read: parses the quantities in a mapping from resources to strings.
     """
     return pod_requests(
         [read(_requests(container)) for container in spec.get("containers") or ()],
@@ -72,7 +72,7 @@ def spec_requests(spec: Mapping[str, Any], read: Callable[[Mapping[str, Any]], R
 
 
 def lenient(written: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Quantities as an API server gives them; what is none counts as nothing."""
+    """Parses quantities from an API server; malformed ones are left out."""
     found = {}
     for name, text in written.items():
         with suppress(QuantityError):
@@ -81,7 +81,7 @@ def lenient(written: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a pod can request the resource as a whole."""
+    """Whether the resource can be requested for a pod as a whole."""
     return resource in _POD_LEVEL or resource.startswith(_HUGE_PAGES)
 
 

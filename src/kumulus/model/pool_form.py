@@ -1,4 +1,4 @@
-"""The plain form of a node pool, in which it reaches the plugin and its records: checked, read, written."""
+"""The plain form of a node pool, in which it is passed to the plugin and stored in records: checked, read, written."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
     """Problems of an `allocatable` beyond those of its quantities: resources that the capacity lacks or has less of.
 
     Args:
-        raw: the allocatable; anything, since malformed values are reported elsewhere.
-        capacity: the capacity beside it, likewise.
+        raw: the allocatable; may be malformed, which is reported elsewhere.
+        capacity: the same template's capacity, likewise.
     """
     if not isinstance(raw, Mapping) or not isinstance(capacity, Mapping):
         return []
@@ -85,11 +85,11 @@ def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
 
 
 def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
-    """Every problem of a pool in its plain form; empty when `pool_from_properties` will take it.
+    """Every problem of a pool in its plain form; empty when `pool_from_properties` accepts it.
 
     Args:
         raw: exactly the keys `POOL_KEYS`; `name` and `replicas` are required; None counts as absent. Numbers may be
-            floats, as JSON and protobuf have them.
+            floats, as in JSON and protobuf.
     """
     found = unknown_key_problems((), raw, POOL_KEYS)
     most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
@@ -122,7 +122,7 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
 
 
 def pool_from_properties(raw: Mapping[str, object]) -> Pool:
-    """A pool from its plain form, quantities made canonical; group, zone and region are read from the labels.
+    """A pool from its plain form, with canonical quantities; group, zone and region are read from the labels.
 
     Raises:
         SpecError: the plain form is malformed, with every problem of `pool_problems`.
@@ -157,8 +157,8 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
 
-    A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that nothing
-    differs from states written before there were any.
+    A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that its form is
+    the same as in states written before these keys existed.
     """
     labels, gpu = compacted(pool.labels)
     return {
@@ -180,18 +180,18 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
 
 
 def canonical_resources(raw: object) -> dict[str, str]:
-    """Resources with their quantities in canonical form; the values have been checked before."""
+    """Resources with their quantities in canonical form; the values are already checked."""
     return {name: canonical(written) for name, written in cast(Mapping[str, str], raw or {}).items()}
 
 
 def taints_from(raw: object) -> tuple[Taint, ...]:
-    """Taints from a list of mappings that has been checked before."""
+    """Taints from a checked list of mappings."""
     taints = cast(Sequence[Mapping[str, str]], raw or ())
     return tuple(Taint(taint["key"], taint.get("value") or "", taint["effect"]) for taint in taints)
 
 
 def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
-    """Node information: what is given, else what the labels say, else the defaults; checked before."""
+    """Node information: the given values (already checked), else those in the labels, else the defaults."""
     overrides = cast(Mapping[str, str | None], raw or {})
     default = NodeInfo()
     return NodeInfo(

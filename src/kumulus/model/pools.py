@@ -78,24 +78,24 @@ class Pool:
 
     Args:
         name: `<group>-<zone>`; node names start with it.
-        group: the node group's name; empty when the labels do not say.
+        group: the node group's name; empty when no label names it.
         zone: the value of the zone label, which a template may have set; empty without one.
         region: the value of the region label; empty without one.
         replicas: how many nodes.
-        labels: the labels all nodes of the pool have in common (not the host name).
+        labels: the labels that all nodes of the pool have in common (not the host name).
         annotations: likewise.
         taints: in the order given; none means an empty tuple.
         capacity: resource names to quantities in canonical form.
         allocatable: likewise; has every resource of `capacity`.
         node_info: architecture, operating system and kubelet version.
-        topology: where its nodes stand in the network; None for nowhere in particular.
+        topology: where its nodes are in the network; None if it has none.
         devices: what each node publishes for Dynamic Resource Allocation; None for nothing.
-        shards: how many kwok-controllers share the cluster's nodes; of more than one, each node has its shard's label.
-        nodes: its nodes by name; none for `<name>-<ordinal>`. Of what was read from a cluster there may be more than
-            replicas, which are counted there.
-        bounds: where an autoscaler has its number of nodes, between which; `replicas` is what it begins with then.
-        faults: those that are active on its nodes now; not part of what the stack declares for the pool.
-        absent: ordinals that an autoscaler has left out at the moment; likewise.
+        shards: how many kwok-controllers share the cluster's nodes; if more than one, nodes have their shard's label.
+        nodes: its named nodes; none for `<name>-<ordinal>`. A pool read from a cluster may have more of these than
+            `replicas`, which counts live nodes.
+        bounds: between which an autoscaler chooses its number of nodes; then `replicas` is the initial number.
+        faults: those currently active on its nodes; not part of what the stack declares for the pool.
+        absent: ordinals that an autoscaler currently leaves out; likewise.
     """
 
     name: str
@@ -119,12 +119,12 @@ class Pool:
 
     @property
     def count(self) -> int:
-        """How many nodes it has, those left out that an autoscaler has."""
+        """How many nodes it has, without those that an autoscaler leaves out."""
         return self.replicas - len(self.absent)
 
     @property
     def gpu_product(self) -> str:
-        """The product of its GPUs, as GPU Feature Discovery names it; empty when its labels do not say."""
+        """The product of its GPUs, as GPU Feature Discovery names it; empty when no label names it."""
         return self.labels.get(GPU_PRODUCT_LABEL, "")
 
     def node_names(self) -> list[str]:
@@ -132,12 +132,12 @@ class Pool:
         return [self.node_name(ordinal) for ordinal in range(self.replicas)]
 
     def node_name(self, ordinal: int) -> str:
-        """The name of one node: its own if the pool names its nodes, else the pool's with the ordinal."""
+        """The name of one node: its own if the pool names its nodes, else the pool's name with the ordinal."""
         own = self.named(ordinal)
         return own.name if own else node_name(self.name, ordinal)
 
     def named(self, ordinal: int) -> NamedNode | None:
-        """What one node has of its own; None for a node that the pool does not name."""
+        """One node's own name, labels and cordon; None for a node that the pool does not name."""
         return self.nodes[ordinal] if 0 <= ordinal < len(self.nodes) else None
 
 
@@ -146,7 +146,7 @@ def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:
 
     Args:
         nodes: ordinals by pool.
-        pools: by name; of a pool that is not among them, nodes are taken to be called by their ordinals.
+        pools: by name; nodes of a pool that is not among them are assumed to be named after their ordinals.
     """
     return {
         pools[pool].node_name(ordinal) if pool in pools else node_name(pool, ordinal)
@@ -156,7 +156,7 @@ def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:
 
 
 def allocatable_of(capacity: Mapping[str, str], allocatable: Mapping[str, str] | None) -> dict[str, str]:
-    """What pods can have of a node: what is given, and the capacity of every resource that is not given.
+    """A node's allocatable resources: the given ones, and the capacity of every resource that is not given.
 
     A node that lists only cpu as allocatable would offer no pod slots, so that nothing could be scheduled to it.
     """

@@ -1,4 +1,4 @@
-"""A node as it is posted: what its pool wants, the record of it, and what others would add at once."""
+"""A node as it is posted: its wanted state, the record of that, and labels that others would add at once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, An
         pool: the pool.
         ordinal: which of its nodes, from 0.
         now: the time of the conditions, RFC 3339 in UTC.
-        record: what `record_of` says of it.
+        record: its `record_of`.
     """
     manifest: Any = node_manifest(pool, ordinal, now, pool.labels.get(CLUSTER_LABEL, ""))
     manifest["metadata"]["annotations"][APPLIED] = record
-    # The controller manager copies these to every node that comes without, at two requests for each.
+    # The controller manager adds these copies to every node that lacks them, with two requests per node.
     labels = manifest["metadata"]["labels"]
     for stable in (ARCH_LABEL, OS_LABEL):
         if stable in labels:

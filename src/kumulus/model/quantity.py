@@ -1,7 +1,7 @@
 """Kubernetes quantities, exactly: the rules of apimachinery's `resource.Quantity`.
 
-A quantity is held as a whole number of billionths, the smallest step Kubernetes knows, so nothing is ever rounded in
-sums. Source of the grammar and of the canonical form: k8s.io/apimachinery/pkg/api/resource, quantity.go and suffix.go.
+A quantity is stored as a whole number of billionths, the smallest step in Kubernetes, so sums are never rounded.
+Source of the grammar and of the canonical form: k8s.io/apimachinery/pkg/api/resource, quantity.go and suffix.go.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WIDE = Context(prec=400)
 
 
 class QuantityError(ValueError):
-    """Text that is no Kubernetes quantity; the message says why, in words for the user."""
+    """The text is not a Kubernetes quantity; the message tells the user why."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ ZERO = Quantity(0)
 def parse(written: str | int | float) -> Quantity:
     """Read a quantity as Kubernetes does; numbers are accepted because YAML makes `96` one.
 
-    Stricter than apimachinery in two ways: text without any digit is refused (it reads `.` and `+` as 0), and so are
-    exponents beyond 100. Amounts below a billionth are rounded away from zero and binary ones capped at 2^63-1, as
-    there.
+    Stricter than apimachinery in two ways: text without any digit is rejected (apimachinery reads `.` and `+` as 0),
+    and so are exponents beyond 100. Like there, fractions of a billionth are rounded away from zero and binary
+    quantities are capped at 2^63-1.
 
     Args:
         written: `"1360Gi"`, `"500m"`, `"1e3"`, `96`, `0.5`; no blanks.
@@ -91,7 +91,7 @@ def parse(written: str | int | float) -> Quantity:
     return _parsed(_text(written))
 
 
-# A fleet of thousands of nodes has a few dozen amounts.
+# A fleet of thousands of nodes has only a few dozen distinct amounts.
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Quantity:
     match = _PATTERN.fullmatch(text)
@@ -135,7 +135,7 @@ def is_bytes(resource: str) -> bool:
 
 
 def human(resource: str, amount: Quantity) -> str:
-    """An amount for people: bytes in the largest binary unit with three digits, everything else with thousands.
+    """A readable amount: bytes in the largest binary unit with three digits, all else with thousands separators.
 
     Args:
         resource: the resource's name, which decides between bytes and counts.
@@ -196,7 +196,7 @@ def _canonical(amount: Quantity) -> str:
         return "0"
     if amount.format == "binary" and amount.is_whole() and abs(amount.nanos) >= 1024 * NANO:
         number, power = amount.nanos // NANO, 0
-        # Past the largest suffix apimachinery drops it and with it the value; staying at Ei keeps the amount.
+        # Past the largest suffix, apimachinery drops the suffix and thus changes the value; Ei keeps it.
         while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
             number, power = number // 1024, power + 1
         return f"{number}{_BINARY_SUFFIXES[power]}"

@@ -2,8 +2,8 @@
 
 Sources: k8s.io/kubernetes pkg/apis/core/helper (standardQuotaResources, IsStandardQuotaResourceName), pkg/quota/v1
 (count/<resource>.<group>, <class>.storageclass.storage.k8s.io/…, <class>.deviceclass.resource.k8s.io/devices), and
-https://kubernetes.io/docs/concepts/policy/resource-quotas/. What a quota does not know of the API server takes without
-a word, and it limits nothing: here it is a problem.
+https://kubernetes.io/docs/concepts/policy/resource-quotas/. The API server silently accepts names that a quota does not
+know, and such an entry limits nothing: here it is a problem.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _GPUS = "requests.nvidia.com/gpu"
 
 
 def quota_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from what is limited to how much of it there may be.
+    """Problems of a mapping from quota names to their limits.
 
     Args:
         where: its place.
@@ -73,7 +73,7 @@ def quota_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def is_counted(name: str) -> bool:
-    """Whether what a quota limits comes in whole pieces: objects, devices and extended resources."""
+    """Whether a quota name limits whole pieces: objects, devices or extended resources."""
     extended = name.startswith("requests.") and "/" in name
     return extended or name in OBJECTS or name.startswith("count/") or name.endswith(("/devices", "claims"))
 

@@ -1,4 +1,4 @@
-"""Where pods go that have to run: not to nodes that would only emulate them."""
+"""Affinity of pods that really have to run, to keep them off emulated nodes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL
 
 SELECTOR = f"!{POOL_LABEL},!{CLUSTER_LABEL},type!=kwok"
-"""The same as :func:`affinity`, as a selector of nodes by their labels."""
+"""The same as :func:`affinity`, as a label selector of nodes."""
 
 
 def affinity() -> dict[str, Any]:
-    """The ``affinity`` of a pod that a kubelet has to run: neither a stack's nodes nor others that KWOK plays."""
+    """The ``affinity`` of a pod that needs a real kubelet: neither a stack's nodes nor others emulated by KWOK."""
     terms = [
         {"key": POOL_LABEL, "operator": "DoesNotExist"},
-        # An autoscaler's are of no pool.
+        # An autoscaler's nodes belong to no pool.
         {"key": CLUSTER_LABEL, "operator": "DoesNotExist"},
         {"key": "type", "operator": "NotIn", "values": ["kwok"]},
     ]

@@ -1,7 +1,7 @@
-"""What a fleet of a size costs its control plane: a model made of a few measured figures, and what follows from them.
+"""What a fleet of a given size costs its control plane: a model based on a few measured figures.
 
 The figures are those of ``benchmarks/results/sizes.json`` (``python -m benchmarks sizes``), on two CPUs;
-tests/unit/model/test_scale.py keeps them in step, and docs/scale.md shows them with the curves.
+tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them with the curves.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LEASE_SECONDS = 40
-"""A node's lease as the kubelet has it: it is renewed each quarter of that time (KWOK as kubelets do)."""
+"""The duration of a kubelet's lease, which kubelets and KWOK renew after a quarter of that time."""
 
 HEARTBEAT_FACTORS = ((1_000, 5), (5_000, 20), (math.inf, 40))
-"""What the lease is multiplied by unless the stack file says it, for fleets of up to so many nodes; 5 is kwokctl's."""
+"""Default factors of the lease duration, for fleets of up to that many nodes; 5 is kwokctl's."""
 
 QUOTA_MB = 8 * 1024**3 / 1e6
-"""etcd's storage quota as kwokctl sets it."""
+"""etcd's storage quota as set by kwokctl."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A straight line: what is there without nodes, and what each node adds."""
+    """A straight line: the value without nodes, and what each node adds."""
 
     base: float
     per_node: float
@@ -39,7 +39,7 @@ MEMORY_MB = {
     "kube-controller-manager": Line(142.0, 0.0368),
     "kube-scheduler": Line(71.0, 0.0111),
 }
-"""Resident memory by component, once the fleet stands."""
+"""Resident memory by component, once the fleet is Ready."""
 
 ETCD_MB = Line(10.0, 0.0058)
 """etcd's database file."""
@@ -51,15 +51,15 @@ CPU_S_PER_RENEWAL = 0.0033
 """CPU seconds, of all components together, for each renewal of a lease."""
 
 CONTROLLER_CPU_S_PER_RENEWAL = 0.00063
-"""The part of it that is kwok-controller's."""
+"""The part of it used by kwok-controller."""
 
 RESTING_CORES = 0.06
-"""Cores that a control plane uses that has nothing to do."""
+"""Cores used by an idle control plane."""
 
-# KWOK looks at objects in one goroutine for each kind (reference: kwok-controller's preprocess loop): beyond half a
-# core of renewals one controller would come late with pods.
+# KWOK processes objects in one goroutine per kind (reference: kwok-controller's preprocess loop): beyond half a core of
+# renewals, one controller would be late with pods.
 _CONTROLLER_CORES = 0.5
-# A fleet that stands still should leave half of the machine to what it is there for.
+# An idle fleet should leave half of the machine to the actual work.
 _STANDING_SHARE = 0.5
 _MEMORY_SHARE = 0.8
 
@@ -86,8 +86,8 @@ class Cost:
         heartbeat_factor: as ``kwok.heartbeatFactor``.
         memory_mb: resident memory by component.
         etcd_mb: size of etcd's database.
-        creation_s: seconds until all are Ready, on that many cores.
-        leases_per_s: renewals a second.
+        creation_s: seconds until all nodes are Ready, on the given cores.
+        leases_per_s: renewals per second.
         standing_cores: cores used while nothing changes.
         controllers: kwok-controllers needed, each with its share of the nodes by label.
     """
@@ -108,21 +108,21 @@ class Cost:
 
 
 def default_heartbeat_factor(nodes: int) -> int:
-    """What the lease is multiplied by where the stack file does not say it.
+    """The factor of the lease duration if the stack file does not set one.
 
     Args:
-        nodes: how many the cluster is made for.
+        nodes: the number of nodes the cluster is sized for.
     """
     return next(factor for most, factor in HEARTBEAT_FACTORS if nodes <= most)
 
 
 def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
-    """What a fleet costs, by the model.
+    """What a fleet costs, according to the model.
 
     Args:
         nodes: how many nodes.
         cores: CPUs of the machine.
-        heartbeat_factor: as ``kwok.heartbeatFactor``; 1 is what a real cluster has, None the default.
+        heartbeat_factor: as ``kwok.heartbeatFactor``; 1 as in a real cluster, None for the default.
     """
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
@@ -139,7 +139,7 @@ def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
 
 
 def together(costs: Sequence[Cost]) -> Cost:
-    """What several clusters on one machine cost; of what each has for itself, the most of any.
+    """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit.
 
     Args:
         costs: at least one.
@@ -157,7 +157,7 @@ def together(costs: Sequence[Cost]) -> Cost:
 
 
 def limits(found: Cost, machine: Machine) -> list[str]:
-    """What a machine is too small in, one sentence each with what to do; empty when the fleet fits."""
+    """In what ways a machine is too small, each in one sentence with a remedy; empty when the fleet fits."""
     said = []
     if found.total_memory_mb > machine.memory_mb * _MEMORY_SHARE:
         said.append(
@@ -181,7 +181,7 @@ def limits(found: Cost, machine: Machine) -> list[str]:
 
 
 def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:
-    """The largest fleet, in steps of 1,000 nodes, that a machine holds by the model."""
+    """The largest fleet, in steps of 1,000 nodes, that fits a machine according to the model."""
     low, high = 0, 1000
     while low < high:
         middle = (low + high + 1) // 2

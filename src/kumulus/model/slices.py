@@ -32,7 +32,7 @@ RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
 
 
-# A slice has at most so many devices that take from counters, and sets of counters (k8s.io/api/resource/v1, 1.35).
+# The most devices that consume counters, and the most counter sets, of a slice (k8s.io/api/resource/v1, 1.35).
 _MOST_COUNTING = 64
 _MOST_COUNTER_SETS = 8
 _GPUS_OF_A_SLICE = _MOST_COUNTING // DEVICES_OF_A_GPU
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 def slice_count(devices: Devices) -> int:
-    """How many slices a node publishes: one, and more where GPUs can be divided."""
+    """The number of slices that a node publishes: one, or more if its GPUs can be divided."""
     return _device_slices(devices) + _counter_slices(devices)
 
 
@@ -62,7 +62,7 @@ def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[Part]:
 
 
 def slice_name(pool: Pool, devices: Devices, part: Part) -> str:
-    """The name of a node's slice. A kubelet plugin appends random letters; ours is found again without them."""
+    """The name of a node's slice. A kubelet plugin would append random letters; ours is deterministic."""
     name = f"{pool.node_name(part.ordinal)}-{devices.driver}"
     return f"{name}-{part.number}" if part.number else name
 
@@ -76,7 +76,7 @@ def _counter_slices(devices: Devices) -> int:
 
 
 def device_uuid(cluster: str, node: str, index: int) -> str:
-    """A GPU's UUID as NVIDIA writes it: always the same for a cluster, a node and the GPU's index there."""
+    """A GPU's UUID in NVIDIA's form: deterministic for a cluster, a node and the GPU's index there."""
     digits = hashlib.blake2b(f"{cluster}/{node}/gpu-{index}".encode(), digest_size=16).hexdigest()
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
@@ -84,7 +84,7 @@ def device_uuid(cluster: str, node: str, index: int) -> str:
 def device_class_expression(driver: str, name: str) -> str:
     """The CEL expression that selects a driver's devices.
 
-    Of NVIDIA's whole GPUs only, or MIG devices by a class called mig.nvidia.com, as its own classes do.
+    Like NVIDIA's own classes, a class for its driver selects only whole GPUs, or MIG devices if named mig.nvidia.com.
     """
     expression = f'device.driver == "{driver}"'
     if driver != NVIDIA_DRIVER:
@@ -93,13 +93,13 @@ def device_class_expression(driver: str, name: str) -> str:
 
 
 def slice_labels(pool: Pool) -> dict[str, str]:
-    """The labels by which a pool's slices are found again."""
+    """The labels by which a pool's slices are found."""
     marked = {STACK_ID: pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
     return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name, **marked}
 
 
 def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
-    """What one slice of a node says, exactly as the API server gives it back.
+    """The `spec` of one slice of a node, exactly as the API server returns it.
 
     Args:
         pool: the node's pool, with the active faults of its nodes.
@@ -111,7 +111,7 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     return {
         "driver": devices.driver,
         "nodeName": node,
-        # Slices are changed in place: each says the same of the others whatever it has left.
+        # Slices are changed in place, so generation and count stay the same when devices are lost.
         "pool": {"name": node, "generation": 1, "resourceSliceCount": slice_count(devices)},
         # The API server leaves an empty list out.
         **{key: value for key, value in said.items() if value},
@@ -130,16 +130,16 @@ def _devices_of(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
 
 
 def _counters_of(devices: Devices, part: Part) -> dict[str, Any]:
-    """A slice of counters has no devices. Counters of a GPU that a fault has taken stay: nothing takes from them."""
+    """A counter slice has no devices. Counters of a GPU lost to a fault stay, since nothing consumes them."""
     first = (part.number - _device_slices(devices)) * _MOST_COUNTER_SETS
     found = range(first, min(devices.count, first + _MOST_COUNTER_SETS))
     return {"sharedCounters": [counter_set(f"gpu-{index}") for index in found]}
 
 
 def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
-    """How many devices a node publishes: those of the highest indices go first when faults take some.
+    """The number of devices that a node publishes: those with the highest indices are lost first to faults.
 
-    A fault says what it takes by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
+    A fault names its loss by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
     """
     resource = extended_resource(devices.driver)
     taken = [fault.effects.capacity.get(resource) for fault in pool.faults.of(ordinal)] if pool.faults else []
@@ -148,13 +148,13 @@ def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
 
 
 def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> dict[str, Any]:
-    """A whole ResourceSlice to post, owned by its node, so that it goes when the node does.
+    """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node.
 
     Args:
         pool: the node's pool.
         devices: the pool's devices.
         part: which slice, of which node.
-        node_uid: UID of the node as it is now.
+        node_uid: the node's current UID.
     """
     node = pool.node_name(part.ordinal)
     return {
@@ -177,7 +177,7 @@ def _device(devices: Devices, cluster: str, node: str, index: int) -> dict[str, 
     first = -(-root * devices.count // roots)
     own: dict[str, Attribute] = {
         "uuid": {"string": device_uuid(cluster, node, index)},
-        # Each root in a PCI domain of its own, so that addresses stay apart whatever the numbers.
+        # Each root has its own PCI domain, so that addresses are always distinct.
         PCI_BUS_ID: {"string": f"{root:04x}:{index - first + 1:02x}:00.0"},
         PCIE_ROOT: {"string": f"pci{root:04x}:00"},
     }
@@ -192,9 +192,9 @@ def _device(devices: Devices, cluster: str, node: str, index: int) -> dict[str, 
 
 
 def _capacity(devices: Devices) -> dict[str, Any]:
-    """What a device has; of a shared one, how much of it a claim gets that does not say: all thousandths, no other.
+    """A device's capacity; if shared, with the defaults of claims: all thousandths, and 0 of everything else.
 
-    Without such a policy a claim that asks for 300 thousandths would have all of the memory.
+    Without such a policy, a claim for 300 thousandths would get all of the memory.
     """
     found: dict[str, Any] = {name: {"value": written} for name, written in devices.capacity.items()}
     if devices.allow_multiple_allocations:

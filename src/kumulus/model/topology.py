@@ -1,7 +1,7 @@
-"""Where in the network a pool's nodes stand: blocks, racks, NVLink domains, spine and leaf switches.
+"""Where in the network a pool's nodes are: blocks, racks, NVLink domains, spine and leaf switches.
 
-A level is a size in nodes, and a node's place follows from its ordinal alone: with racks of 16, node 35 stands in
-rack 2. So a resize never moves a node, and a pool of any size has a few numbers to remember and no table of nodes.
+A level is a size in nodes, and a node's place depends only on its ordinal: with racks of 16, node 35 is in rack 2. So
+a resize never moves a node, and a pool of any size needs a few numbers instead of a table of nodes.
 
 Frozen dataclasses and pure functions: the provider plugin imports this file, and every command waits for its start.
 """
@@ -17,7 +17,7 @@ from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_fault
 
 LEVELS = ("nvlinkDomain", "rack", "leaf", "block", "spine")
-"""What a topology can have, from the smallest that is usual to the largest."""
+"""The levels that a topology can have, from the usually smallest to the largest."""
 
 MOST_NODES = 100_000
 _SHORT = {"nvlinkDomain": "nvl", "rack": "r", "leaf": "leaf", "block": "b", "spine": "spine"}
@@ -39,7 +39,7 @@ class Level:
     nodes: int
 
     def place(self, ordinal: int) -> str:
-        """Where a node stands, without its pool: r3 is the fourth rack."""
+        """A node's place, without its pool: r3 is the fourth rack."""
         return f"{_SHORT[self.name]}{ordinal // self.nodes}"
 
     def ordinals(self, index: int, replicas: int) -> range:
@@ -59,7 +59,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Topology:
-    """The levels of a pool, the smallest first; of two of the same size, the one named first in `LEVELS`."""
+    """The levels of a pool, the smallest first; two of the same size are in the order of `LEVELS`."""
 
     levels: tuple[Level, ...]
 
@@ -73,12 +73,12 @@ class Topology:
 
         Args:
             pool: the pool's name, with which the values begin, so that no two pools share a rack.
-            ordinal: which of its nodes.
+            ordinal: the node's ordinal.
         """
         return {level.label: place_name(pool, level.place(ordinal)) for level in self.levels}
 
     def level(self, name: str) -> Level | None:
-        """One of its levels; None when it does not have it."""
+        """One of its levels; None when the topology does not have it."""
         return next((level for level in self.levels if level.name == name), None)
 
     def to_plain(self) -> dict[str, dict[str, object]]:
@@ -96,9 +96,9 @@ def moved(pool: str, old: Topology | None, new: Topology | None, replicas: int) 
 
     Args:
         pool: the pool's name.
-        old: the topology there is.
-        new: the topology wanted.
-        replicas: how many nodes to look at.
+        old: the current topology.
+        new: the wanted topology.
+        replicas: how many nodes to compare.
     """
     if old == new:
         return 0
@@ -128,7 +128,7 @@ def topology_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def topology_from(raw: object) -> Topology | None:
-    """A topology from its plain form, which has been checked before; None for none."""
+    """A topology from its checked plain form; None for none."""
     levels = cast(Mapping[str, Mapping[str, object]], raw or {})
     return (
         Topology.of(

@@ -1,4 +1,4 @@
-"""What pools come to: nodes, GPUs, CPUs, memory and every other resource, by group and by zone. Pure functions."""
+"""Totals of pools: nodes, GPUs, CPUs, memory and every other resource, by group and by zone. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tally:
     Args:
         nodes: how many.
         resources: exact sums, Kubernetes' own resources first, the others by name.
-        claimed_gpus: GPUs that pods can have through ResourceClaims only.
+        claimed_gpus: GPUs that pods can get only through ResourceClaims.
     """
 
     nodes: int
@@ -50,7 +50,7 @@ class Tally:
 class Totals(Tally):
     """The tally of all pools, and the tallies of their groups and zones, each in the order of the stack file.
 
-    `gpu_products` are the GPUs by product, of the pools whose labels name one.
+    `gpu_products` counts the GPUs by product, for pools whose labels name one.
     """
 
     by_group: Mapping[str, Tally] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Totals(Tally):
     gpu_products: Mapping[str, int] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, object]:
-        """As a tally's, with `byGroup` and `byZone`, each from name to tally, and `gpuProducts` from name to GPUs."""
+        """The plain form of a tally, with `byGroup` and `byZone` (tallies by name) and `gpuProducts` (GPUs by name)."""
         return {
             **super().to_plain(),
             "byGroup": {name: tally.to_plain() for name, tally in self.by_group.items()},
@@ -76,13 +76,13 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
     """The capacity of all nodes of a pool together, exact.
 
     Raises:
-        QuantityError: a capacity is no quantity; pools made by this package have none such.
+        QuantityError: a capacity is not a quantity, which pools made by this package never have.
     """
     return {name: parse(written) * pool.count for name, written in pool.capacity.items()}
 
 
 def claimed_gpus(pool: Pool) -> int:
-    """The GPUs of a pool that its nodes publish as devices and not as an extended resource as well."""
+    """The GPUs of a pool that its nodes publish only as devices, not as an extended resource too."""
     devices = pool.devices
     if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
         return 0
@@ -90,10 +90,10 @@ def claimed_gpus(pool: Pool) -> int:
 
 
 def totals(pools: Iterable[Pool]) -> Totals:
-    """Sum up pools: their nodes' capacities, in all, by group and by zone.
+    """Sum up the capacities of the pools' nodes: in total, by group and by zone.
 
     Args:
-        pools: in the order in which groups and zones are to be listed.
+        pools: in the order in which to list groups and zones.
     """
     counted = [(pool, pool_resources(pool)) for pool in pools]
     groups = dict.fromkeys(pool.group for pool, _ in counted)

@@ -1,4 +1,4 @@
-"""What a preview cannot know yet stands in properties as one value of its own."""
+"""The placeholder in properties for values that a preview cannot know yet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Unknown:
-    """A value that a preview cannot know yet; there is one, :data:`UNKNOWN`."""
+    """A value that a preview cannot know yet; its only instance is :data:`UNKNOWN`."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"

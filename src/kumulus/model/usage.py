@@ -22,11 +22,11 @@ class Amount:
 
 @dataclass(frozen=True)
 class Usage:
-    """Use over time: points of a pod's age in seconds and an amount, lines between them, the last one from then on.
+    """Use over time: points of a pod's age in seconds and an amount, joined by lines; the last amount stays.
 
     Args:
         points: at least one; ages ascend.
-        upper: for a range, the amount up to which each reading is drawn, from the single point's; else None.
+        upper: for a range, the upper bound of each random reading, with the single point's as the lower; else None.
     """
 
     points: tuple[tuple[float, Amount], ...]
@@ -38,7 +38,7 @@ class PodUsage:
     """What the containers of a selection of pods use while they run; None for nothing.
 
     Args:
-        selection: which pods; for each the first usage that selects it holds.
+        selection: which pods; the first usage that selects a pod applies to it.
         cpu: cores of each container.
         memory: bytes of each container.
         gpu: how busy each of a container's GPUs is.

@@ -26,12 +26,12 @@ def client(kubeconfig: Path, *, patience: float = 60.0, request_timeout: float =
 
 
 async def identity(kubeconfig: Path, patience: float) -> str:
-    """UID of the kube-system namespace, once the API server is ready and has made it.
+    """UID of the kube-system namespace, once the API server is ready and has created it.
 
     Raises:
         ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
     """
-    # One that is slow is asked a second time.
+    # A slow server is asked a second time.
     async with client(kubeconfig, patience=patience, request_timeout=max(5.0, patience / 2)) as asked:
         deadline = time.monotonic() + patience
         while True:
@@ -40,8 +40,8 @@ async def identity(kubeconfig: Path, patience: float) -> str:
                 namespace = await asked.get("/api/v1/namespaces/kube-system")
                 return str(namespace["metadata"]["uid"])
             except ApiError as error:
-                # The namespace does not exist yet; or the server has just started and has not read its roles, one of
-                # which gives kubeadm's administrator all rights.
+                # The namespace does not exist yet; or the server has just started and has not read its roles yet, one
+                # of which gives kubeadm's administrator all permissions.
                 if error.status not in (403, 404) or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.05)

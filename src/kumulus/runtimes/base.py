@@ -1,4 +1,4 @@
-"""The small interface behind which a control plane is had; runtimes never know of each other."""
+"""The small interface of every control plane's runtime; runtimes never know of each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Health = Literal["running", "degraded", "stopped", "incomplete"]
 
 MISSING = "missing"
-"""The state of a component that cannot be brought back: only a new cluster has it again."""
+"""The state of a component that cannot be restored: only a new cluster has it again."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Wanted:
 
     Attributes:
         name: the cluster's name.
-        owner: who asks: the Pulumi URN and the program's directory. Nobody else's cluster is touched.
+        owner: the Pulumi URN and the program's directory. No other owner's cluster is touched.
         home: directory under which runtimes keep their clusters.
         kubernetes_version: such as ``v1.35.4``; "" where the runtime has its own.
         options: the runtime's own options, as in the stack file's section of that name.
-        nodes: how many emulated nodes a new one is made for; None where that is not known.
+        nodes: the number of emulated nodes that a new cluster is made for; None where it is not known.
     """
 
     name: str
@@ -45,13 +45,13 @@ class Observed:
     """A control plane as it was found.
 
     Attributes:
-        identity: UID of the ``kube-system`` namespace, or "" when it could not be asked.
+        identity: UID of the ``kube-system`` namespace, or "" when the API server could not be asked.
         kubeconfig: path of the kubeconfig file.
         server: the API server's address.
         directory: where the runtime keeps the cluster's files, or "".
-        components: each component's state, ``running`` or ``stopped`` (or what else it says), or :data:`MISSING`.
+        components: each component's state: ``running``, ``stopped``, :data:`MISSING`, or another text.
         configuration: fingerprint of the settings that can be changed in place.
-        endpoints: where further services answer, by their names: ``prometheus``.
+        endpoints: the addresses of further services, by name: ``prometheus``.
     """
 
     identity: str
@@ -64,7 +64,7 @@ class Observed:
 
     @property
     def health(self) -> Health:
-        """The control plane as a whole."""
+        """The health of the control plane as a whole."""
         states = set(self.components.values())
         if states <= {"running"}:
             return "running"
@@ -75,15 +75,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A control plane as the stack's state has it.
+    """A control plane as recorded in the stack's state.
 
     Attributes:
         name: the cluster's name.
-        owner: who made it, as :attr:`Wanted.owner`.
+        owner: the owner who made it, as :attr:`Wanted.owner`.
         directory: where the runtime keeps its files.
         kubeconfig: path of the kubeconfig file.
         identity: UID of the ``kube-system`` namespace.
-        options: the runtime's own options it was made with.
+        options: the runtime's own options with which it was made.
     """
 
     name: str
@@ -95,18 +95,18 @@ class Recorded:
 
     @classmethod
     def of(cls, wanted: Wanted, seen: Observed) -> Recorded:
-        """What would be recorded of a control plane that was asked for and found."""
+        """The record of a control plane that was asked for and found."""
         return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A cluster that is there before the stack is, as a first preview sees it.
+    """A cluster that exists before the stack does, as a first preview sees it.
 
     Attributes:
         identity: UID of the ``kube-system`` namespace.
         server: the API server's address.
-        connection: how it is reached for as long as the stack has no kubeconfig of its own.
+        connection: how to reach it while the stack has no kubeconfig of its own.
     """
 
     identity: str
@@ -115,24 +115,24 @@ class Foreseen:
 
 
 class Runtime(ABC):
-    """One way to get a control plane: what is abstract here all have, the rest only some."""
+    """One way to get a control plane; all runtimes have the abstract methods, and only some override the rest."""
 
     name: ClassVar[str]
     replaced_by: ClassVar[frozenset[str]]
     """Options whose change needs a new cluster; the others are applied in place."""
     on_one_machine: ClassVar[bool] = True
-    """Whether it consists of what only the machine has that it was made on."""
+    """Whether the cluster exists only on the machine on which it was made."""
 
     @abstractmethod
     def place(self, directory: str) -> Place:
-        """The files in a directory of a cluster's, as this runtime lays them out."""
+        """The files in a cluster's directory, as this runtime lays them out."""
 
     @abstractmethod
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         """Return what is wrong with the options: property path below the section → what to write instead."""
 
     def default_version(self) -> str | None:
-        """The Kubernetes version used when the stack names none; None where that is the runtime's own affair."""
+        """The Kubernetes version used when the stack names none; None where the runtime itself decides."""
         return None
 
     def version_problem(self, version: str) -> str | None:
@@ -140,31 +140,31 @@ class Runtime(ABC):
         return None
 
     def takes_version(self, old: str, new: str) -> bool:
-        """Whether a cluster of one Kubernetes version becomes one of another in place, with all that is in it."""
+        """Whether a cluster can change from one Kubernetes version to another in place, and keep its contents."""
         return False
 
     @abstractmethod
     def kubeconfig_path(self, wanted: Wanted) -> str:
-        """Where the kubeconfig will be: known before the cluster exists, so that previews know it."""
+        """Where the kubeconfig will be; known before the cluster exists, so that previews can show it."""
 
     def configuration(self, wanted: Wanted) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""
         return ""
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """What a change of the options from the old ones means, a line for each part that needs words."""
+        """The consequences of a change of the options, a line for each that needs an explanation."""
         return []
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
-        """Say at each preview and update, before anything is changed, what the cluster itself has to do with it.
+        """Check the cluster itself at each preview and update, before anything is changed, and report on it.
 
         Args:
             wanted: the control plane.
-            identity: of the one that was recorded; None before there is one.
-            report: takes what is to be said.
+            identity: the recorded control plane's identity; None before there is one.
+            report: takes the messages.
 
         Returns:
-            The cluster, where it is there before anything is made.
+            The cluster, if it exists before anything is made.
 
         Raises:
             ProviderError: the stack must not use it.
@@ -176,23 +176,23 @@ class Runtime(ABC):
         """Make the control plane and wait until it answers.
 
         Raises:
-            ProviderError: it could not be made; nothing of it is left behind.
+            ProviderError: it could not be made; nothing is left behind.
         """
 
     @abstractmethod
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """Look at it; None when it is gone or another cluster stands in its place."""
+        """Look at the control plane; None when it is gone or another cluster has taken its place."""
 
     def removed(self, directory: str) -> bool:
         """Whether the cluster's removal was begun, or done, by a process that could not record it.
 
-        Asked by every preview and update, also without ``--refresh``: quick, and without the network.
+        Every preview and update calls this, even without ``--refresh``, so it is quick and does not use the network.
         """
         return False
 
     @abstractmethod
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
-        """Bring dead components back and apply the in-place settings.
+        """Restart dead components and apply the in-place settings.
 
         Raises:
             ProviderError: a component does not start; the message has its log's last lines.
@@ -200,4 +200,4 @@ class Runtime(ABC):
 
     @abstractmethod
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
-        """Remove every process and file of it; finding nothing is success."""
+        """Remove all its processes and files; finding none is success."""

@@ -1,4 +1,4 @@
-"""What there is to say of a runtime: :class:`Descriptor`, one for each folder of this room."""
+"""The description of a runtime: :class:`Descriptor`, one for each folder of this package."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Options:
     Attributes:
         model: its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``, so that callers
             that do not need it do not import pydantic.
-        about: what it is, for people.
-        example: how it is written.
+        about: a description for people.
+        example: an example of its contents.
     """
 
     model: str
@@ -41,24 +41,24 @@ class Descriptor:
     """One way to get a control plane.
 
     Attributes:
-        name: as a stack file has it after ``runtime:``.
+        name: its name in a stack file, after ``runtime:``.
         short: what it is in two words, for the plugin's schema; may be empty.
         about: what it is, for docs/clusters.md; ``takes`` and ``ready_in`` are that table's other columns.
         takes: what it needs of the machine.
         ready_in: how long its first `up` takes.
-        page: of docs that is about it alone; may be empty.
+        page: the page of docs that is about it alone; may be empty.
         implementation: the :class:`~kumulus.runtimes.base.Runtime`, as ``module:Class``.
         options: its section of the stack file.
         further_sections: other sections that have an effect with it alone.
-        option_sections: those of them that are options of the runtime too.
-        tools: what its stacks take of pins.toml.
-        local: whether the control plane, KWOK and Prometheus are processes of this machine, of the version that the
-            stack names; elsewhere KWOK and Prometheus are installed in the cluster, by their charts.
-        container_engine: whether Docker, or one like it, has to run.
-        chooses_version: whether a stack says which Kubernetes it is.
-        outlives_stack: whether the cluster is there before its stack and after it.
+        option_sections: the further sections that are options of the runtime too.
+        tools: the tools of pins.toml that its stacks use.
+        local: whether the control plane, KWOK and Prometheus are processes of this machine, in the version that the
+            stack names; otherwise KWOK and Prometheus are installed in the cluster, by their charts.
+        container_engine: whether Docker, or a similar engine, has to run.
+        chooses_version: whether a stack chooses the Kubernetes version.
+        outlives_stack: whether the cluster exists before and after its stack.
         kubeconfig_file: the kubeconfig's name in the cluster's directory.
-        rules: gives problems between the parts of a cluster's mapping, as the file has it.
+        rules: finds contradictions between the parts of a cluster's mapping, as written in the file.
     """
 
     name: str

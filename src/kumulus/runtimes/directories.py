@@ -1,4 +1,4 @@
-"""Where clusters live on this machine: room for one more, kept private, and what is wrong with a place."""
+"""The directories of clusters on this machine: their disk space, their privacy, and what is wrong with a place."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
 
 _NEEDED_BYTES = 1 << 30
-# Etcd allocates its log in segments of 64 MB, and ends when it cannot.
+# etcd allocates its log in segments of 64 MB, and exits when it cannot.
 _LITTLE_BYTES = 64 << 20
 
 
 def prepare_home(place: Place) -> None:
-    """Make the directory that clusters are in.
+    """Make the parent directory of clusters.
 
     Raises:
         ProviderError: it cannot be made, or its disk is full.
     """
     try:
-        # A home that is there already, such as /srv, keeps its mode: each cluster's directory is private anyway.
+        # An existing home, such as /srv, keeps its mode: each cluster's directory is private anyway.
         place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         place.directory.parent.mkdir(mode=0o700, exist_ok=True)
         free = free_bytes(place.home)
@@ -43,7 +43,7 @@ def no_room(directory: Path) -> str:
     """The message if a cluster's disk has too little room left to continue; empty if there is enough.
 
     Args:
-        directory: one on that disk, which may not exist yet.
+        directory: a directory on that disk, which may not exist yet.
     """
     try:
         free = free_bytes(directory)
@@ -55,25 +55,25 @@ def no_room(directory: Path) -> str:
 
 
 def keep_private(place: Place, files: Iterable[Path]) -> None:
-    """Keys and kubeconfigs are for their owner only, whatever the mode a program gave them."""
+    """Make keys and kubeconfigs accessible to their owner only, whatever mode a program gave them."""
     for path in files:
         path.chmod(0o600)
     place.directory.chmod(0o700)
 
 
 def remove(place: Place) -> list[str]:
-    """Remove a cluster's files, and nothing else that stands beside them; finding none is success.
+    """Remove a cluster's files, and no others beside them; finding none is success.
 
     Returns:
-        the names of what is left, because it is no part of a cluster.
+        the names of the files that are left, because they are not part of a cluster.
 
     Raises:
-        ProviderError: they cannot be removed, or what stands there is not a directory of ours.
+        ProviderError: they cannot be removed, or the place is not a directory of ours.
     """
     try:
         require_own(place)
         left = place.foreign()
-        # The note last, so that a removal that is killed leaves a directory that is recognised as a cluster's.
+        # The note last, so that a killed removal leaves a directory that is recognised as a cluster's.
         found = [file for file in place.directory.iterdir() if file.name not in left and file != place.note_file]
         for file in [*found, place.note_file]:
             if file.is_dir() and not file.is_symlink():
@@ -90,31 +90,31 @@ def remove(place: Place) -> list[str]:
 
 
 def require_own(place: Place) -> None:
-    """Refuse to change what is at a place when that is a link, or another user's.
+    """Refuse to change a place that is no directory, or another user's.
 
     Raises:
-        ProviderError: with what it is.
+        ProviderError: says what it is.
     """
     if wrong := _not_a_directory_of_ours(place.directory):
         raise ProviderError(f"{wrong}; it is left alone: remove it by hand")
 
 
 def left_alone(place: Place, names: Iterable[str]) -> str:
-    """What is said of what :func:`remove` left."""
+    """The message about the files that :func:`remove` left."""
     return f"{place.directory} has files that are not the cluster's ({', '.join(names)}); they are left alone"
 
 
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
-    """Refuse a place that is somebody else's or contains somebody else's files; nothing is changed.
+    """Refuse a place that belongs to somebody else or contains somebody else's files; nothing is changed.
 
     Args:
         place: where a cluster is to be made.
-        owner: who makes it: what an interrupted run of the same left there is no obstacle. Empty where that is not
+        owner: the new cluster's owner, whose interrupted runs may have left files there. Empty where it is not
             known.
-        preview: whether nothing is made yet: what is there may be what is to be replaced.
+        preview: whether this is a preview: what is there may be a cluster that is to be replaced.
 
     Raises:
-        ProviderError: with what stands in the way, and what to do.
+        ProviderError: says what the obstacle is, and what to do.
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:
@@ -137,7 +137,7 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()
         if made_by is None:
-            # Without a note nothing proves whose kubeconfig.yaml that is.
+            # Without a note, nothing proves who owns the kubeconfig.yaml there.
             foreign = sorted(file.name for file in place.directory.iterdir() if file.name not in place.MADE_ALONE)
     except OSError as error:
         raise ProviderError(os_error(error, place)) from None
@@ -147,7 +147,7 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
 
 
 def _others(directory: Path) -> str:
-    """Why a directory is another user's, in words; empty when it is ours, the administrator's, or not there."""
+    """A message that a directory is another user's; empty when it is ours, the administrator's, or missing."""
     try:
         owner = directory.stat().st_uid
     except FileNotFoundError:
@@ -162,7 +162,7 @@ def _others(directory: Path) -> str:
 
 
 def _not_a_directory_of_ours(path: Path) -> str:
-    """What a path is instead of a directory of ours, in words; empty when it is one, or not there."""
+    """A message about what a path is instead of a directory of ours; empty when it is one, or missing."""
     if path.is_symlink():
         return f"{path} is a symbolic link to {os.readlink(path)}"
     if path.exists() and not path.is_dir():
@@ -171,14 +171,14 @@ def _not_a_directory_of_ours(path: Path) -> str:
 
 
 def remove_empty(place: Place) -> None:
-    """Remove the directories that clusters are in, where this was the last."""
+    """Remove the parent directories of clusters, if this was the last cluster."""
     for empty in (place.directory.parent, place.home):
         with suppress(OSError):
             empty.rmdir()
 
 
 def os_error(error: OSError, place: Place) -> str:
-    """An error of the file system in words, with the remedy."""
+    """The message for an error of the file system, with the remedy."""
     if error.errno == errno.ENOSPC:
         return f"no disk space left at {place.home}; free some, or set KUMULUS_HOME to a directory on another disk"
     reason = error.strerror or str(error) or type(error).__name__

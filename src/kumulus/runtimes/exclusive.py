@@ -1,4 +1,4 @@
-"""One run at a time."""
+"""Only one run at a time changes a cluster."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kumulus.runtimes.place import Place
 async def exclusive(place: Place) -> AsyncIterator[None]:
     """Let only one run at a time change a cluster; the kernel frees the lock when its holder ends.
 
-    Asked for again and again rather than waited for: a wait in the kernel would stop the whole plugin, and the other
-    run may be one of its own.
+    The lock is polled: a wait in the kernel would block the whole plugin, which the other run may be part of.
     """
     path = place.home / "clusters" / f".{place.name}.lock"
     while True:
@@ -30,7 +29,7 @@ async def exclusive(place: Place) -> AsyncIterator[None]:
             continue
         if path.exists() and os.stat(path).st_ino == os.fstat(lock).st_ino:
             break
-        os.close(lock)  # its last holder removed the file: what was locked is no longer the lock
+        os.close(lock)  # its last holder removed the file: the file locked here is no longer the lock
     try:
         yield
     finally:

@@ -61,13 +61,13 @@ class Turn:
         return was, will
 
     def alike(self) -> Hashable:
-        """Equal for nodes that change in the same way; None for one that has a way of its own, as in a reboot."""
+        """A key, equal for nodes that change in the same way; None for a node with its own change, as in a reboot."""
         was, will = self.pools.faults(self.ordinal)
         if any(fault.effects.kubelet == "reboot" for fault in (*was, *will)):
             return None
         ours = owned_fields(self.pools.bare, self.ordinal, self.pools.cluster)
-        # The pool's field names are the same for all its nodes; values differ, and matter only where a fault overrides
-        # them: its end puts this node's own value back.
+        # All nodes of a pool have the same field names. Their values differ, which matters only where a fault overrides
+        # one: when it ends, the node's own value is restored.
         places = {key for fault in (*was, *will) for key in (*fault.effects.labels, *fault.effects.annotations)}
         return (
             self.pools.bare.name,
@@ -81,12 +81,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Change:
-    """What is asked of the API server for a node.
+    """What to request from the API server for a node.
 
     Attributes:
         status: a strategic merge patch for its status, encoded; None when nothing changes there.
         taints: whether its taints change too.
-        had, wanted: what we own on one of the nodes that change so.
+        had, wanted: what we own on one of the nodes that change this way.
     """
 
     status: bytes | None
@@ -118,7 +118,7 @@ class Changes:
     def _made(self, each: Turn) -> Change:
         had, wanted = each.owned()
         if each.kubelets()[0] == "silent":
-            # The node lifecycle controller has taken its conditions over, and waits for the kubelet to say something.
+            # The node lifecycle controller has taken over its conditions, and waits for the kubelet to report again.
             had = replace(had, conditions={**had.conditions, **dict.fromkeys(CONDITIONS, _UNKNOWN)})
         found = delta(had, wanted, boot_id(each.name, each.pools.cluster), self._now)
         status = json.dumps(found.status, separators=(",", ":")).encode() if found.status is not None else None
@@ -131,7 +131,7 @@ def turns_of(
     """The nodes that turn from some faults to others.
 
     Args:
-        pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
+        pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
         nodes: which ones.
         before: the faults that they show.
         after: the faults that they should show.

@@ -1,9 +1,9 @@
-"""An autoscaler's spot machines that a cloud takes back: its claims are deleted at the notice, KWOK ends the machines.
+"""Reclaim an autoscaler's spot machines: its claims are deleted at the notice, and KWOK ends the machines.
 
-Source of what happens at the notice: karpenter-provider-aws, pkg/controllers/interruption/controller.go: of a spot
-interruption it deletes the NodeClaim, so that Karpenter drains the node and makes another. The machine goes when the
-notice ends, drained or not, and whether Karpenter runs or not: KWOK does it
-(:func:`kumulus.autoscalers.karpenter.stages.stages`), as nothing of ours need run then.
+Source for the notice: karpenter-provider-aws, pkg/controllers/interruption/controller.go: on a spot interruption it
+deletes the NodeClaim, so that Karpenter drains the node and makes another. When the notice ends, the machine goes,
+drained or not, and whether Karpenter runs or not: KWOK removes it
+(:func:`kumulus.autoscalers.karpenter.stages.stages`), because no Kumulus process need be running then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MADE = "karpenter.sh/nodepool"
 
 
 async def met(client: Client, effects: OfferEffects) -> list[str]:
-    """The machines that a fault can take back now, by their nodes' names; the oldest first.
+    """The node names of the machines that a fault can reclaim now, oldest first.
 
     Args:
         client: of the cluster.
@@ -52,7 +52,7 @@ async def met(client: Client, effects: OfferEffects) -> list[str]:
 
 
 def _order(metadata: dict[str, Any]) -> tuple[str, str, str, str]:
-    """An order that runs have in common as far as can be: the autoscaler draws the names."""
+    """A sort key that differs as little as possible between runs: the autoscaler chooses the names at random."""
     labels = metadata["labels"]
     place = labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(ZONE_LABEL, "")
     return metadata["creationTimestamp"], *place, metadata["name"]
@@ -60,19 +60,19 @@ def _order(metadata: dict[str, Any]) -> tuple[str, str, str, str]:
 
 def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    # One that goes already, of itself or by another fault, is not taken a second time.
+    # A node that is already going, by itself or because of another fault, is not reclaimed a second time.
     if not is_spot(labels) or metadata.get("deletionTimestamp") or RECLAIM_ANNOTATION in annotations:
         return False
     return effects.selects(labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(ZONE_LABEL, ""), "spot")
 
 
 async def drawn(client: Client, record: Record, before: Record | None) -> Record:
-    """A fault with the machines that it takes back: those that it has taken already, where it is the same fault.
+    """The fault with the machines that it reclaims; a fault that has not changed keeps those it already has.
 
     Args:
         client: of the cluster.
         record: the fault.
-        before: what held under its name until now.
+        before: the fault recorded under its name until now.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -86,7 +86,7 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
 
 
 async def take(client: Client, record: Record) -> None:
-    """Give notice to the machines of a fault: when they go stands on their nodes, and their claims are deleted.
+    """Give notice to a fault's machines: annotate their nodes with the time at which they go, and delete their claims.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -104,7 +104,7 @@ async def take(client: Client, record: Record) -> None:
     }
 
     async def give_notice(node: str) -> None:
-        # The time first: a node whose claim is deleted goes with it as soon as it is drained.
+        # Annotate first: a node whose claim is deleted goes as soon as it is drained.
         await _note(client, node, until)
         if node in claims:
             await objects.remove(client, f"{_CLAIMS}/{claims[node]}")
@@ -115,7 +115,7 @@ async def take(client: Client, record: Record) -> None:
 
 
 async def call_off(client: Client, record: Record) -> None:
-    """What a fault that ends has not taken yet stays, as far as Karpenter has not drained it.
+    """Keep the machines that an ending fault has not reclaimed yet, unless Karpenter has drained them.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -130,6 +130,6 @@ async def _note(client: Client, node: str, until: str | None) -> None:
     try:
         await client.write("PATCH", f"{_NODES}/{node}", body, content_type=MERGE_PATCH)
     except ApiError as error:
-        # Gone already.
+        # The node is gone already.
         if error.status != 404:
             raise

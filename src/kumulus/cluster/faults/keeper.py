@@ -1,8 +1,8 @@
 """``python -m kumulus.cluster.faults.keeper KUBECONFIG NAME UNTIL``: end a fault when its time is up.
 
-A process of its own, so that the command that injected the fault is free to end. While it waits it is a bare Python
-that looks now and then whether the cluster is still there. It does not have to live: whatever ends it, the record says
-when the fault is over, and the next operation on the cluster ends it (kumulus.cluster.faults.operations.settle).
+This is a process of its own, so that the command that injected the fault can exit. While waiting, it is a bare Python
+that checks now and then whether the cluster is still there. It need not survive: the record says when the fault is
+over, and the next operation on the cluster ends it (kumulus.cluster.faults.operations.settle).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def _end(kubeconfig: Path, name: str, until: str) -> int:
 
     async with Client(load_kubeconfig(kubeconfig)) as client:
         there = (await records.read(client)).faults.get(name)
-        # One that was injected again under this name has another time, and a process of its own.
+        # A fault that was injected again under this name has another time and a process of its own.
         if there is None or there.until != until:
             return 0
         _, turned = await operations.end(client, name)

@@ -1,8 +1,8 @@
-"""Silence a node's kubelet, which KWOK plays: take the node's lease from it, and give it back.
+"""Silence a node's kubelet, which KWOK emulates, by taking the node's lease from KWOK; and give the lease back.
 
 KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and applies no stage to a node whose
-lease it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease that somebody else holds for many
-years is therefore a silent kubelet, and the node lifecycle controller, which looks for renewals and not at durations,
+lease it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease that another holder has for many
+years therefore silences the kubelet. The node lifecycle controller, which watches renewals and ignores durations,
 marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
-# The API server's longest; in seconds, 68 years.
+# The longest duration that the API server allows: 68 years, in seconds.
 _FOR_EVER = 2**31 - 1
 _USUAL = 40
 _KEPT_BY = "kumulus.io/kept-by"
@@ -33,7 +33,7 @@ class Lease:
 
     Attributes:
         holder: its holder; empty if there is none.
-        kept_by: its holder before, as :func:`take` recorded it; None if that was not known.
+        kept_by: its previous holder, as :func:`take` recorded it; None if unknown.
         version: its resourceVersion.
     """
 
@@ -60,9 +60,9 @@ class Seen:
         return self._known(lease.holder if lease else "")
 
     def heir_of(self, node: str) -> dict[str, Any] | None:
-        """Who gets a node's lease back: its former holder, if that still runs; None if none is known.
+        """The holder that gets a node's lease back: the former one, if it still runs; None if none is known.
 
-        With several kwok-controllers only one of them has a node in its charge. Another one's lease would have to run
+        With several kwok-controllers, only one of them manages a given node. Another one's lease would have to run
         out first, and a real kubelet's, that of another node, for ever.
         """
         kept_by = self.leases[node].kept_by if node in self.leases else None
@@ -126,7 +126,7 @@ async def take(client: Client, node: str, seen: Seen) -> None:
     Args:
         client: of the cluster.
         node: the node's name.
-        seen: from :func:`look`; whom the lease is taken from is noted on it.
+        seen: from :func:`look`; the holder that loses the lease is noted on it.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

@@ -1,8 +1,8 @@
-"""See to it that KWOK plays the pods on nodes that are new.
+"""Make sure that KWOK runs the pods on new nodes.
 
-KWOK v0.8.0 passes over a pod that is bound to a node whose lease it does not hold yet. It looks at a node's pods once
-more when it has taken the lease, but may pass over them again, as its own view of the lease is some milliseconds behind
-(controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly): until such a pod changes, it does not run.
+KWOK v0.8.0 skips a pod that is bound to a node whose lease it does not hold yet. Once it has taken the lease, it looks
+at the node's pods again, but may skip them again, because its own view of the lease is some milliseconds behind
+(controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly). Such a pod does not run until it changes.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from kumulus.kwok.stages import STAGES
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Seconds in which KWOK has to have taken one more of the nodes that were made.
+# Seconds to wait for KWOK to take one more of the created nodes.
 _STANDSTILL = 20.0
-# Likewise, of any nodes: some may be nobody's.
+# Likewise, for any nodes: no KWOK may manage some of them.
 _OF_ANY = 5.0
-# Seconds that KWOK's view of a lease may be behind.
+# Seconds by which KWOK's view of a lease may be behind.
 _BEHIND = 0.3
 _LOOKS = 3
 _NODES = "/api/v1/nodes"
-# Up to so many leases are asked for one by one, as a cluster may have tens of thousands.
+# Up to this many leases are read one by one, as a cluster may have tens of thousands.
 _ASK_SINGLY = 40
 
 
 async def wait_until_managed(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> str:
     """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
 
-    Pods that wait for nodes are bound to new ones before KWOK has taken these: of 1,200 that waited for 300 nodes, 513
-    would never have run. So all leases are waited for where any pod waits; and where KWOK reads its stages as objects,
-    as it begins to take leases seconds after the cluster answers, and pods that are made meanwhile would be lost on it.
-    Elsewhere nothing is waited for, and a pod that is made and bound in the very moment may be passed over.
+    Pending pods are bound to new nodes before KWOK has taken these: of 1,200 pods that waited for 300 nodes, 513 would
+    never have run. So this waits for all leases if any pod is pending. It also waits if KWOK reads its stages as
+    objects: KWOK then begins to take leases seconds after the cluster answers, and would miss pods created before.
+    Otherwise this does not wait, and a pod that is created and bound at this very moment may be skipped.
 
     Args:
         client: of the cluster.
         nodes: names of the nodes that were made.
-        stop: when set, nothing is waited for any longer.
+        stop: when set, the wait ends.
 
     Returns:
         Which nodes KWOK does not manage yet, in a sentence; empty when all are.
@@ -61,10 +61,10 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
 
 
 async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
-    """Wait until KWOK has the leases of all nodes, before pods are made; how many it did not have at first.
+    """Wait until KWOK has the leases of all nodes, before pods are created; returns how many it took during the wait.
 
-    After an update with thousands of new nodes that takes some seconds, and pods that are bound before may be passed
-    over. If nothing takes the leases, as for nodes without a KWOK, it stops soon.
+    After an update with thousands of new nodes this takes some seconds, and pods that are bound earlier may be skipped.
+    If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -79,7 +79,7 @@ async def _anybody_waits(client: Client) -> bool:
 
 
 async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event, standstill: float) -> set[str]:
-    """Those of the nodes that KWOK has not taken when none was taken for some seconds, or at a stop."""
+    """The nodes that KWOK has not taken by the time that it has taken none for some seconds, or at a stop."""
     missing, pause, give_up = set(nodes), 0.05, time.monotonic() + standstill
     while missing and not stop.is_set() and time.monotonic() < give_up:
         if taken := await _leased(client, missing):
@@ -112,7 +112,7 @@ async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> 
 
 
 async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
-    """The pods that are bound to nodes and that nothing has been done to."""
+    """The pods bound to the nodes that KWOK has not acted on yet."""
     pages = client.pages(PODS, {"fieldSelector": "spec.nodeName!=,status.phase=Pending"})
     return [
         pod
@@ -123,7 +123,7 @@ async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any
 
 
 async def _reads_objects(client: Client) -> bool:
-    """Whether the cluster has stages as objects."""
+    """Whether the cluster has Stage objects."""
     try:
         return bool((await client.get(STAGES, {"limit": "1"})).get("items"))
     except ApiError as error:

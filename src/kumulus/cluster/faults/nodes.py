@@ -46,7 +46,7 @@ class Turned:
     undone: int = 0
 
     def add(self, outcome: Outcome[Any]) -> None:
-        """Take over what a bulk operation failed in and what it left to do."""
+        """Add what a bulk operation failed at and what it left undone."""
         self.problems += sorted({str(error) for _, error in outcome.failed})
         self.undone += len(outcome.failed) + outcome.skipped
 
@@ -62,17 +62,17 @@ async def turn(
     stop: asyncio.Event | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Turned:
-    """Make nodes what they are to be under other faults.
+    """Change nodes to what they should be under other faults.
 
     Args:
         client: of the cluster.
-        pools: as recorded, by name; nodes of other pools are passed over, and so are ordinals a pool does not have.
+        pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
         nodes: which ones.
         before: the faults that they show.
         after: the faults that they should show.
         now: the time, RFC 3339 in UTC.
         stop: when set, nothing new is begun.
-        progress: called with the nodes done and all of them.
+        progress: called with the number of nodes done and of all nodes.
 
     Raises:
         ApiError, Unreachable: the server could not be asked about leases or pods.

@@ -1,4 +1,4 @@
-"""What active faults do to an autoscaler's offerings: an annotation of its node classes, which it reads."""
+"""What active faults do to an autoscaler's offerings: an annotation on its node classes, which it reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
 
 
 async def there(client: Client) -> bool:
-    """Whether the cluster has an autoscaler that faults can tell of its offerings.
+    """Whether the cluster has an autoscaler whose offerings faults can change.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -31,7 +31,7 @@ async def put(client: Client, record: Record) -> None:
 
     Args:
         client: of the cluster.
-        record: that one; nothing is done where it has no effect on offerings.
+        record: the fault that began or ended; nothing is done if it does not affect offerings.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -41,7 +41,7 @@ async def put(client: Client, record: Record) -> None:
     now = records.now()
     known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
     offers = [each.offers for each in known if each.offers and not each.ending and not each.over(now)]
-    # What is taken back is not what is offered.
+    # Interruptions reclaim machines; they do not change what is offered.
     holding = [each.to_plain() for each in offers if each.interruption is None]
     text = json.dumps(holding, sort_keys=True) if holding else None
     for name in await _classes(client):

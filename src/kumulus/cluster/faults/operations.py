@@ -1,7 +1,7 @@
 """Begin, change and end a fault in a live cluster.
 
-The record comes first and goes last: whatever interrupts the work between, the record says what is wanted, and the
-next operation on the cluster finishes it.
+The record is written first and deleted last. If the work in between is interrupted, the record says what is wanted, and
+the next operation on the cluster finishes it.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ async def begin(
     progress: Progress | None = None,
     recorded: str | None = None,
 ) -> tuple[Record, Turned]:
-    """Begin a fault, in place of one of that name.
+    """Begin a fault, replacing any fault of the same name.
 
     Args:
         client: of the cluster.
-        record: the fault; its time of beginning is filled in. One of another stack is not taken for its former self.
+        record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
         pools: used instead of those that are recorded.
         stop: when set, nothing new is begun.
-        progress: called with the nodes done and all of them.
-        recorded: the identity under which the stack has the fault in its state, empty when it had none; None where it
-            is not in the state.
+        progress: called with the number of nodes done and of all nodes.
+        recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
+            fault is not in the state.
 
     Returns:
         The fault as it is recorded now, and what was done.
 
     Raises:
-        Refused: another stack has a fault of its name; it decides something that another fault on the same node
-            decides otherwise; or a pool is not known.
+        Refused: another stack has a fault of that name; another fault on the same node decides something
+            differently; or a pool is not known.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     async with _in_turn(client):
@@ -77,7 +77,7 @@ async def begin(
             raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
         if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
             raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
-        # A reboot that is under way is not begun again because one more node joins it.
+        # A reboot in progress does not start again because one more node joins it.
         same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
         record = replace(record, since=before.since if before is not None and same else now, ending=False)
         record = await interruptions.drawn(client, record, before)
@@ -92,10 +92,10 @@ async def begin(
 
 
 async def refuse_anothers(client: Client, record: Record, known: Records, recorded: str | None = None) -> None:
-    """Refuse a fault whose name another stack's has in the cluster; arguments as of :func:`begin`.
+    """Refuse a fault whose name another stack's fault has in the cluster; arguments as for :func:`begin`.
 
     Raises:
-        Refused: whose it is.
+        Refused: the message says whose fault it is.
     """
     there, mine = known.faults.get(record.name), record.owner.identity
     if there is None or there.owner.identity in (mine, recorded):
@@ -105,7 +105,7 @@ async def refuse_anothers(client: Client, record: Record, known: Records, record
     elif there.declared and recorded is None:
         whose = "is declared by a stack of an earlier version of Kumulus"
     else:
-        # By a command of an earlier version, which took the place of each other's too.
+        # A command of an earlier version injected it; those commands replaced each other's faults too.
         return
     raise Refused(
         f"a fault of that name is already active and {whose}; nothing was changed: give this one another name"
@@ -120,7 +120,7 @@ async def end(
     progress: Progress | None = None,
     owner: Owner = NOBODY,
 ) -> tuple[Record | None, Turned]:
-    """End a fault: every node becomes what its pool and the faults that are still active make of it.
+    """End a fault: every node becomes what its pool and the remaining active faults make of it.
 
     Returns:
         The fault as it was recorded, None when there was none of that name; and what was done.
@@ -152,7 +152,7 @@ async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Eve
 
 
 async def _settled(client: Client, known: Records, stop: asyncio.Event | None, owner: Owner) -> Records:
-    """The active faults, once those of the stack that are due have ended."""
+    """End the stack's faults that are due; returns the records as they are then."""
     for name in overdue(known.of(owner)):
         await _end(client, known, name, stop, None)
         known = await records.read(client)
@@ -169,7 +169,7 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
     """Refuse a fault that contradicts others.
 
     Raises:
-        Refused: with the first fault that is in its way.
+        Refused: the message names the first fault that it contradicts.
     """
     now = records.now()
     for other in others:
@@ -181,7 +181,7 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
 
 
 def _in_turn(client: Client) -> asyncio.Lock:
-    """Faults of a cluster begin and end one after the other: each has to know what the others make of a node."""
+    """The cluster's lock: its faults begin and end one at a time, as each must know what the others do to a node."""
     return _turns.setdefault(client, asyncio.Lock())
 
 
@@ -213,7 +213,7 @@ async def _turn(
 ) -> Turned:
     """Change the nodes of a fault from its old form to its new one; the other faults stay active throughout.
 
-    If another process has changed the other faults in the meantime, the nodes are changed once more.
+    If another process has changed the other faults in the meantime, the nodes are changed again.
     """
     name = (after or before or Record("")).name
     others = [fault for fault in known.holding(now) if fault.name != name]

@@ -25,7 +25,7 @@ RESUMED = "kumulus.io/resumed"
 
 
 async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
-    """The pods bound to any of the nodes that have not ended.
+    """The unfinished pods bound to any of the nodes.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -36,7 +36,7 @@ async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
 
 
 async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
-    """The bound pods that a fault of pods selects, on whatever node, and that have not ended.
+    """The unfinished pods, bound to any node, that a fault of pods selects.
 
     Args:
         client: of the cluster.
@@ -58,13 +58,13 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
 
 
 async def met(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
-    """How many pods a fault meets that have not ended: those on its nodes, or those that a fault of pods selects.
+    """How many unfinished pods a fault affects: those on its nodes, or those that a fault of pods selects.
 
     Args:
         client: of the cluster.
         nodes: the fault's.
-        effects: of a fault of pods.
-        pools: those on record in the cluster, which know what their nodes are called.
+        effects: of a fault of pods; else None.
+        pools: those recorded in the cluster, which give the names of their nodes.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -112,7 +112,7 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
 
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
-    """Have KWOK look at pods that have not changed while what it does to them has.
+    """Have KWOK look again at pods that have not changed although what it does to them has.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

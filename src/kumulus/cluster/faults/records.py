@@ -1,7 +1,7 @@
 """The active faults of a cluster, recorded there: a ConfigMap for each fault and for each pool.
 
-Every change of a node reads these records first: a pool that is updated keeps its faults, and a fault that ends gives
-each node what its pool wants by then. See docs/decisions/faults.md.
+Every change of a node reads these records first: a pool that is updated keeps its faults, and a fault that ends leaves
+each node as its pool wants it at that time. See docs/decisions/faults.md.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _FAULT, _POOL = "fault", "pool"
 
 @dataclass(frozen=True)
 class Record:
-    """A fault as its cluster knows it.
+    """A fault as recorded in its cluster.
 
     Args:
         name: its name.
-        kind: the catalog's entry, or empty for one that is described in full.
-        nodes: of each of the pools, ordinals.
+        kind: its catalog entry, or empty for a fault that is described in full.
+        nodes: the ordinals of its nodes, by pool.
         node: what it does to nodes.
         pods: what it does to pods; None for nothing.
         offers: what it does to what an autoscaler is offered; None for nothing.
         since: when it began, RFC 3339 in UTC.
         until: when it ends by itself; empty for never.
         declared: whether a stack file declares it.
-        ending: whether it is being taken away: its nodes are to be as if it were not there.
-        run: the experiment's run that let it begin; empty for none.
+        ending: whether it is being removed: its nodes should be as if it did not exist.
+        run: the experiment run that began it; empty for none.
         owner: its owner; with an empty identity if that is not known.
-        machines: the nodes of an autoscaler that it takes back.
+        machines: the autoscaler's nodes that it reclaims.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Record:
 
     @property
     def count(self) -> int:
-        """How many nodes it holds on."""
+        """How many nodes it affects."""
         return size(self.nodes)
 
     def is_of(self, mine: Owner) -> bool:
@@ -80,7 +80,7 @@ class Record:
         return bool(self.until) and self.until <= now
 
     def active(self) -> ActiveFault:
-        """The fault as it is laid over nodes."""
+        """The fault in the form that is applied to nodes."""
         return ActiveFault(self.name, self.node, self.nodes, self.since)
 
     def to_plain(self) -> dict[str, object]:
@@ -102,7 +102,7 @@ class Record:
 
 
 def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
-    """A record from its plain form; whose it is stands beside that."""
+    """A record from its plain form, which does not include the owner."""
     return Record(
         name=str(raw["name"]),
         kind=str(raw.get("kind") or ""),
@@ -150,12 +150,12 @@ class Records:
 
 
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
-    """Read what is recorded; a record that was spoiled by hand counts as none.
+    """Read what is recorded, ignoring records that were corrupted by hand.
 
     Args:
         client: of the cluster.
         patience: seconds to keep trying an unreachable server.
-        only_pool: the one pool that is wanted, where the others need not be looked at.
+        only_pool: the only pool to read; None for all.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -181,7 +181,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
 
 
 async def write_fault(client: Client, record: Record) -> None:
-    """Record a fault, in place of what was recorded of it before."""
+    """Record a fault, replacing its earlier record."""
     labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
     await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
 

@@ -19,7 +19,7 @@ _SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
-    """Publish the devices that are left on a node; where it has no slice, its pool will make it.
+    """Publish the devices that are left on a node; if it has no slice yet, its pool will create it.
 
     Args:
         client: of the cluster.
@@ -48,7 +48,7 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
-    """Publish the slices of a node that has come back; its former self's may still be on its way out.
+    """Publish the slices of a node that was created again; those of the former node may not be deleted yet.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

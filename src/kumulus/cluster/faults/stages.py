@@ -22,7 +22,7 @@ class NoStages(Exception):
 
 
 async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None:
-    """Make the stages of a fault what it says; a fault of nodes alone has none.
+    """Make a fault's stages match it; a fault of nodes alone has none.
 
     Raises:
         NoStages: the cluster does not take stages.
@@ -69,6 +69,6 @@ async def _names(client: Client, fault: str) -> set[str]:
 
 
 async def _wake(client: Client, record: Record) -> None:
-    """Pods that are there already do not change by themselves, and KWOK looks only at what changes."""
+    """Touch existing pods: they do not change by themselves, and KWOK looks only at what changes."""
     assert record.pods is not None
     await pods.resume(client, await pods.selected(client, record.pods))

@@ -1,5 +1,5 @@
-"""What happened to nodes, jobs, pods and queues, as a list of events, and what was so at any moment of it.
+"""What happened to nodes, jobs, pods and queues, as a list of events, and their state at any moment.
 
-One format for what a run of an experiment leaves and for what the page remembers of a live cluster: the page shows both
-alike. ``document`` is the format, ``recorder`` writes it, ``moment`` reads a moment out of it.
+A run of an experiment and the page's memory of a live cluster have the same format, so that the page shows both alike.
+``document`` is the format, ``recorder`` writes it, ``moment`` reads the state at a moment.
 """

@@ -1,4 +1,4 @@
-"""Which nodes pods may go to, as a history has it: kinds of pods and kinds of nodes, and which of them go together.
+"""Which nodes pods may go to, as a history records it: kinds of pods, kinds of nodes, and which fit each other.
 
 Written once for each pair of kinds, not for each pod and node: 10,000 of either have few kinds. Only the recorder
 knows what a kind is; a reader needs just the numbers.
@@ -14,7 +14,7 @@ from kumulus.cluster.live.admission import Nature, Rule, Shape
 
 
 class Admitting:
-    """Numbers the kinds, and adds to a history what goes together."""
+    """Numbers the kinds, and adds to a history which of them fit each other."""
 
     def __init__(self) -> None:
         self._natures: dict[Nature, int] = {}
@@ -23,7 +23,7 @@ class Admitting:
         self._rows: dict[str, int] = {}
 
     def bind(self, history: History) -> None:
-        """Add to this history from now on; of the kinds that are known it has what goes together."""
+        """Add to this history from now on; it already has which of the known kinds fit each other."""
         self._history = history
         self._rules = {}
         self._rows = {json.dumps(row): number for number, row in enumerate(history.rules)}
@@ -38,7 +38,7 @@ class Admitting:
         return found
 
     def rule(self, rule: Rule) -> int:
-        """The number of what pods say of where they may go."""
+        """The number of a rule that says where pods may go."""
         found = self._rules.get(rule)
         if found is None:
             ways = [

@@ -1,7 +1,7 @@
 """The format: tables of what there is, each row once, and events that name rows by their numbers.
 
 Compact, since a run of 10,000 pods has 40,000 events: times are milliseconds, events five whole numbers each in one
-flat list. ``docs/history.md`` describes it for others' programs.
+flat list. ``docs/history.md`` describes it for other programs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST = 512 * 2**20
 
 
 class HistoryError(Exception):
-    """A file is no history; the message says which and why."""
+    """A file is not a history; the message says which and why."""
 
 
 class Event(NamedTuple):
@@ -33,7 +33,7 @@ class Event(NamedTuple):
     Attributes:
         at: milliseconds from the beginning.
         kind: one of :class:`kumulus.cluster.history.words.Kind`.
-        what: the number of the node, pod, job or queue in its table; of what else happened the number of its text.
+        what: the number of the node, pod, job or queue in its table; for anything else, the number of its text.
         one, other: see :class:`Kind`.
     """
 
@@ -49,22 +49,22 @@ class History:
     """What happened.
 
     Attributes:
-        about: what it is of: ``title``, ``scheduler``, ``stack``, ``run``, ``began`` (RFC 3339) and what else is known.
+        about: what it describes: ``title``, ``scheduler``, ``stack``, ``run``, ``began`` (RFC 3339) and so on.
         begin, end: the first and last moment that it covers, in milliseconds.
         nodes: name, zone, group, product, block, rack.
-        conditions: of a node: its state, why, and what pods can have of it: GPUs, thousandths of a core, bytes, pods.
-        jobs: name, kind, and namespace, or of an experiment's job its workload.
+        conditions: a node's state, the reason, and what pods can use: GPUs, thousandths of a core, bytes, pods.
+        jobs: name, kind, and namespace or, for an experiment's job, its workload.
         facts: of a job: how many pods it wants, its queue, its priority, what its own objects say of it, and since when
             there is one that was there before, in milliseconds.
         queues: name, kind.
-        figures: of a queue: quota and use as texts by resource, jobs that wait, jobs that are admitted.
-        requests: GPUs, thousandths of a core, bytes, and the number of the rule by which nodes are chosen; histories of
-            version 1 have none.
+        figures: a queue's quota and use as texts by resource, number of waiting jobs, number of admitted jobs.
+        requests: GPUs, thousandths of a core, bytes, and the number of the rule for choosing nodes, which histories of
+            version 1 lack.
         rules: where a pod may go: alternatives, each with the number of a kind of pods, the names of the only nodes or
-            null, and the names of those that are ruled out; and in words what it asks for besides.
-        fits: the number of a kind of pods and that of a kind of nodes that may take them, for each two.
+            null, and the names of excluded nodes; and, in words, what else the pod asks for.
+        fits: pairs: the number of a kind of pods and that of a kind of nodes that may take them.
         pods: ``namespace/name``, the numbers of its job and of its requests.
-        texts: reasons, several of one pod in lines of their own, and what happened.
+        texts: reasons (several reasons of one pod on separate lines), and what happened.
         events: five numbers each; see :class:`Event`.
     """
 
@@ -102,7 +102,7 @@ def history_from(plain: Any, where: str) -> History:
         where: what it was read from, for the message.
 
     Raises:
-        HistoryError: it is none.
+        HistoryError: it is not a history.
     """
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise HistoryError(f"{where} is no history of a run")
@@ -139,13 +139,13 @@ def _check(found: History, where: str) -> None:
 
 
 def save(history: History, file: Path) -> None:
-    """Write a history, packed.
+    """Write a history, compressed.
 
     Raises:
         OSError: it cannot be written.
     """
     text = json.dumps(history.to_plain(), separators=(",", ":"), ensure_ascii=False)
-    # No time and no name in it: the same history is the same bytes.
+    # Without a time and a file name, the same history gives the same bytes.
     files.write(file, gzip.compress(text.encode(), mtime=0))
 
 
@@ -153,7 +153,7 @@ def load(file: Path) -> History:
     """Read a history.
 
     Raises:
-        HistoryError: it cannot be read, or is none.
+        HistoryError: it cannot be read, or is not a history.
     """
     try:
         with gzip.open(file) as packed:

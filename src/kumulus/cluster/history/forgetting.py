@@ -1,4 +1,4 @@
-"""Keep a live history within bounds: what is older than a span is forgotten, what was so then is where it begins."""
+"""Keep a live history within bounds: forget what is older than a span, and begin with the state at that time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kumulus.cluster.history.document import Event, History
 from kumulus.cluster.history.words import Kind, Status
 
-# Of each kind, which table an event's number is of, and which its first value.
+# For each kind: the table that an event's number refers to, and the table that its first value refers to.
 _TABLES = {
     Kind.NODE: ("nodes", "conditions"),
     Kind.POD: ("pods", ""),
@@ -19,10 +19,10 @@ _TABLES = {
 
 
 def since(history: History, begin: int) -> History:
-    """A history that begins later: with what was so then, and only those rows of its tables that are named still.
+    """A history that begins later, with the state at that time and only those table rows that are still referred to.
 
     Args:
-        history: the longer one; it stays as it is.
+        history: the longer one; it is not changed.
         begin: milliseconds.
     """
     made = _Shorter(history, begin)
@@ -43,7 +43,7 @@ def _stands(event: Event) -> bool:
 
 
 class _Shorter:
-    """Copies events, and of the tables the rows that they name."""
+    """Copies events, and the table rows that they refer to."""
 
     def __init__(self, history: History, begin: int) -> None:
         self.old = history

@@ -1,4 +1,4 @@
-"""What was so at a moment of a history: a pure function, which the page's own is compared with by tests."""
+"""The state at a moment of a history: a pure function, which tests compare with the page's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kumulus.cluster.history.words import HOLDING, Kind, Status
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 
 OVER = frozenset({"Complete", "Completed", "Failed", "Finished"})
-"""What objects say of a job that is over."""
+"""What the objects of a finished job say."""
 
 
 @dataclass
@@ -18,8 +18,8 @@ class NodeThen:
     """A node.
 
     Attributes:
-        state, why: how it was.
-        allocatable, taken: what pods could have of it, and had.
+        state, why: its state and the reason for it.
+        allocatable, taken: what pods could have of it, and what they had.
     """
 
     state: str
@@ -34,15 +34,15 @@ class JobThen:
 
     Attributes:
         kind: what it was, such as ``Job``.
-        size: how many pods it wanted: what is said of it, or else how many there were.
-        queue, priority: what is said of it.
-        waiting, held: pods that waited for a scheduler, and that had a node and had not ended.
-        succeeded: pods that had.
-        lost: pods that had failed or were gone otherwise.
+        size: how many pods it wanted, if its objects say so; else 0.
+        queue, priority: as its objects say.
+        waiting, held: pods that waited for a scheduler; pods that had a node and had not ended.
+        succeeded: pods that had succeeded.
+        lost: pods that had failed or were gone for another reason.
         state: ``waiting``, ``partly``, ``placed``, ``running`` or ``ended``.
-        first: when its first pod or it itself was there, in milliseconds.
-        whole: when it first had all that it wanted on nodes; -1 while it never had.
-        reasons: why pods waited, each with their number.
+        first: when it or its first pod was first seen, in milliseconds.
+        whole: when all the pods that it wanted first had nodes; -1 if that has not happened.
+        reasons: why pods waited, each with the number of pods.
         nodes: where it was.
     """
 
@@ -64,12 +64,12 @@ class JobThen:
 
     @property
     def wanted(self) -> int:
-        """How many pods it wanted, or had where that is not said."""
+        """How many pods it wanted or, where that is not known, how many it had."""
         return self.size or self.waiting + self.held + self.succeeded
 
     @property
     def _over(self) -> bool:
-        """Whether no more pods of it are to come: those that were lost are made again, of whatever has a size."""
+        """Whether no more of its pods are to come: lost pods are replaced if the job has a size."""
         if not self.there or self.says in OVER:
             return True
         return self.succeeded >= self.size if self.size and self.kind != "Pod" else bool(self.succeeded + self.lost)
@@ -92,11 +92,10 @@ class Moment:
     """A moment.
 
     Attributes:
-        nodes, jobs: by name; a job's is ``namespace/kind/name``, or of an experiment's ``workload/kind/name``.
-        queues: by ``kind/name``: quota, use, jobs waiting, jobs admitted.
-        pods: how many of each status.
-        total: what all nodes have and what is taken of them.
-        happened: what has happened so far, with its time.
+        nodes, jobs: by name; a job's is ``namespace/kind/name`` or, in an experiment, ``workload/kind/name``.
+        queues: by ``kind/name``: quota, use, waiting jobs, admitted jobs.
+        pods: how many have each status.
+        happened: the other events so far, with their times.
     """
 
     nodes: dict[str, NodeThen] = field(default_factory=dict)
@@ -117,16 +116,16 @@ class Moment:
 
     @property
     def taken(self) -> Amounts:
-        """What they had of them."""
+        """What pods had of all nodes."""
         return _sum([node.taken for node in self.nodes.values()])
 
 
 def moment(history: History, at: int) -> Moment:
-    """What was so at a time.
+    """The state at a time.
 
     Args:
         history: what happened.
-        at: milliseconds; what happened in this very millisecond has happened.
+        at: milliseconds; events of this very millisecond are included.
     """
     found = _Replay(history)
     for event in history:
@@ -137,7 +136,7 @@ def moment(history: History, at: int) -> Moment:
 
 
 class _Replay:
-    """Plays events, one after the other."""
+    """Replays events, one after the other."""
 
     def __init__(self, history: History) -> None:
         self.history = history

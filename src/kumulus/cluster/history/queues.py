@@ -34,7 +34,7 @@ class Queues:
         self._counts: Counter[owners.Member] = Counter()
 
     def collections(self) -> Mapping[str, Take]:
-        """What to follow, and what takes it."""
+        """What to follow, and what takes its events."""
         queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in owners.QUEUES.items()}
         return queues | {path: partial(self._take_member, path, read) for path, read in owners.MEMBERS.items()}
 
@@ -65,7 +65,7 @@ class Queues:
             self._record(queue)
 
     def _record(self, queue: _Queue) -> None:
-        """Record a queue as it is now; members of one that is not known yet count when it is."""
+        """Record a queue as it is now; members of a queue that is not known yet are counted once it is."""
         name, kind = queue
         said = self._quotas.get(queue)
         if said is None:
@@ -76,7 +76,7 @@ class Queues:
         self._recorder.queue(name, kind, figures, self._now())
 
     def cleared(self) -> None:
-        """They are all gone."""
+        """Everything is gone."""
         gone = list(self._quotas)
         for remembered in (self._said, self._quotas, self._members, self._counts):
             remembered.clear()

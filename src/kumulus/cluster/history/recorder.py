@@ -1,4 +1,4 @@
-"""Write down what happens: values of the live views go in, events come out, one for each change that can be seen."""
+"""Record what happens: values of the live views go in, events come out, one for each visible change."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LONGEST = 1000
 
 
 class JobKey(NamedTuple):
-    """Which job a pod is of.
+    """Which job a pod belongs to.
 
     Attributes:
         name, kind: such as ``train-1`` and ``Job``.
-        of: its namespace; of an experiment's job its workload.
+        of: its namespace or, for an experiment's job, its workload.
     """
 
     name: str
@@ -31,14 +31,14 @@ class JobKey(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is said of a job, beside its pods.
+    """What is known about a job apart from its pods.
 
     Attributes:
-        size: how many pods it wants; 0 where that is not known.
-        queue: where it waits; empty without.
-        priority: a number; the greater goes first.
+        size: how many pods it wants; 0 if that is not known.
+        queue: where it waits; empty if there is none.
+        priority: a number; a greater one goes first.
         says: what its own objects say, such as ``Suspended``.
-        since: when it was made, in milliseconds, where that is known and was before the history began; None otherwise.
+        since: when it was created, in milliseconds, if that is known and was before the history began; else None.
     """
 
     size: int = 0
@@ -63,14 +63,14 @@ class Figures(NamedTuple):
 
 
 def _key(row: Any) -> Hashable:
-    """A row as a key: those of figures have maps in them."""
+    """A row as a key: the rows of figures contain maps."""
     if isinstance(row, str):
         return row
     return tuple(tuple(sorted(each.items())) if isinstance(each, dict) else each for each in row)
 
 
 class _Table:
-    """Rows, each once."""
+    """Rows without duplicates."""
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
@@ -85,10 +85,10 @@ class _Table:
 
 
 class Recorder:
-    """Records a history; all times are milliseconds from its beginning, and never go back.
+    """Records a history; all times are milliseconds from its beginning and never decrease.
 
     Args:
-        about: what it is of, see :class:`History`.
+        about: what it describes, see :class:`History`.
     """
 
     def __init__(self, about: dict[str, Any] | None = None) -> None:
@@ -104,7 +104,7 @@ class Recorder:
         self._pods = _Table(found.pods)
         self._admitting.bind(found)
         self._last: dict[tuple[int, int], tuple[int, int]] = {}
-        # By their names, which are given again: a node may come back in another rack, a pod under another job.
+        # By name, as names are reused: a node may come back in another rack, a pod under another job.
         self._node_numbers: dict[str, int] = {}
         self._pod_numbers: dict[str, int] = {}
 
@@ -126,7 +126,7 @@ class Recorder:
                 self._pod_numbers[history.pods[number][0]] = number
 
     def node(self, name: str, node: Node | None, at: int) -> None:
-        """A node is now so; None: it is gone."""
+        """Record a node's current state; None if it is gone."""
         before = self._node_numbers.get(name)
         if node is None:
             if before is not None:
@@ -142,7 +142,7 @@ class Recorder:
         self._note(at, Kind.NODE, number, self._conditions.number(condition), self._admitting.nature(node.nature))
 
     def pod(self, key: str, pod: Pod | None, job: JobKey, at: int) -> None:
-        """A pod of a job is now so; None: it is gone."""
+        """Record the current state of a job's pod; None if it is gone."""
         before = self._pod_numbers.get(key)
         if pod is None:
             if before is not None:
@@ -159,7 +159,7 @@ class Recorder:
     def _pod_gone(self, key: str, number: int, at: int) -> None:
         del self._pod_numbers[key]
         status, _ = self._last.pop((Kind.POD, number))
-        # What became of one that has ended is recorded already, and is more than that it is gone.
+        # If it has ended, its outcome is recorded already, and says more than that it is gone.
         if status < Status.SUCCEEDED:
             self._append(at, Kind.POD, number, Status.GONE, -1)
 
@@ -174,26 +174,26 @@ class Recorder:
         return Status.RUNNING if pod.phase == "Running" else Status.BOUND, node
 
     def _node_number(self, name: str) -> int:
-        """A node's number, also of one that is not known: its pods may be seen before it is."""
+        """A node's number, even if the node is not known yet: its pods may be seen first."""
         found = self._node_numbers.get(name)
         if found is None:
             found = self._node_numbers[name] = self._nodes.number((name, "", "", "", "", ""))
         return found
 
     def job(self, job: JobKey, facts: Facts | None, at: int) -> None:
-        """What is said of a job is now so; None: it is gone."""
+        """Record what is known about a job now; None if it is gone."""
         row = -1 if facts is None else self._facts.number(facts)
         self._note(at, Kind.JOB, self._jobs.number(job), row, 0)
 
     def queue(self, name: str, kind: str, figures: Figures | None, at: int) -> None:
-        """A queue is now so; None: it is gone."""
+        """Record a queue's current state; None if it is gone."""
         row = -1
         if figures is not None:
             row = self._figures.number(_key(figures), list(figures))
         self._note(at, Kind.QUEUE, self._queues.number((name, kind)), row, 0)
 
     def happened(self, what: str, sort: Sort, at: int) -> None:
-        """Something else has happened."""
+        """Record another event."""
         self._append(at, Kind.HAPPENED, self._texts.number(what[:_LONGEST]), sort, 0)
 
     def _note(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
@@ -208,6 +208,6 @@ class Recorder:
 
     def _append(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
         found = self.history
-        # What is seen late counts from now: no reader has to look back.
+        # What is seen late gets the current time, so that readers never have to look back.
         found.end = max(found.end, at)
         found.events.extend((found.end, kind, what, one, other))

@@ -1,4 +1,4 @@
-"""The live state of a cluster's nodes and pods, kept by watches, and what it comes to.
+"""The live state of a cluster's nodes and pods, kept up to date by watches, with sums.
 
-What the live views show and never how: it imports model and kube, and both views import it.
+It decides what the live views show, not how: it imports model and kube, and both views import it.
 """

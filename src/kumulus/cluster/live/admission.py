@@ -1,9 +1,9 @@
-"""Which nodes a pod may go to, whatever is free on them: by its node selector, affinity, tolerations and devices.
+"""Which nodes a pod may go to, whatever is free there: by its node selector, affinity, tolerations and devices.
 
-Rules of kube-scheduler 1.35, by its plugins NodeAffinity, TaintToleration, NodeUnschedulable, NodeName and the names of
-NodeResourcesFit: kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node and …/taint-and-toleration. A node's
-host name is taken to be its name. What depends on other pods or on claims is only named (:attr:`Rule.apart`); volumes
-and host ports are not looked at.
+The rules are those of kube-scheduler 1.35, of its plugins NodeAffinity, TaintToleration, NodeUnschedulable, NodeName,
+and, for resource names, NodeResourcesFit: kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node and
+…/taint-and-toleration. A node's host name is taken to be its name. What depends on other pods or on claims is only
+listed (:attr:`Rule.apart`); volumes and host ports are ignored.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ HOSTNAME = "kubernetes.io/hostname"
 _NAME = "metadata.name"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _KEPT_OFF = frozenset({"NoSchedule", "NoExecute"})
-# Counted node by node (:class:`kumulus.cluster.live.amounts.Amounts`), or not by the scheduler.
+# Counted for each node (:class:`kumulus.cluster.live.amounts.Amounts`), or not by the scheduler.
 _ELSEWHERE = frozenset({"cpu", "memory", "pods", SHARE_RESOURCE})
 _Found = TypeVar("_Found", bound=tuple[Any, ...])
 
 
 class Taint(NamedTuple):
-    """What keeps pods off."""
+    """A taint, which keeps pods off a node."""
 
     key: str
     value: str
@@ -33,7 +33,7 @@ class Taint(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """What lets a pod pass taints; see ``Toleration`` of Kubernetes."""
+    """A toleration, which lets a pod pass taints; see ``Toleration`` of Kubernetes."""
 
     key: str
     operator: str
@@ -54,14 +54,14 @@ class Toleration(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """On a label; see ``NodeSelectorRequirement`` of Kubernetes."""
+    """A requirement on a label; see ``NodeSelectorRequirement`` of Kubernetes."""
 
     key: str
     operator: str
     values: tuple[str, ...]
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet it; an operator that is not known is met by none."""
+        """Whether labels meet it; no labels meet an unknown operator."""
         value = labels.get(self.key)
         if self.operator == "In":
             return value in self.values
@@ -75,12 +75,12 @@ class Requirement(NamedTuple):
 
 
 class Nature(NamedTuple):
-    """What of a node decides which pods may go to it; thousands of nodes have one in common.
+    """The properties of a node that decide which pods may go to it; thousands of nodes share the same ones.
 
     Attributes:
         labels: sorted, without the host name where that is the node's name.
-        taints: with the one of a cordoned node.
-        devices: how many it has of each resource but CPU, memory and pods, in thousandths.
+        taints: including that of a cordoned node.
+        devices: how much it has of each resource other than CPU, memory and pods, in thousandths.
     """
 
     labels: tuple[tuple[str, str], ...] = ()
@@ -89,12 +89,12 @@ class Nature(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a pod requires of a node, whatever that is called; one of the alternatives that it has.
+    """What one of a pod's alternatives requires of a node, apart from the node's name.
 
     Attributes:
-        required: of its labels, all of them.
+        required: requirements on the node's labels, all of which must hold.
         tolerations: the pod's.
-        devices: how many it asks for of each resource but CPU, memory and pods, in thousandths.
+        devices: how much it asks for of each resource other than CPU, memory and pods, in thousandths.
     """
 
     required: tuple[Requirement, ...] = ()
@@ -102,7 +102,7 @@ class Shape(NamedTuple):
     devices: tuple[tuple[str, int], ...] = ()
 
     def admits(self, nature: Nature) -> bool:
-        """Whether such a node may take it, were it empty."""
+        """Whether such a node could take it if the node were empty."""
         has, labels = dict(nature.devices), dict(nature.labels)
         return (
             all(each.holds(labels) for each in self.required)
@@ -115,12 +115,12 @@ class Shape(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One of the alternatives of a pod.
+    """One of a pod's alternatives.
 
     Attributes:
         shape: what it requires.
         only: the names of the nodes that it may go to; None for any.
-        never: the names of those that it may not.
+        never: the names of the nodes that it may not go to.
     """
 
     shape: Shape
@@ -133,14 +133,14 @@ class Rule(NamedTuple):
 
     Attributes:
         ways: alternatives; a node has to match one of them. Empty if no node ever does.
-        apart: what else it asks for that is not looked at here, in words.
+        apart: what else it asks for, in words, which is not checked here.
     """
 
     ways: tuple[Way, ...] = (Way(Shape()),)
     apart: tuple[str, ...] = ()
 
     def admits(self, name: str, nature: Nature) -> bool:
-        """Whether a node may take the pod, were it empty.
+        """Whether a node could take the pod if the node were empty.
 
         Args:
             name: the node's.
@@ -153,14 +153,14 @@ class Rule(NamedTuple):
 
 
 ORDINARY = Nature()
-"""A node that says nothing of itself."""
+"""A node without labels, taints or devices."""
 
 ANYWHERE = Rule()
 """A pod that requires nothing."""
 
 
 def nature_of(message: Any) -> Nature:
-    """What of a node decides which pods may go to it.
+    """The properties of a node that decide which pods may go to it.
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
@@ -189,7 +189,7 @@ def rule_of(spec: Any, asked: Iterable[tuple[str, int]]) -> Rule:
     terms: tuple[tuple[Requirement, ...], ...] = ((),)
     if affinity.nodeAffinity.HasField("requiredDuringSchedulingIgnoredDuringExecution"):
         required = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
-        # A term without anything in it suits no node.
+        # An empty term matches no node.
         terms = tuple(filter(None, map(_term, required.nodeSelectorTerms)))
     ways = tuple(_way((*chosen, *term), tolerations, devices) for term in terms)
     return _shared(Rule(ways, _apart(spec)))
@@ -203,7 +203,7 @@ def _term(message: Any) -> tuple[Requirement, ...]:
 def _way(
     required: tuple[Requirement, ...], tolerations: tuple[Toleration, ...], devices: tuple[tuple[str, int], ...]
 ) -> Way:
-    """An alternative, with what it says of nodes' names apart: by it, thousands of pods would differ."""
+    """An alternative, with node names kept separately, because thousands of pods would differ by them."""
     only: set[str] | None = None
     never: set[str] = set()
     rest = []
@@ -254,7 +254,7 @@ def _compared(value: str, operator: str, bound: str) -> bool:
 
 
 def _shared(found: _Found) -> _Found:
-    """The one of several equal ones that came first: thousands of nodes and pods keep it, not one each."""
+    """The first of several equal values, so that thousands of nodes and pods share it."""
     return _first_of(found)  # type: ignore[return-value]
 
 

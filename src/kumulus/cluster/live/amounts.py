@@ -12,7 +12,7 @@ from kumulus.model.totals import is_gpu
 
 
 class Amounts(NamedTuple):
-    """What a node has to give, or what is asked of it.
+    """What a node has to offer, or what is requested from it.
 
     Attributes:
         cpu: thousandths of a core.
@@ -43,11 +43,11 @@ NOTHING = Amounts()
 
 
 def amounts(resources: Mapping[str, Any], pods: int | None = None) -> Amounts:
-    """Read a map of quantities, as protobuf has it.
+    """Read a map of quantities in its protobuf form.
 
     Args:
-        resources: by their names.
-        pods: counted instead of the map's own.
+        resources: by name.
+        pods: used instead of the map's own number.
     """
     cpu = memory = gpus = slots = 0
     for name, quantity in resources.items():
@@ -63,7 +63,7 @@ def amounts(resources: Mapping[str, Any], pods: int | None = None) -> Amounts:
 
 
 def of_requests(requests: Requests) -> Amounts:
-    """What a pod requests, as these numbers, rounded up as the scheduler does."""
+    """What a pod requests, in these units, rounded up as the scheduler does."""
     return Amounts(
         cpu=_ceiling(requests.get("cpu", ZERO), 1000),
         memory=_ceiling(requests.get("memory", ZERO), 1),
@@ -71,10 +71,10 @@ def of_requests(requests: Requests) -> Amounts:
     )
 
 
-# A fleet has few different quantities, and thousands of each.
+# A fleet has few distinct quantities, each thousands of times.
 @lru_cache(maxsize=8192)
 def _scaled(written: str, factor: int) -> int:
-    """A quantity times a factor, rounded up as the scheduler does; 0 for what is none."""
+    """A quantity times a factor, rounded up as the scheduler does; 0 for an invalid one."""
     try:
         return _ceiling(parse(written), factor)
     except QuantityError:

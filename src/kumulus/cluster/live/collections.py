@@ -1,4 +1,4 @@
-"""Follow collections that a cluster may have or not, such as the queues of a scheduler."""
+"""Follow collections that a cluster may not have, such as the queues of a scheduler."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _AGAIN = 20.0
 
 
 def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Take]:
-    """What two want to follow, by its path; what both want is followed once.
+    """What two followers want, by path; a path that both want is followed once.
 
     Args:
-        one: takes an event first.
-        other: takes it then.
+        one: gets each event first.
+        other: gets it second.
     """
     both: dict[str, Take] = {path: partial(_both, one[path], other[path]) for path in one.keys() & other.keys()}
     return {**one, **other, **both}
@@ -33,12 +33,12 @@ def _both(one: Take, other: Take, event: Event[Any]) -> None:
 
 
 async def follow_when_there(client: Client, path: str, take: Take) -> None:
-    """Follow a collection until cancelled; one that the server does not have may come to be there.
+    """Follow a collection until cancelled; if the server does not have it, it may appear later.
 
     Args:
         client: of the cluster.
-        path: of the collection, with a query where only some of it is wanted.
-        take: takes the events; objects are as JSON has them.
+        path: of the collection, with a query if only part of it is wanted.
+        take: gets the events, with objects in their JSON form.
     """
     path, _, query = path.partition("?")
     while True:
@@ -49,5 +49,5 @@ async def follow_when_there(client: Client, path: str, take: Take) -> None:
                     for event in each.events if isinstance(each, Events) else ():
                         take(event)
         except (ApiError, Unreachable):
-            # It is not there, not for this user, or not now; nodes and pods tell whether anything is lost.
+            # It does not exist, is forbidden or unavailable; the watches of nodes and pods show a lost connection.
             await asyncio.sleep(_AGAIN)

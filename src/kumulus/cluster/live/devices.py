@@ -1,4 +1,4 @@
-"""GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims have of them."""
+"""GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims hold of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """A pool of devices: a driver's, under a name of its own."""
+    """A pool of devices: a driver and the pool's name."""
 
     driver: str
     pool: str
@@ -32,10 +32,10 @@ class Published:
     """What a ResourceSlice says.
 
     Attributes:
-        node: whose devices they are; empty where they are not one node's, which no view shows.
+        node: the node that has the devices; empty if they are not one node's: no view shows those.
         place: the pool they belong to.
-        gpus: how many there are, each counted once with the MIG devices it can be divided into; 0 of a driver whose
-            devices are something else.
+        gpus: how many there are, each counted once with the MIG devices it can be divided into; 0 if the driver's
+            devices are not GPUs.
     """
 
     node: str
@@ -45,10 +45,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a ResourceClaim has got.
+    """What a ResourceClaim has been allocated.
 
     Attributes:
-        gpus: those that it has, or has a part of.
+        gpus: those that it has, entirely or in part.
     """
 
     gpus: tuple[Gpu, ...]
@@ -85,14 +85,14 @@ def _are_gpus(driver: str) -> bool:
 
 
 class Devices:
-    """Slices and claims, and what they come to for each node; an event costs what the slice or the claim itself has."""
+    """Slices and claims, and their sums for each node; an event costs as much as its slice or claim has entries."""
 
     def __init__(self) -> None:
         self._slices: dict[str, Published] = {}
         self._claims: dict[str, Claim] = {}
         self._published: Counter[str] = Counter()
         self._places: dict[str, Counter[Place]] = {}
-        # One each, but for a moment in which a pool's name goes from one node to another.
+        # One node each, except briefly while a pool's name moves from one node to another.
         self._nodes: dict[Place, set[str]] = {}
         self._claimed: Counter[Gpu] = Counter()
         self._allocated: Counter[Place] = Counter()
@@ -102,11 +102,11 @@ class Devices:
         return self._published[node]
 
     def claimed(self, node: str) -> int:
-        """How many of them claims have, or have parts of."""
+        """How many of them claims have, entirely or in part."""
         return sum(self._allocated[place] for place in self._places.get(node, ()))
 
     def set_slice(self, key: str, found: Published | None) -> set[str]:
-        """A slice is now so, None: it is gone; returns the nodes that it concerns."""
+        """Set a slice's current state, None if it is gone; returns the nodes that it concerns."""
         changes = _changed(self._slices, key, found)
         for each, sign in changes:
             if each.node:
@@ -126,7 +126,7 @@ class Devices:
                 del self._nodes[found.place]
 
     def set_claim(self, key: str, found: Claim | None) -> set[str]:
-        """A claim is now so, None: it is gone; returns the nodes that it concerns."""
+        """Set a claim's current state, None if it is gone; returns the nodes that it concerns."""
         changes = _changed(self._claims, key, found)
         for each, sign in changes:
             for gpu in each.gpus:
@@ -134,7 +134,7 @@ class Devices:
         return {node for each, _ in changes for gpu in each.gpus for node in self._nodes.get(gpu.place, ())}
 
     def _claim(self, gpu: Gpu, sign: int) -> None:
-        """One more claim, or one fewer, has the GPU or a part of it: the first and the last make a difference."""
+        """Count one claim more or fewer on the GPU: only the first and the last change whether it is allocated."""
         before = self._claimed[gpu]
         self._claimed[gpu] += sign
         if not self._claimed[gpu]:
@@ -142,12 +142,12 @@ class Devices:
         self._allocated[gpu.place] += (before + sign > 0) - (before > 0)
 
     def keys(self) -> tuple[list[str], list[str]]:
-        """The slices and the claims that there are."""
+        """The keys of the slices and of the claims."""
         return list(self._slices), list(self._claims)
 
 
 def _changed(kept: dict[str, T], key: str, found: T | None) -> list[tuple[T, int]]:
-    """Keep what there is now, None: nothing; returns what is no longer (-1) and what is new (+1)."""
+    """Store the current value, None for nothing; returns the old value (-1) and the new one (+1) if they differ."""
     old = kept.pop(key, None)
     if found is not None:
         kept[key] = found

@@ -24,19 +24,19 @@ _NOT_FOR_US = (403, 404)
 
 
 class Live:
-    """What is known of a cluster, from moment to moment; an asynchronous context manager.
+    """What is known of a cluster, kept up to date; an asynchronous context manager.
 
-    Entering it waits for the first lists and raises what they fail with. :meth:`move` goes over to another cluster.
+    Entering it waits for the first lists and raises their errors. :meth:`move` switches to another cluster.
 
     Args:
         client: of the cluster.
-        places: which labels say where nodes stand.
+        places: the labels that say where nodes stand.
         endpoints: addresses of health checks by component, on this machine.
 
     Attributes:
         fleet: nodes, pods and their sums.
-        checks: how each component of the control plane is.
-        lost: why nothing can be heard at the moment; None when all is well.
+        checks: the health of each component of the control plane.
+        lost: why a watch is interrupted; None when all is well.
         lost_at: since when, on the monotonic clock.
     """
 
@@ -64,15 +64,15 @@ class Live:
 
     @property
     def client(self) -> Client:
-        """Of the cluster that it describes now."""
+        """The client of the cluster that it describes now."""
         return self._client
 
     def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
-        """Follow more than nodes and pods from now on; a collection that the server does not have may come to be there.
+        """Follow more than nodes and pods from now on; a collection that the server does not have may appear later.
 
         Args:
-            collections: by path, what takes the events of each, whose objects are as JSON has them.
-            cleared: called when all of it is gone, since it is another cluster that is followed.
+            collections: what gets the events of each, with objects in their JSON form, by path.
+            cleared: called when all of it is gone because another cluster is followed.
         """
         self._also, self._cleared = dict(collections), cleared
         others = self._others()
@@ -84,17 +84,17 @@ class Live:
         return [asyncio.create_task(follow_when_there(self._client, path, take)) for path, take in self._also.items()]
 
     async def ended(self) -> None:
-        """Wait for ever; raises what ends the watching, should anything do so."""
+        """Wait for ever; raises whatever error ends the watching."""
         await self._over.wait()
         if self._failure is not None:
             raise self._failure
 
     async def move(self, client: Client, places: Places, endpoints: Mapping[str, str]) -> None:
-        """Tell of another cluster from now on; all that was known of this one is gone then.
+        """Follow another cluster from now on; all that was known of this one is then forgotten.
 
         Args:
             client: of the other cluster.
-            places: which labels say where its nodes stand.
+            places: the labels that say where its nodes stand.
             endpoints: addresses of its components' health checks.
 
         Raises:
@@ -162,7 +162,7 @@ class Live:
     async def _follow_if(
         self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
     ) -> None:
-        """As :meth:`_follow`; for ever silent where the server does not have such objects, or not for this user."""
+        """Like :meth:`_follow`, but silent for ever if the server lacks such objects or forbids them to this user."""
         try:
             await self._follow(path, kind, take, begun)
         except ApiError as error:

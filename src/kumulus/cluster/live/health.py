@@ -1,6 +1,6 @@
-"""How the control plane is: what its components say of themselves, as Kubernetes' own probes ask them.
+"""The health of the control plane: what its components answer to Kubernetes' own probes.
 
-Nothing tells of a component's health by itself, so this, unlike all else here, is asked for every few seconds.
+Components do not report their health by themselves, so unlike all else here, it is polled every few seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import aiohttp
 from kumulus.kube import ApiError, Client, Unreachable
 
 INTERVAL = 5.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 API_SERVER, ETCD = "kube-apiserver", "etcd"
 _TIMEOUT = 3.0
@@ -28,10 +28,10 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 @dataclass(frozen=True)
 class Check:
-    """How a component is.
+    """The health of a component.
 
     Attributes:
-        status: ``ok``, ``failing`` (it answers, and is not well) or ``down`` (no answer).
+        status: ``ok``, ``failing`` (it answers that it is not well) or ``down`` (no answer).
         detail: what is wrong; empty when nothing is.
     """
 
@@ -40,12 +40,12 @@ class Check:
 
 
 async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]:
-    """Ask the API server, and through it for etcd, and then the others.
+    """Check the API server and, through it, etcd; and the other components.
 
     Args:
         client: of the cluster.
-        endpoints: addresses of health checks by component, on this machine; without any, the scheduler and the
-            controller manager are judged by the leases that their leaders hold.
+        endpoints: addresses of health checks by component, on this machine; if there are none, the scheduler and the
+            controller manager are judged by their leaders' leases.
     """
     asked: dict[str, Awaitable[Check | None]] = {name: _endpoint(address) for name, address in endpoints.items()}
     if not endpoints:
@@ -55,7 +55,7 @@ async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]
 
 
 async def _api_server(client: Client) -> dict[str, Check]:
-    """What ``/readyz?verbose`` says: a line for each check, ``[+]etcd ok`` or ``[-]etcd failed: reason withheld``."""
+    """Parse ``/readyz?verbose``: a line for each check, ``[+]etcd ok`` or ``[-]etcd failed: reason withheld``."""
     try:
         answer = await client.request("GET", "/readyz", params={"verbose": "1"}, patience=_TIMEOUT, decode=bytes.decode)
     except Unreachable as error:
@@ -75,7 +75,7 @@ def _failing(names: Sequence[str]) -> Check:
 
 
 async def _leader(client: Client, name: str) -> Check | None:
-    """How a leader is by its lease, which it renews every two seconds; None where there is none to see.
+    """A leader's health by its lease, which it renews every two seconds; None if no lease can be read.
 
     Source: k8s.io/client-go/tools/leaderelection.
     """
@@ -92,7 +92,7 @@ async def _leader(client: Client, name: str) -> Check | None:
 
 
 async def _endpoint(address: str) -> Check:
-    # Only addresses on this machine; the components sign their certificates themselves.
+    # Only addresses on this machine; the components' certificates are self-signed.
     trusting = ssl.create_default_context()
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""Which job a pod is of, and in which queue it waits, by what its labels and owners say.
+"""Which job a pod belongs to, and in which queue it waits, according to its labels and owners.
 
 Sources: jobset.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/tasks/run/plain_pods, volcano.sh/en/docs/podgroup,
 scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling and yunikorn.apache.org/docs/user_guide/labels_and_annotations.
@@ -18,7 +18,7 @@ _APPLICATION = "applicationId"
 def job_of(
     name: str, labels: Mapping[str, str], annotations: Mapping[str, str], owners: Sequence[tuple[str, str]]
 ) -> str:
-    """``Kind/name`` of the uppermost thing that a pod is of: a Deployment, not its ReplicaSet; a JobSet, not its Job.
+    """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
 
     Args:
         name: the pod's.
@@ -42,10 +42,10 @@ def job_of(
 
 
 def group_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """The group that a pod is to be scheduled with; empty without."""
+    """The group that a pod is to be scheduled with; empty if there is none."""
     return next((found for key in _GROUPS if (found := labels.get(key) or annotations.get(key, ""))), "")
 
 
 def queue_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """The queue that an object names itself; empty without."""
+    """The queue that an object itself names; empty if there is none."""
     return next((found for key in _QUEUES if (found := labels.get(key) or annotations.get(key, ""))), "")

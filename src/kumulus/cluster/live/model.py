@@ -1,4 +1,4 @@
-"""Nodes, pods and their sums, kept up to date event by event: each costs the same whatever the size of the fleet."""
+"""Nodes, pods and their sums, kept up to date event by event; an event's cost does not depend on the fleet's size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kumulus.cluster.live.rate import KEPT, Rate
 
 @dataclass
 class Group:
-    """The sum of some nodes, and of what pods take of them.
+    """The sum of some nodes, and of what pods take of it.
 
     Attributes:
         nodes: how many.
@@ -43,26 +43,26 @@ class Witness(Protocol):
     """An observer of every visible change."""
 
     def node(self, name: str, node: Node | None) -> None:
-        """A node is now so; None: it is gone."""
+        """Take a node's new state; None if it is gone."""
 
     def pod(self, key: str, pod: Pod | None) -> None:
-        """A pod is now so; None: it is gone."""
+        """Take a pod's new state; None if it is gone."""
 
 
 class Fleet:
-    """What there is.
+    """The nodes, pods and GPUs of a cluster.
 
     Attributes:
-        nodes: by name; GPUs that a node publishes for claims are among its own.
+        nodes: by name; a node's GPUs include those that it publishes for claims.
         pods: by ``namespace/name``.
         total: the sum of all nodes.
         by_product, by_zone: sums by GPU product and by zone; "" for nodes without one.
         phases: pods by phase.
         waiting: pods that wait for a scheduler.
-        reasons: for each reason, how many pods wait for it; a pod can have several.
+        reasons: for each reason, how many pods wait because of it; a pod can have several.
         bindings: pods bound by a scheduler.
-        witness: gets each change; none at first.
-        touched: names of the nodes that changed since it was last emptied.
+        witness: notified of each change; none at first.
+        touched: names of the nodes that changed since this set was last emptied.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Fleet:
         self._on: dict[str, set[str]] = {}
 
     def taken(self, node: str) -> Amounts:
-        """What the pods on a node take of it, and claims of its GPUs."""
+        """What a node's pods take of it, and the GPUs that claims have there."""
         return self._taken.get(node, NOTHING)
 
     def on(self, node: str) -> list[Pod]:
@@ -92,7 +92,7 @@ class Fleet:
         return [self.pods[key] for key in sorted(self._on.get(node, ()))]
 
     def clear(self) -> None:
-        """Nothing is there any more."""
+        """Remove everything."""
         slices, claims = self._devices.keys()
         for set_one, keys in (
             (self.set_claim, claims),
@@ -104,9 +104,9 @@ class Fleet:
                 set_one(key, None)
 
     def set_node(self, name: str, node: Node | None) -> None:
-        """A node is now so; None: it is gone."""
+        """Set a node's current state; None if it is gone."""
         if self._plain.get(name) == node:
-            # A heartbeat, or something else that no view shows.
+            # A heartbeat, or another change that no view shows.
             return
         if node is None:
             del self._plain[name]
@@ -131,7 +131,7 @@ class Fleet:
             self.witness.node(name, node)
 
     def _with_devices(self, node: Node) -> Node:
-        """A node with the GPUs that it publishes, where they are more than it offers as a resource."""
+        """A node with the GPUs that it publishes, if they are more than it offers as a resource."""
         there = self._devices.published(node.name)
         if there <= node.allocatable.gpus:
             return node
@@ -144,11 +144,11 @@ class Fleet:
         )
 
     def set_slice(self, name: str, published: Published | None) -> None:
-        """A ResourceSlice is now so; None: it is gone."""
+        """Set a ResourceSlice's current state; None if it is gone."""
         self._renew(self._devices.set_slice(name, published))
 
     def set_claim(self, key: str, claim: Claim | None) -> None:
-        """A ResourceClaim is now so; None: it is gone."""
+        """Set a ResourceClaim's current state; None if it is gone."""
         self._renew(self._devices.set_claim(key, claim))
 
     def _renew(self, nodes: set[str]) -> None:
@@ -161,12 +161,12 @@ class Fleet:
                 self._put(name, self._with_devices(self._plain[name]))
 
     def set_pod(self, key: str, pod: Pod | None, at: float | None = None) -> None:
-        """A pod is now so; None: it is gone.
+        """Set a pod's current state; None if it is gone.
 
         Args:
             key: ``namespace/name``.
-            pod: how it is.
-            at: when that was heard, on the monotonic clock in seconds; None when a list says so, which may be late.
+            pod: its state.
+            at: when the event arrived, on the monotonic clock in seconds; None for one from a list, which may be late.
         """
         old = self.pods.get(key)
         if old == pod:
@@ -185,7 +185,7 @@ class Fleet:
 
     def _note_binding(self, pod: Pod, at: float | None) -> None:
         if at is None:
-            # Its own word is to the second only, so an event's time is better where there is one.
+            # The pod's own time has a resolution of one second, so an event's time is better where there is one.
             ago = time.time() - pod.bound
             at = time.monotonic() - ago if pod.bound and 0 <= ago < KEPT else None
         if at is not None:

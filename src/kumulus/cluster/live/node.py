@@ -1,4 +1,4 @@
-"""A node as the views see it, read from what a watch brings."""
+"""A node as the views see it, read from a watch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL, POOL_LABEL, ZO
 
 State = Literal["ready", "cordoned", "faulted", "not ready"]
 STATES: tuple[State, ...] = ("ready", "cordoned", "faulted", "not ready")
-"""From well to ill."""
+"""From best to worst."""
 
-# The label of KEMU's files, whose nodes know no GPU Feature Discovery.
+# The label in KEMU's files, whose nodes lack the labels of GPU Feature Discovery.
 _KEMU_PRODUCT_LABEL = "datastrophic.io/gpu-type"
 _KWOK_TAINT = "kwok.x-k8s.io/node"
 
@@ -27,8 +27,8 @@ class Node:
 
     Attributes:
         name: its name.
-        zone, group, pool, rack, block: where it belongs; empty where its labels do not say.
-        product: of its GPUs; empty when it has none. Without a label of a product it is the group's name.
+        zone, group, pool, rack, block: where it belongs; empty if its labels do not say.
+        product: its GPU product; empty when it has no GPUs. Without a product label it is the group's name.
         allocatable: what pods can have of it.
         capacity: what it has; a fault may have taken some of it.
         ready: status of its condition Ready: True, False or Unknown; Unknown when it has none.
@@ -57,7 +57,7 @@ class Node:
 
     @property
     def state(self) -> State:
-        """How it is, by the worst there is to say."""
+        """The worst state that applies."""
         if self.ready != "True":
             return "not ready"
         if self.faults or self.conditions or self.allocatable.gpus < self.capacity.gpus:
@@ -67,7 +67,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Places:
-    """Which labels say where a node stands.
+    """The labels that say where a node stands.
 
     Attributes:
         racks, blocks: label keys; the first one that a node has counts.
@@ -78,7 +78,7 @@ class Places:
 
     @classmethod
     def of(cls, presets: Iterable[Mapping[str, str]]) -> Places:
-        """Those of label keys by level, as ``kumulus.stackfile.group_topology.PRESETS`` has them."""
+        """The keys of presets, which map levels to label keys, as in ``kumulus.stackfile.group_topology.PRESETS``."""
         found = list(presets)
         racks, blocks = (tuple(dict.fromkeys(p[level] for p in found if level in p)) for level in ("rack", "block"))
         return cls(racks, blocks)
@@ -93,7 +93,7 @@ def node_from(message: Any, places: Places) -> Node:
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
-        places: which labels say where it stands.
+        places: the labels that say where it stands.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     labels = metadata.labels

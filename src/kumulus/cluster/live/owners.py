@@ -1,8 +1,8 @@
-"""What jobs and queues say of themselves, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
+"""What jobs and queues report, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
 
-YuniKorn's queues are no objects of the cluster: quotas are read from its configuration, and how much of them is in use
-follows from the pods that name a queue. A Queue of Volcano says how much of it is in use, but since 1.10 not how many
-PodGroups wait in it: these are counted here, as Volcano's own controller counts them for its metrics.
+YuniKorn's queues are not objects of the cluster: quotas are read from its configuration, and their use follows from the
+pods that name a queue. A Queue of Volcano reports how much of it is in use, but since 1.10 not how many PodGroups wait
+in it: they are counted here, as Volcano's own controller counts them for its metrics.
 Sources: kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup, and
 pkg/controllers/queue of Volcano 1.14.
 """
@@ -19,21 +19,21 @@ from kumulus.cluster.live.job import queue_of
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 
 YUNIKORN_QUEUE = "YuniKorn queue"
-"""The kind of what does not say itself how much of it is in use."""
+"""The kind of queues that do not report how much of them is in use."""
 _VOLCANO_QUEUE = "Queue"
 _LONGEST = 300
 
 
 class Said(NamedTuple):
-    """What an object says of a job.
+    """What an object says about a job.
 
     Attributes:
         kind, name, namespace: of the job.
-        size: pods it wants; 0 where the object does not say.
-        queue: empty where it does not say.
-        priority: 0 where it does not say.
+        size: pods it wants; 0 if the object does not say.
+        queue: empty if it does not say.
+        priority: 0 if it does not say.
         says: its state in the object's words.
-        created: seconds since 1970; 0 where it does not say.
+        created: seconds since 1970; 0 if it does not say.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Said(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """What an object says of a queue; amounts as Kubernetes writes them."""
+    """What an object says about a queue; amounts as Kubernetes writes them."""
 
     kind: str
     name: str
@@ -58,7 +58,7 @@ class Quota(NamedTuple):
 
 
 class Member(NamedTuple):
-    """In which queue an object stands, of a kind of queues that do not say how many do.
+    """The queue that an object is in, for queues that do not report their own counts.
 
     Attributes:
         kind, queue: the queue's.
@@ -71,7 +71,7 @@ class Member(NamedTuple):
 
 
 def job(found: Mapping[str, Any]) -> Said | None:
-    """A Job; None of one that a JobSet has made."""
+    """A Job; None for one that a JobSet created."""
     spec, status = _part(found, "spec"), _part(found, "status")
     if any(owner.get("kind") == "JobSet" for owner in _owners(found)):
         return None
@@ -99,7 +99,7 @@ def replicated(kind: str) -> Callable[[Mapping[str, Any]], Said | None]:
 
 
 def workload(found: Mapping[str, Any]) -> Said | None:
-    """A Workload of Kueue, which says of the job that owns it where and why it waits."""
+    """A Workload of Kueue, which says where and why the job that owns it waits."""
     spec, owners = _part(found, "spec"), _owners(found)
     conditions = _part(found, "status").get("conditions")
     size = sum(_number(each.get("count"), 0) for each in spec.get("podSets") or ())
@@ -111,15 +111,15 @@ def workload(found: Mapping[str, Any]) -> Said | None:
     )
     if len(owners) == 1:
         return said._replace(kind=str(owners[0].get("kind")), name=str(owners[0].get("name")))
-    # One of several pods has the name of their group.
+    # A Workload of several pods has the name of their group.
     return said._replace(kind="PodGroup")
 
 
 def pod_group(found: Mapping[str, Any]) -> Said | None:
-    """A PodGroup of Volcano or of scheduler-plugins; of a job's own it speaks for the job."""
+    """A PodGroup of Volcano or of scheduler-plugins; a job's own PodGroup speaks for the job."""
     spec, status, owners = _part(found, "spec"), _part(found, "status"), _owners(found)
     phase = str(status.get("phase") or "")
-    # Volcano leaves the condition as it is when the group is placed after all.
+    # Volcano does not reset the condition when the group is placed after all.
     message = "" if phase == "Running" else _message(status.get("conditions"), "Unschedulable", "True")
     says = ": ".join(filter(None, (phase, message)))
     said = _said(found, "PodGroup", _number(spec.get("minMember"), 0), says)
@@ -128,7 +128,7 @@ def pod_group(found: Mapping[str, Any]) -> Said | None:
 
 
 def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A ClusterQueue of Kueue; amounts of several flavors stand beside each other."""
+    """A ClusterQueue of Kueue; amounts of several flavors are joined by plus signs."""
     spec, status = _part(found, "spec"), _part(found, "status")
     flavors = [flavor for group in spec.get("resourceGroups") or () for flavor in group.get("flavors") or ()]
     quota = _amounts((each for flavor in flavors for each in flavor.get("resources") or ()), "nominalQuota")
@@ -138,7 +138,7 @@ def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
 
 
 def local_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A LocalQueue of Kueue, by its namespace; its quota is its ClusterQueue's."""
+    """A LocalQueue of Kueue, named ``namespace/name``; its quota is its ClusterQueue's."""
     said = _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
     return [said._replace(name=f"{_part(found, 'metadata').get('namespace', '')}/{said.name}")]
 
@@ -150,22 +150,22 @@ def volcano_queue(found: Mapping[str, Any]) -> list[Quota]:
 
 
 def volcano_member(found: Mapping[str, Any]) -> Member | None:
-    """In which queue a PodGroup of Volcano stands; None when it has ended."""
+    """The queue that a PodGroup of Volcano is in; None when it has ended."""
     phase = _part(found, "status").get("phase")
     queue = str(_part(found, "spec").get("queue") or "default")
-    # "Unknown" is what Volcano says of one that ran whole and has lost pods: the others run on.
+    # Volcano says "Unknown" of a group that ran in full and has lost pods: the others keep running.
     return None if phase == "Completed" else Member(_VOLCANO_QUEUE, queue, phase in ("Running", "Unknown"))
 
 
 def resource_quota(found: Mapping[str, Any]) -> list[Quota]:
-    """A ResourceQuota, by its namespace."""
+    """A ResourceQuota, named ``namespace/name``."""
     status, metadata = _part(found, "status"), _part(found, "metadata")
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     return [Quota("ResourceQuota", name, _texts(status.get("hard")), _texts(status.get("used")), 0, 0)]
 
 
 def yunikorn_queues(found: Mapping[str, Any]) -> list[Quota]:
-    """The queues with a quota in YuniKorn's ConfigMap, by their whole names; none of a text that cannot be read."""
+    """The queues with a quota in YuniKorn's ConfigMap, by their full names; none if the text cannot be read."""
     text = str(_part(found, "data").get("queues.yaml") or "")
     try:
         check_limits(text)
@@ -196,7 +196,7 @@ JOBS: Mapping[str, Callable[[Mapping[str, Any]], Said | None]] = {
     "/apis/scheduling.volcano.sh/v1beta1/podgroups": pod_group,
     "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": pod_group,
 }
-"""Who says something of jobs, by where they are."""
+"""What reads the objects that describe jobs, by API path."""
 
 QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/apis/kueue.x-k8s.io/v1beta2/clusterqueues": cluster_queue,
@@ -205,12 +205,12 @@ QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/api/v1/resourcequotas": resource_quota,
     "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs": yunikorn_queues,
 }
-"""Who says something of queues, likewise; a query names the only ones."""
+"""What reads the objects that describe queues, likewise; a query selects the only ones to read."""
 
 MEMBERS: Mapping[str, Callable[[Mapping[str, Any]], Member | None]] = {
     "/apis/scheduling.volcano.sh/v1beta1/podgroups": volcano_member,
 }
-"""Who stands in queues that do not say it themselves, likewise."""
+"""What reads the members of queues that do not count them, likewise."""
 
 
 def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:

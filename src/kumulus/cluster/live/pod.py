@@ -1,4 +1,4 @@
-"""A pod as the views see it, read from what a watch brings."""
+"""A pod as the views see it, read from a watch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 """A pod's phases, in Kubernetes' order."""
 
 NOT_SEEN = "not looked at by the scheduler yet"
-"""Why a pod is pending on which no scheduler has said anything."""
+"""Why a pod is pending if no scheduler has reported anything."""
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 # k8s.io/kubernetes pkg/scheduler/framework/types.go, FitError.Error: the reasons follow in one sentence, each with the
@@ -34,21 +34,21 @@ class Pod:
     """A pod.
 
     Attributes:
-        namespace, name: whose name it has.
+        namespace, name: its own.
         owner: ``Kind/name`` of what made it; empty for a bare pod.
         node: the node it is bound to; empty while it is not.
         phase: one of :data:`PHASES`.
         requests: what the scheduler counts for it.
         reasons: why it is not bound, in the scheduler's own words; empty once it is.
         created: when, in seconds since 1970.
-        bound: likewise when it was bound; 0 when it is not, or nothing says.
+        bound: when it was bound, likewise; 0 if it is not, or the time is unknown.
         ending: it is being deleted.
-        job: ``Kind/name`` of the uppermost thing that it is of; its own for a bare pod.
-        queue: the queue that it names; empty without.
+        job: ``Kind/name`` of its top-level owner; its own for a bare pod.
+        queue: the queue that it names; empty if none.
         priority: the greater goes first.
-        disrupted: the reason of its condition DisruptionTarget; empty without.
+        disrupted: the reason of its condition DisruptionTarget; empty if none.
         rule: where it may go.
-        group: the PodGroup that it names; empty without.
+        group: the PodGroup that it names; empty if none.
     """
 
     namespace: str
@@ -141,7 +141,7 @@ def _written(requests: Any) -> _Written:
 def _counted(
     containers: tuple[_Written, ...], first: tuple[tuple[_Written, bool], ...], pod: _Written, overhead: _Written
 ) -> tuple[Amounts, _Asked]:
-    """What a pod requests, and the same of each resource in thousandths."""
+    """What a pod requests, and the same by resource, in thousandths."""
     total = pod_requests(
         map(_read, containers), [(_read(each), beside) for each, beside in first], _read(pod), _read(overhead)
     )
@@ -175,11 +175,11 @@ def _reasons(conditions: Any) -> tuple[str, ...]:
 
 
 def explain(reason: str, message: str) -> tuple[str, ...]:
-    """What a PodScheduled condition gives as reasons, without the numbers of nodes, which differ from pod to pod.
+    """The reasons in a PodScheduled condition, without the numbers of nodes, which differ from pod to pod.
 
     Args:
         reason: of the condition, such as Unschedulable or SchedulingGated.
-        message: of the condition; of other schedulers than Kubernetes' own it is given as it is.
+        message: of the condition; if it is not in kube-scheduler's form, its first line or the reason is returned.
     """
     if not message:
         return (reason or NOT_SEEN,)

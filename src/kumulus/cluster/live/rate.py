@@ -13,7 +13,7 @@ _SLACK = 5
 
 
 class Rate:
-    """Counts by second, of the last minute.
+    """Counts events by second, for the last minute.
 
     Attributes:
         total: how often it has happened since the counting began.
@@ -24,7 +24,7 @@ class Rate:
         self._counts: Counter[int] = Counter()
 
     def note(self, at: float) -> None:
-        """It happened, at a second of the monotonic clock."""
+        """Count an event at a time on the monotonic clock."""
         second = int(at)
         self.total += 1
         if second not in self._counts:

@@ -16,7 +16,7 @@ from kumulus.cluster.live.pod import PHASES
 from kumulus.model.totals import NO_ZONE
 
 NO_PRODUCT = "(no GPU)"
-"""Under which nodes without GPUs are counted."""
+"""The product under which nodes without GPUs are counted."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Share:
     Attributes:
         name: of the product or zone.
         nodes: how many.
-        states: how many in each of ``kumulus.cluster.live.node.STATES`` that there are.
+        states: how many in each of ``kumulus.cluster.live.node.STATES``, without zeros.
         allocatable, taken: what pods can have and have.
     """
 
@@ -50,8 +50,8 @@ class Summary:
         reasons: why, with the number of pods, the most frequent first; a pod can have several.
         bindings: pods bound in each of the last sixty seconds, the latest last.
         bound_per_second: the mean of the last ten of them.
-        checks: how each component of the control plane is.
-        lost: why nothing is heard at the moment; empty when all is well.
+        checks: the health of each component of the control plane.
+        lost: why a watch is interrupted; empty when all is well.
         lost_for: for how long, in seconds.
     """
 
@@ -84,7 +84,7 @@ class Summary:
 
 
 def summary(live: Live) -> Summary:
-    """How a fleet is now."""
+    """The summary of a fleet now."""
     fleet, now = live.fleet, time.monotonic()
     return Summary(
         at=time.time(),

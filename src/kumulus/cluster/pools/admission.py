@@ -1,4 +1,4 @@
-"""What else has a say in which nodes and leases are admitted: webhooks and policies, which hear of posts alone."""
+"""Webhooks and policies that take part in the admission of nodes and leases; only posts go through them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _API = "/apis/admissionregistration.k8s.io"
 _WEBHOOKS = ("v1/mutatingwebhookconfigurations", "v1/validatingwebhookconfigurations")
-# Those that change objects are served by some versions only, and where a stack asks for them.
+# Those that change objects are served only by some versions, and only if a stack enables them.
 _POLICIES = (
     "v1/validatingadmissionpolicies",
     "v1/mutatingadmissionpolicies",
     "v1beta1/mutatingadmissionpolicies",
     "v1alpha1/mutatingadmissionpolicies",
 )
-# What is written beside the API server, by its API group.
+# What is written around the API server, by its API group.
 _WRITTEN = {"": "nodes", "coordination.k8s.io": "leases"}
 # A stack's pools are created at the same moment: they share the answer to one request.
 _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
@@ -30,7 +30,7 @@ _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
 async def concerned_with_nodes(client: Client) -> str:
     """The first webhook or policy that looks at nodes or leases when they are created, in a sentence; or nothing.
 
-    Selectors and conditions by which it may leave ours alone after all are not looked at.
+    Selectors and conditions that may exempt our objects are ignored.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -65,7 +65,7 @@ async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
 
 
 def _matched(rules: Iterable[Mapping[str, Any]]) -> str:
-    """What is written here and a rule is about the creation of; nothing where there is no such rule."""
+    """The resource in :data:`_WRITTEN` whose creation a rule covers; empty if no rule covers one."""
     for rule in rules:
         groups, resources, operations = (set(rule.get(key) or ()) for key in ("apiGroups", "resources", "operations"))
         for group, resource in _WRITTEN.items():

@@ -1,7 +1,7 @@
-"""What exists of a pool after a run that did not finish: it is read from the cluster, because it is what gets recorded.
+"""What exists of a pool after an unfinished run: it is read from the cluster, because it is what gets recorded.
 
 A request may still be carried out after its client has stopped waiting, and one that was answered with an error may
-have been (etcd carries out the write that crosses its quota). So the answers do not say what exists.
+have been carried out (etcd performs the write that crosses its quota). So the answers do not say what exists.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.model.pools import Pool
 
-# Seconds between two looks in which nothing must have changed.
+# Seconds between two looks that must find the same.
 _STILL = 0.25
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds for looks after a failure.
+    """How long to look after a failure, in seconds.
 
     Attributes:
         whole: for one complete read, long enough for a busy machine.
-        still: after the first read, within which nothing may change any more.
+        still: after the first read, for nothing to change any more.
     """
 
     whole: float
     still: float
 
 
-# The user has pressed Ctrl-C and waits; the server gave no answer to what was asked before; neither.
+# The user has pressed Ctrl-C and waits; the server did not answer an earlier request; neither.
 STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8.0)
 
 
 async def look(client: Client, pool: Pool, patience: Patience) -> Observation | None:
-    """What is there; None when it cannot be seen.
+    """What exists; None when it cannot be read.
 
     It reads until nothing changes: a server completes requests even if no client waits for the answer.
 

@@ -30,7 +30,7 @@ class Bodies:
     def manifest(self, ordinal: int) -> dict[str, Any]:
         """Return one node as it is posted, a plain v1 Node."""
         faulted = self._pool.faults is not None and bool(self._pool.faults.of(ordinal))
-        # Of nodes with labels of their own, each has another record.
+        # Nodes with labels of their own each have a different record.
         record = record_of(self._pool, ordinal) if faulted or self._pool.nodes else self._record
         return posted_node(self._pool, ordinal, self._now, record)
 

@@ -1,8 +1,8 @@
-"""Compare a live node with what its pool wants, field by field, and write the patches that make it so.
+"""Compare a live node with what its pool wants, field by field, and write the patches that make it match.
 
 Only fields that the pool owns count: the labels, annotations, taints and resources of its template, and those of an
 earlier template that we recorded on the node. A cordon, a fault's taint or condition, KWOK's heartbeat and any label
-that somebody added are theirs: neither drift nor overwritten.
+that somebody added belong to others: they are neither drift nor overwritten.
 
 Why not server-side apply: ``spec.taints`` is an atomic list there, so that one manager owns every taint or none,
 and a fault's taint would conflict with the pool's. See docs/decisions/field-ownership.md.
@@ -42,7 +42,7 @@ class FieldDifference:
 
 
 def owned(pool: Pool, ordinal: int) -> OwnedFields:
-    """The fields that the pool owns on one of its nodes; the cluster's name stands in the pool's labels."""
+    """The fields that the pool owns on one of its nodes; the cluster's name is in the pool's labels."""
     return owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))
 
 
@@ -58,18 +58,18 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
     before = decode_applied(node.annotations)
     found = [FieldDifference(each.path, each.have, each.want) for each in changes(_fields(node), ours, before)]
     if not found and before != applied_of(ours):
-        # Without it, what the template drops next would stay on the node for ever.
+        # Without the record, what the template drops next would stay on the node for ever.
         have = "another record" if APPLIED in node.annotations else None
         found.append(FieldDifference(f'annotations["{APPLIED}"]', have, "our record"))
     return found
 
 
 def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the patches for a node, in the order in which they have to be sent; None where nothing is to be sent.
+    """Return the patches for a node, in the order in which they have to be sent; None where there is nothing to send.
 
-    The first is of the node itself, the second of its status, which takes labels and annotations too. What goes from a
-    node is on record there until it has gone, whenever a run is cut off: the record is written together with what it
-    is of, and where that takes two patches, the first one's is of what was and what will be.
+    The first patches the node itself, the second its status, which takes labels and annotations too. A field to be
+    removed stays in the node's record until it is removed, even if a run is interrupted: the record is written in the
+    same patch as the fields it covers, and if there are two patches, the first one's covers old and new fields.
 
     Both are strategic merge patches, in which conditions are merged by their type. A JSON merge patch would do for the
     node itself, but takes the server a quarter longer: it writes the node as JSON and reads it again

@@ -1,6 +1,6 @@
-"""Make a pool's nodes what is wanted: create what is missing, patch what differs, remove what is too many.
+"""Make a pool's nodes as wanted: create missing nodes, patch those that differ, remove surplus ones.
 
-Everything is computed by name from what is there, so a run that was killed half way is finished by the next one and
+Everything is computed by name from what exists, so a run that was killed half way is finished by the next one and
 nothing is done twice.
 """
 
@@ -45,8 +45,8 @@ async def converge(
         pool: what is wanted.
         seen: what was observed just before.
         stop: when set, nothing new is begun.
-        report: takes passing status lines, and why nodes are posted where they could have been written.
-        storage: where new nodes are written to; they are posted where it is None.
+        report: receives transient status lines, and the reason why nodes are posted if they could have been written.
+        storage: where to write new nodes; they are posted if it is None.
     """
     work = _Work(client, pool, seen, stop, Meter(report), Result(), report, storage)
     result = work.result
@@ -63,7 +63,7 @@ async def converge(
     result.problems += removed.problems
     result.undone += removed.undone
     await work.publish()
-    # What became of slices has to be looked at.
+    # Only another look shows what became of slices.
     result.certain &= removed.certain and pool.devices is None
     result.left = Observation(
         missing=[ordinal for ordinal in seen.missing if ordinal not in created],
@@ -79,7 +79,7 @@ async def converge(
 
 @dataclass(frozen=True)
 class _Work:
-    """What is to be done to a pool, and what has come of it."""
+    """What to do to a pool, and the result so far."""
 
     client: Client
     pool: Pool
@@ -91,7 +91,7 @@ class _Work:
     storage: Storage | None
 
     async def create(self) -> set[int]:
-        """Make the missing nodes, each with its slice; returns the ordinals of the nodes that are there now."""
+        """Create the missing nodes, each with its slice; returns the ordinals of the nodes that exist now."""
         bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
         made: set[int] = set()
         writes: Writer | None = None
@@ -100,7 +100,7 @@ class _Work:
             uid = await writes.create(ordinal) if writes else ""
             if not uid:
                 uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
-            # Its slice may take long, or fail: the node is there, and counts.
+            # Publishing its slice may take long, or fail: the node exists, and counts.
             made.add(ordinal)
             if self.pool.devices is not None:
                 for part in parts_of((ordinal,), self.pool.devices):
@@ -111,7 +111,7 @@ class _Work:
             return self.pool.node_name(ordinal)
 
         if ready := await self._writer(bodies):
-            # What cannot be posted is tried again below, and said there.
+            # What cannot be posted is tried again below, where errors are reported.
             with suppress(ApiError, Unreachable, NameTaken):
                 ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual))
             writes = ready
@@ -122,7 +122,7 @@ class _Work:
         return made
 
     async def _writer(self, bodies: Bodies) -> Writer | None:
-        """What writes the missing nodes; None where they are posted."""
+        """What writes the missing nodes; None if they are to be posted."""
         if self.storage is None or len(self.seen.missing) < FEWEST or self.stop.is_set():
             return None
         try:
@@ -143,7 +143,7 @@ class _Work:
         return done
 
     async def publish(self) -> None:
-        """Publish, mend and withdraw the slices of nodes that were there already."""
+        """Publish, correct and remove the slices of nodes that existed already."""
         pool, slices = self.pool, self.seen.slices
         if pool.devices is None or not slices:
             return

@@ -1,4 +1,4 @@
-"""Say what differs from what is wanted so that thousands of drifted nodes stay readable."""
+"""Describe differences from what is wanted so that thousands of drifted nodes stay readable."""
 
 from __future__ import annotations
 

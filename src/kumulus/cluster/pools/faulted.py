@@ -1,6 +1,6 @@
 """A pool with the active faults of its nodes: what the nodes should be like at this moment.
 
-The package `faults` is imported when a cluster is asked: a preview without a change has no use for it.
+The package `faults` is imported only when a cluster is queried: a preview without a change does not need it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def looked_at(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
-    """A pool with its faults, and whether the cluster has it on record as it is; nothing is changed.
+    """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -27,7 +27,7 @@ async def looked_at(client: Client, pool: Pool, patience: float) -> tuple[Pool, 
 
 
 async def on_record(client: Client, name: str, patience: float) -> Pool | None:
-    """A pool as the cluster has it on record; None when it has not.
+    """A pool as recorded in the cluster; None when it is not.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -38,7 +38,7 @@ async def on_record(client: Client, name: str, patience: float) -> Pool | None:
 
 
 async def recorded(client: Client, pool: Pool, owner: Owner) -> Pool:
-    """A pool with its faults, once it is on record and the stack's faults have ended whose time is up.
+    """A pool with its faults, after recording it and ending the stack's faults whose time is up.
 
     Args:
         client: of the cluster.
@@ -59,7 +59,7 @@ async def recorded(client: Client, pool: Pool, owner: Owner) -> Pool:
 
 
 async def forgotten(client: Client, name: str, owner: Owner) -> None:
-    """Take a pool off the record, unless it is there for another stack.
+    """Remove a pool's record, unless it is another stack's.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -70,7 +70,7 @@ async def forgotten(client: Client, name: str, owner: Owner) -> None:
 
 
 async def managed(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
-    """Wait until KWOK plays nodes that were made, where that takes its time; returns which it does not, in a sentence.
+    """Wait until KWOK manages new nodes, where that takes time; returns a sentence about those that it does not.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

@@ -30,10 +30,10 @@ class LiveNode:
         labels, annotations: as they are, ours and others'.
         taints: as they are, with the raw objects, since others' taints must be written back unchanged.
         capacity, allocatable: quantities by resource.
-        node_info: what it says of its machine.
+        node_info: what it says about its machine.
         conditions: the status of each, by type.
-        real: whether a real kubelet stands behind it: such a node is never ours to change.
-        provider_id: by which a cloud provider knows its machine; empty for none.
+        real: whether it has a real kubelet: such a node is never ours to change.
+        provider_id: a cloud provider's ID of its machine; empty for none.
     """
 
     name: str
@@ -73,7 +73,7 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
 
 
 async def selected(client: Client, labels: str, patience: float | None = None) -> AsyncIterator[LiveNode]:
-    """Every node that a label selector selects, real ones too, page by page.
+    """Every node that a label selector selects, including real ones, page by page.
 
     Args:
         client: the cluster's API.
@@ -83,7 +83,7 @@ async def selected(client: Client, labels: str, patience: float | None = None) -
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    # Here and not above: a plugin that only compares properties needs none of it.
+    # Imported here: a plugin that only compares properties does not need it.
     from kumulus.kube.messages import MessageCodec
 
     async for page in client.listed(NODES, MessageCodec("Node"), {"labelSelector": labels}, patience=patience):
@@ -97,7 +97,7 @@ def of_pool(name: str) -> str:
 
 
 def listed_node(message: Any) -> LiveNode:
-    """Reduce a Node of a list to the same; its message is one of ``kube.messages``, which a C library decodes."""
+    """Reduce a Node of a list likewise; its message is one of ``kube.messages``, which a C library decodes."""
     meta, status = message.metadata, message.status
     info = {field.name: value for field, value in status.nodeInfo.ListFields()}
     return LiveNode(
@@ -117,7 +117,7 @@ def listed_node(message: Any) -> LiveNode:
 
 
 def _taint(message: Any) -> dict[str, str]:
-    """A taint as JSON has it: the patch that writes it back is JSON."""
+    """A taint in its JSON form, as the patch that writes it back is JSON."""
     taint = {field: value for field in ("key", "value", "effect") if (value := getattr(message, field))}
     if message.HasField("timeAdded"):
         added = datetime.fromtimestamp(message.timeAdded.seconds, UTC)

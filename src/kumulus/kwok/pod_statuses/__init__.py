@@ -1,4 +1,4 @@
-"""What a pod's status says, as templates of Go and YAML that KWOK fills in: the one place that knows.
+"""All statuses of pods, as Go templates of YAML that KWOK fills in.
 
-`fragments` has the pieces, `base` the statuses of any pod, `lifecycle` those of a described life, `fault` of a fault.
+`fragments` has the pieces, `base` the statuses of any pod, `lifecycle` those of a lifecycle, `fault` those of a fault.
 """

@@ -1,6 +1,6 @@
-"""The statuses of pods without a lifecycle of their own: running, and for a Job's completed.
+"""The statuses of pods without a lifecycle of their own: running, and completed for a Job's pods.
 
-They follow KWOK's own ``pod/fast`` (kwok v0.8.0), but for what `kumulus.kwok.base_stages` says.
+They follow KWOK's own ``pod/fast`` (kwok v0.8.0), except for the differences listed in `kumulus.kwok.base_stages`.
 """
 
 from __future__ import annotations

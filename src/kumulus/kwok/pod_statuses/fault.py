@@ -1,4 +1,4 @@
-"""What the status of a pod says when a fault hits it: KWOK's templates of Go and YAML, filled with the fault's values.
+"""The status of a pod that a fault has hit: Go templates of YAML for KWOK, with the fault's values.
 
 Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/kubelet/kubelet_pods.go).
 """
@@ -11,7 +11,7 @@ from kumulus.model.pod_effects import PodEffects
 
 
 def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
-    """A template with the fault's own values; what pods are called cannot end a text or begin a template."""
+    """A template with the fault's own values, quoted so that none can end a string or begin a template."""
     hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
     words = {
         "STATUSES": "initContainerStatuses" if init else "containerStatuses",
@@ -27,7 +27,7 @@ def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in a template of YAML with Go's templates in it, which it must not begin."""
+    """A text as a YAML string in a Go template; it must not begin a template itself."""
     return json.dumps(text.replace("{{", "{ {"))
 
 
@@ -179,12 +179,12 @@ containerStatuses:
 
 
 def failed(effects: PodEffects, init: bool) -> str:
-    """A container has ended with an error; it is restarted later where its pod's policy has it so."""
+    """A container has ended with an error; it is restarted later if the pod's restart policy says so."""
     return _filled(_FAILED, effects, init)
 
 
 def restarted(effects: PodEffects, init: bool) -> str:
-    """Running again; a pod whose init container runs is not ready yet."""
+    """The containers run again; a pod whose init container runs is not ready yet."""
     template = _RESTARTED + ("" if init else _READY_AGAIN)
     return _filled(template.replace("READY", "false" if init else "true"), effects, init)
 

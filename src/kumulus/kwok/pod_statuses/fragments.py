@@ -1,4 +1,4 @@
-"""The pieces that the statuses of a pod are made of: conditions, and lists of containers; templates of Go and YAML.
+"""The pieces of a pod's statuses, as Go templates of YAML: conditions, and lists of containers.
 
 Each may use ``$now`` and ``$root``, which :data:`NOW` sets.
 """
@@ -11,7 +11,7 @@ NOW = "{{ $now := Now }}{{ $root := . }}"
 
 
 def condition(kind: str, status: str, reason: str = "null", message: str = "null", *, changed: bool = True) -> str:
-    """A condition; its time stays when its status is known to be as it was."""
+    """A condition; its time is left out if its status is known to be unchanged."""
     since = "lastTransitionTime: {{ $now | Quote }}, " if changed else ""
     return f'- {{{since}status: "{status}", type: {kind}, reason: {reason}, message: {message}}}\n'
 
@@ -33,7 +33,7 @@ SANDBOX = condition("PodReadyToStartContainers", "True")
 INITIALIZED = condition("Initialized", "True")
 UNINITIALIZED = condition("Initialized", "False", "ContainersNotInitialized", _INCOMPLETE)
 
-# Where the pod is: as a kubelet writes it with the first status.
+# The pod's addresses and start time, as a kubelet writes them with the first status.
 PLACE = """
 {{ with NodeIPsWith .spec.nodeName }}
 hostIP: {{ index . 0 | Quote }}
@@ -77,7 +77,7 @@ initContainerStatuses:
 {{ end }}
 """
 
-# Ends the init container that runs and starts the next one; $done says that there is none.
+# Ends the running init container and starts the next one; afterwards $done tells whether there was none left.
 INIT_NEXT = """
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
@@ -109,7 +109,7 @@ initContainerStatuses:
 {{ end }}
 """
 
-# All init containers at once, for lifecycles that say nothing of them.
+# All init containers at once, for lifecycles without an `init`.
 INIT_ALL = """
 initContainerStatuses:
 {{ range .spec.initContainers }}
@@ -140,7 +140,7 @@ containerStatuses:
 phase: Running
 """
 
-# A container that has ended is kept as it is; one that runs ends now. Whether it will run again is in $again.
+# A container that has ended stays as it is; a running one ends now. $again tells whether the pod will run again.
 ENDING = """
 {{ $policy := or .spec.restartPolicy "Always" }}
 {{ $failing := %(failing)s }}
@@ -230,10 +230,10 @@ containerStatuses:
 
 
 def conditions(entries: str) -> str:
-    """The conditions of a status, by their entries."""
+    """The conditions of a status, from their entries."""
     return f"conditions:\n{entries}"
 
 
 def marked(mark: str, lifecycle: str) -> str:
-    """The condition by which a pod is known to be of a lifecycle."""
+    """The condition that names a pod's lifecycle."""
     return condition(mark, "True", json.dumps(lifecycle))

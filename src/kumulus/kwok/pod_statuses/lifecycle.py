@@ -1,7 +1,7 @@
-"""What a kubelet writes into a pod's status as the pod goes through its life: KWOK's templates of Go and YAML.
+"""What a kubelet writes into a pod's status during the pod's life, as Go templates of YAML for KWOK.
 
 Modelled on k8s.io/kubernetes v1.35, pkg/kubelet/status/generate.go and kubelet_pods.go (convertToAPIContainerStatuses,
-generateAPIPodStatus). A template is a status patch: conditions are merged by their type, lists of containers replaced.
+generateAPIPodStatus). A template is a status patch: conditions are merged by type, lists of containers replaced.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def beginning(mark: str, lifecycle: str) -> str:
     """The first status, in which containers wait for their images.
 
     Args:
-        mark: the condition by which the pod is known to be of the lifecycle.
-        lifecycle: its name.
+        mark: the type of the condition that names the pod's lifecycle.
+        lifecycle: the lifecycle's name.
     """
     initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
     begun = conditions(marked(mark, lifecycle) + SANDBOX + initialized + NOT_READY)
@@ -52,11 +52,11 @@ def beginning(mark: str, lifecycle: str) -> str:
 
 
 def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str:
-    """The status when the images are there, or when an init container has ended.
+    """The status when the images have been pulled, or when an init container has ended.
 
     Args:
         first: mark and lifecycle, as for :func:`beginning`, where this is the first status.
-        init: init containers run one after the other, and the containers when none is left.
+        init: init containers run one after the other, then the containers.
         start_up: the containers run, but are not ready yet.
     """
     known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
@@ -64,7 +64,7 @@ def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str
     if first:
         running += conditions(known + INITIALIZED + (NOT_READY if start_up else READY))
     elif start_up:
-        # An empty list of conditions would remove those that are there.
+        # An empty list of conditions would remove the existing ones.
         running += "{{ if .spec.initContainers }}\n" + conditions(INITIALIZED) + "{{ end }}\n"
     else:
         running += conditions("{{ if .spec.initContainers }}\n" + INITIALIZED + "{{ end }}\n" + READY)
@@ -83,7 +83,7 @@ def made_ready() -> str:
 
 
 def ended(failure: Failure | None) -> str:
-    """The status when the containers have ended, successfully or one of them not; for every restartPolicy."""
+    """The status when the containers have ended, all successfully or one with a failure; for every restartPolicy."""
     if failure is None:
         end, failing, again = "{}", '""', "false"
     else:
@@ -108,9 +108,9 @@ def ended(failure: Failure | None) -> str:
 
 
 def restarted(*, start_up: bool) -> str:
-    """The status when what has ended runs again."""
+    """The status when the ended containers run again."""
     if start_up:
         return NOW + RESTARTING % {"ready": "false"}
-    # With restartPolicy OnFailure, a container that has ended well keeps its pod from being ready again.
+    # With restartPolicy OnFailure, a container that has succeeded keeps its pod from being ready again.
     all_again = '{{ if or (eq (or .spec.restartPolicy "Always") "Always") (eq (len .spec.containers) 1) }}\n'
     return NOW + all_again + conditions(READY) + "{{ end }}\n" + RESTARTING % {"ready": "true"}

@@ -1,4 +1,4 @@
-"""The cluster as a snapshot has it, before each repetition: every one begins with the same pods on the same nodes."""
+"""Restores a snapshot before each repetition, so that all begin with the same pods on the same nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Path) -> str:
-    """Put a snapshot back; says what was done.
+    """Restore a snapshot; returns a line about what was done.
 
     Args:
         client: of the cluster.
@@ -24,7 +24,7 @@ async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Pat
         kubeconfig: of the cluster.
 
     Raises:
-        LabError: there is no such snapshot, or it cannot be put back into this cluster.
+        LabError: there is no such snapshot, or it cannot be restored into this cluster.
         ApiError, Unreachable: the cluster could not be asked.
     """
     file = snapshots / f"{Path(name).name}{SUFFIX}"
@@ -42,7 +42,7 @@ def _found(file: Path, name: str) -> None:
     """Make sure that a snapshot is there.
 
     Raises:
-        LabError: it is not; says which are.
+        LabError: it is not there; says which snapshots are.
     """
     if not file.is_file():
         there = ", ".join(sorted(each.name.removesuffix(SUFFIX) for each in file.parent.glob(f"*{SUFFIX}")))

@@ -36,7 +36,7 @@ def gates_for(experiment: Experiment) -> dict[str, bool]:
 
 
 async def published(client: Client) -> Counter[str]:
-    """How many GPUs each node publishes for claims; none where the cluster has no such objects, or not for this user.
+    """How many GPUs each node publishes for claims; none if the cluster has no such objects or this user has no access.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -53,7 +53,7 @@ async def published(client: Client) -> Counter[str]:
 
 
 async def check_claims(client: Client, experiment: Experiment, plan: Plan) -> None:
-    """See to it that the cluster's nodes publish what an experiment's pods claim.
+    """Check that the cluster's nodes publish what an experiment's pods claim.
 
     Raises:
         LabError: they do not; says what to write in the stack file.
@@ -76,7 +76,7 @@ async def check_claims(client: Client, experiment: Experiment, plan: Plan) -> No
 
 
 async def _devices(client: Client, where: str, parts: Parts, divided: bool) -> None:
-    """Look through slices, a page at a time, for one that can be divided, or for any where none has to be."""
+    """Search the slices, a page at a time, for a device that can be divided, or for any if none has to be divided."""
     some, going_on = False, ""
     while True:
         try:

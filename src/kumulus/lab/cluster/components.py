@@ -1,6 +1,6 @@
 """The processes of a cluster on this machine: what they use, and the limits they were given.
 
-A cluster of the kwok runtime is local processes. Of any other, nothing is known here, and nothing of it is measured.
+A cluster of the kwok runtime consists of local processes. Those of any other cluster are not known and not measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Components:
 
     Args:
         directory: the cluster's directory, where its kubeconfig is.
-        workers: the directories of those that it is the hub of, by their names: each counts as one component.
+        workers: the directories of the clusters that it is the hub of, by name: each counts as one component.
     """
 
     def __init__(self, directory: Path, workers: Mapping[str, Path] | None = None) -> None:
@@ -50,14 +50,14 @@ class Components:
 
     @property
     def local(self) -> bool:
-        """Whether there are any here."""
+        """Whether any of them run on this machine."""
         return bool(self._found)
 
     def look(self, others: Mapping[str, Iterable[int]] | None = None) -> None:
-        """Look for components in the process table; those that were restarted are found.
+        """Look for components in the process table, including those that were restarted.
 
         Args:
-            others: pids of what was started for the experiment, by name.
+            others: pids of processes that were started for the experiment, by name.
         """
         found = {name: list(pids) for name, pids in processes.running(self._directory).items()}
         for name, folder in self._workers.items():
@@ -70,11 +70,11 @@ class Components:
                     self._found[pid] = (name, psutil.Process(pid))
 
     def pids(self, component: str) -> list[int]:
-        """The pids of a component that run."""
+        """The pids of a component's running processes."""
         return [pid for pid, (name, process) in self._found.items() if name == component and _runs(process)]
 
     def usage(self) -> dict[str, Usage]:
-        """What each component has used so far; the CPU time of one that has ended since is kept."""
+        """What each component has used so far, including the CPU time of processes that have ended since."""
         found: dict[str, Usage] = {}
         for pid, (name, process) in list(self._found.items()):
             try:
@@ -93,7 +93,7 @@ class Components:
         return found
 
     def settings(self) -> dict[str, dict[str, str]]:
-        """The flags of each API client among the components that limit how fast it may ask."""
+        """The flags that affect the rate of requests, of each component that is an API client."""
         return {
             name: settings_of(process.cmdline())
             for name, process in self._found.values()
@@ -102,7 +102,7 @@ class Components:
 
 
 def settings_of(command: Iterable[str]) -> dict[str, str]:
-    """The flags of a command line that limit its requests to the API server."""
+    """The flags of a command line that affect its requests to the API server."""
     found = {}
     for argument in command:
         if match := _FLAG.fullmatch(argument):

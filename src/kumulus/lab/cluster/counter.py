@@ -17,15 +17,15 @@ _BINDINGS = re.compile(
 
 
 def bindings(metrics: str) -> int:
-    """How many pods were bound since the API server's start, by its metrics."""
+    """How many pods were bound since the API server's start, according to its metrics."""
     return round(sum(float(count) for count in _BINDINGS.findall(metrics)))
 
 
 async def count(client: Client, patience: float | None = None) -> int | None:
-    """Ask the API server; None where it does not give its metrics to us.
+    """Ask the API server; None if it does not give us its metrics.
 
     Args:
-        client: asks.
+        client: of the cluster.
         patience: seconds to wait for its answer; the client's own when None.
     """
     try:

@@ -1,4 +1,4 @@
-"""Where the API serves a kind: the path of its collection, asked of the server once."""
+"""Where the API serves a kind: the path of its collection; the server is asked only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Kinds:
     """The kinds that a cluster knows.
 
     Args:
-        client: asks it.
+        client: of the cluster.
     """
 
     def __init__(self, client: Client) -> None:
@@ -24,7 +24,7 @@ class Kinds:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     async def path(self, version: str, kind: str, namespace: str) -> str:
-        """The collection of a kind, in a namespace where the kind has one.
+        """The path of a kind's collection, in a namespace if the kind is namespaced.
 
         Raises:
             LabError: the cluster does not know the kind.
@@ -35,7 +35,7 @@ class Kinds:
         return f"{root}/namespaces/{namespace}/{plural}" if namespaced else f"{root}/{plural}"
 
     async def namespaced(self, version: str, kind: str) -> bool:
-        """Whether objects of the kind are in a namespace; raises as :meth:`path`."""
+        """Whether objects of the kind are in a namespace; raises the same errors as :meth:`path`."""
         return (await self._resource(version, kind))[1]
 
     async def _resource(self, version: str, kind: str) -> tuple[str, bool]:

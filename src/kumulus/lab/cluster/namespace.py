@@ -1,7 +1,7 @@
-"""The namespace of a repetition: everything it creates is in it and goes with it.
+"""The namespace of a repetition: everything the repetition creates is in it and is deleted with it.
 
-A run leaves the cluster as it found it. What a run that was killed has left, the next command removes, by its journal;
-see :mod:`kumulus.journal`.
+A run leaves the cluster as it found it. The next command removes what a killed run left behind, by its journal; see
+:mod:`kumulus.journal`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _NAMESPACES = "/api/v1/namespaces"
-# A controller manager whose watch was cut off, as by a restart of the API server, begins it again within half a minute.
+# A controller manager whose watch was cut off, as by a restart of the API server, restarts it within half a minute.
 _ACCOUNT_WITHIN = 90.0
 _OWNER = "kumulus.io/experiment-process"
 
@@ -32,7 +32,7 @@ async def clear_leftovers(client: Client) -> list[str]:
     """Remove the namespaces of runs that are gone and have no journal here; returns their names.
 
     Raises:
-        LabError: another experiment runs on the cluster, or may: the two would measure each other.
+        LabError: another experiment runs on the cluster, or may run: the two would measure each other.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     found = await client.get(_NAMESPACES, {"labelSelector": EXPERIMENT_LABEL})
@@ -57,17 +57,17 @@ async def clear_leftovers(client: Client) -> list[str]:
 
 
 async def make(client: Client, name: str, experiment: str, run: str, owner: Owner = NOBODY) -> None:
-    """Make a namespace and wait until pods can be created in it.
+    """Create a namespace and wait until pods can be created in it.
 
     Raises:
-        LabError: the controller manager does not make its ServiceAccount.
+        LabError: the controller manager does not create its ServiceAccount.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own(), **owner.annotations}}
     await client.create(_NAMESPACES, {"metadata": metadata})
     give_up = time.monotonic() + _ACCOUNT_WITHIN
-    # Pods are refused until the controller manager has made it.
+    # Pods are refused until the controller manager has created the ServiceAccount.
     while await find(client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
         if time.monotonic() > give_up:
             raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")

@@ -19,7 +19,7 @@ class OwnScheduler:
     Args:
         directory: the cluster's directory.
         components: its processes.
-        journal: has it started again if the run is killed.
+        journal: makes sure the scheduler is started again if the run is killed.
     """
 
     def __init__(self, directory: Path, components: Components, journal: Journal) -> None:
@@ -34,7 +34,7 @@ class OwnScheduler:
         return self._how is not None
 
     def stop(self) -> None:
-        """End it.
+        """Stop the scheduler.
 
         Raises:
             LabError: it does not run on this machine.
@@ -50,7 +50,7 @@ class OwnScheduler:
         processes.end(pids)
 
     def start(self) -> None:
-        """Start it again, as it was started before."""
+        """Start the scheduler again, as it was started before."""
         if self._how is None:
             return
         pid = programs.start(self._how)
@@ -59,7 +59,7 @@ class OwnScheduler:
         self._components.look({SCHEDULER: [pid]})
 
     def log_tail(self) -> str:
-        """The last line of its log."""
+        """The last line of the scheduler's log."""
         try:
             with (self._directory / "logs" / f"{SCHEDULER}.log").open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))

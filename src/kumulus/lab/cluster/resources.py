@@ -1,4 +1,4 @@
-"""What all nodes of a cluster have for pods together."""
+"""What all nodes of a cluster together have for pods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def allocatable(client: Client) -> dict[str, str]:
-    """What all nodes have for pods together, by resource; without the number of pods, which is no request.
+    """What all nodes together have for pods, by resource; without the number of pods, which is not requested.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

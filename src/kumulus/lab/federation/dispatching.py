@@ -18,25 +18,25 @@ from kumulus.lab.plan.jobs import PlannedJob
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
-# A worker's Job controller makes the first pod well within it.
+# A worker's Job controller creates the first pod well within these seconds.
 _PODS_WITHIN = 30.0
 
 
 @dataclass(slots=True)
 class Way:
-    """A Job.
+    """The progress of a Job.
 
     Attributes:
         workers: how many pods it is to have.
-        created: when the hub took it; None before.
+        created: when the hub accepted it; None before.
         dispatched: when the hub first knew that a worker had admitted it.
-        latest: when the hub knew so of the worker that it is on.
-        cluster: that worker; empty while it waits.
-        completed: when the hub first said so.
-        failed: whether the hub says that it failed.
-        gone: whether its Workload was taken away before that, as with its Job.
+        latest: when the hub first knew so of its present worker.
+        cluster: its present worker; empty while it waits.
+        completed: when the hub first reported that it had.
+        failed: whether the hub reports that it has.
+        gone: whether its Workload was deleted before that, such as with its Job.
         requeued: how often it was taken from its worker.
-        begun: where its pods have begun: the cluster, and the UID of the Job there.
+        begun: where its pods have run: the cluster, and the UID of the Job there.
         ended: the clusters on which pods of it have completed.
     """
 
@@ -54,12 +54,12 @@ class Way:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to come of it."""
+        """Whether it has completed or failed."""
         return self.completed is not None or self.failed
 
 
 class Dispatching:
-    """Every Job of a repetition.
+    """The progress of every Job of a repetition.
 
     Args:
         hub: what the hub is called.
@@ -87,20 +87,20 @@ class Dispatching:
         self._on: Counter[str] = Counter()
 
     def created(self, job: PlannedJob, now: float) -> None:
-        """The hub has taken a job."""
+        """The hub has accepted a job."""
         for name in self._of_plan.get(job.name, ()):
             if self.jobs[name].created is None:
                 self.jobs[name].created = now
 
     def deleted(self, job: PlannedJob) -> None:
-        """The timeline deletes a job: it is not lost."""
+        """The timeline deletes a job, which then does not count as lost."""
         self._deleted.update(self._of_plan.get(job.name, ()))
 
     def workload(self, event: Event[Any], now: float) -> None:
         """Something has happened to a Workload of the hub.
 
         Args:
-            event: as the watch has it, objects as in JSON.
+            event: as the watch reports it, objects as in JSON.
             now: when.
         """
         found = event.item
@@ -113,7 +113,7 @@ class Dispatching:
             job.created = now
         if found is not None:
             self._status(job, found.get("status") or {}, now)
-        # A Workload is made again where only it was taken away, and not where its Job was.
+        # Kueue creates a Workload again if only the Workload was deleted, but not if its Job was.
         job.gone = event.kind == "DELETED" and not job.over
         if job.gone:
             self._leaves(job)
@@ -145,7 +145,7 @@ class Dispatching:
             job.cluster = ""
 
     def reach(self, event: Event[Any]) -> tuple[str, bool] | None:
-        """Whether the hub has come to reach a worker, or does so no more; None where that is as it was."""
+        """The worker of an event, and whether the hub reaches it now; None if that has not changed."""
         name, found = event.key, event.item
         if name not in self.workers or found is None or event.kind == "DELETED":
             return None
@@ -168,7 +168,7 @@ class Dispatching:
 
     @property
     def waiting(self) -> int:
-        """Jobs that the hub has taken and no worker has."""
+        """Jobs that the hub has accepted and that are on no worker."""
         return sum(job.created is not None and not (job.over or job.gone or job.cluster) for job in self.jobs.values())
 
     @property
@@ -178,7 +178,7 @@ class Dispatching:
 
     @property
     def dispatched(self) -> int:
-        """Jobs that a worker has, or had."""
+        """Jobs that are, or were, on a worker."""
         return sum(job.dispatched is not None for job in self.jobs.values())
 
     def sampled(self) -> dict[str, float]:
@@ -190,12 +190,12 @@ class Dispatching:
         }
 
     def lost(self, pods: Iterable[PodRecord], now: float, away: Iterable[str] = ()) -> list[str]:
-        """Jobs that have neither completed, nor wait in the hub's queue, nor have a pod that lives.
+        """Jobs that have neither completed, nor wait in the hub's queue, nor have a live pod.
 
         Args:
             pods: all that were seen.
             now: when.
-            away: workers that cannot be seen at the moment: what they have is there.
+            away: workers that cannot be seen at the moment; their Jobs are not lost.
         """
         alive = {each.owner for each in pods if each.ended is None}
         gone = frozenset(away)
@@ -212,15 +212,15 @@ class Dispatching:
         return found
 
     def twice(self) -> dict[str, list[str]]:
-        """Jobs whose pods have begun more than once as a whole, with the clusters on which they have."""
+        """Jobs that have run more than once as a whole, with the clusters on which they have."""
         return {name: [cluster for cluster, _ in job.begun] for name, job in self.jobs.items() if len(job.begun) > 1}
 
     def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, float]:
-        """What it comes to, by the names of measures.
+        """The measures of dispatching, by their names.
 
         Args:
             pods: all that were seen.
-            lost: how many Jobs are.
+            lost: how many Jobs are lost.
         """
         jobs = self.jobs.values()
         dispatched = sorted(job.dispatched for job in jobs if job.dispatched is not None)
@@ -242,7 +242,7 @@ class Dispatching:
         return found
 
     def to_dispatch(self, cluster: str) -> dict[str, float]:
-        """The spread of the time to dispatch, of the Jobs that a worker has, or had, begun."""
+        """The spread of the time to dispatch, over the Jobs whose pods have run on a worker."""
         return spread(self._since(cluster))
 
     def _since(self, cluster: str) -> Iterator[float]:
@@ -253,7 +253,7 @@ class Dispatching:
 
 
 def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[list[float], list[float]]:
-    """Seconds from each Job's creation until as many of its pods as it has had a node, and ran."""
+    """Seconds from each Job's creation until all of its pods had a node, and until all of them ran."""
     bound: dict[str, list[float]] = defaultdict(list)
     running: dict[str, list[float]] = defaultdict(list)
     for each in pods:

@@ -25,19 +25,19 @@ _Watch = Callable[[asyncio.Event], Awaitable[None]]
 
 
 class Listeners:
-    """Watches a namespace's pods and the nodes of every worker, and of the hub its pods and what Kueue says of Jobs.
+    """Watches a namespace's pods in all clusters, the workers' nodes, and what the hub's Kueue reports of Jobs.
 
-    It has the methods of :class:`Listener`, for all of them together.
+    It has the methods of :class:`Listener`, for all clusters together.
 
     Args:
         hub: client of the hub.
         session: the workers.
-        records: kept up with the pods of all, and their allocation with the workers' nodes.
+        records: updated with the pods of all clusters, and their allocation with the workers' nodes.
         clock: seconds since the experiment's start.
         placement: records what is seen.
-        dispatching: kept up with the Jobs.
-        away: the workers that are not expected to answer, and since when others are expected to again.
-        happened: takes what happens to the hub's way to a worker.
+        dispatching: updated with the Jobs.
+        away: the workers that need not answer at the moment, and since when others have to again.
+        happened: takes changes of the hub's connection to a worker.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Listeners:
         self._dispatching = dispatching
         self._away = away
         self._happened = happened
-        # The hub's nodes are not its queue's: what Jobs can have is on the workers.
+        # The hub's own nodes are not watched: its Jobs run on the workers.
         self._hub = self._listener(hub, session.federation.hub, records)
         self._workers = {each.name: self._listener(each.client, each.name, records) for each in session.members}
 
@@ -73,7 +73,7 @@ class Listeners:
         return sum(each.interruptions for each in (self._hub, *self._workers.values()))
 
     def silence(self) -> tuple[float, str]:
-        """For how many seconds a cluster cannot be heard that should be, and why; 0 while all can."""
+        """For how many seconds nothing has been heard of a cluster that should answer, and why; 0 if all do."""
         away, back = self._away()
         found = [self._hub.silence()]
         for name, each in self._workers.items():
@@ -83,7 +83,7 @@ class Listeners:
         return max(found)
 
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
-        """From now on nodes cost what these faults make of their price."""
+        """Apply what these faults make of the price of nodes, from now on."""
         for each in self._workers.values():
             each.reprice(offers)
 
@@ -108,7 +108,7 @@ class Listeners:
         await _all([each.slices for each in self._workers.values()], synced)
 
     async def queues(self) -> None:
-        """Watch until cancelled what the hub has of queues, Workloads and its ways to workers."""
+        """Watch the hub's queues, Workloads and connections to workers until cancelled."""
         followed = together(self._placement.collections, {WORKLOADS: self._workload, CLUSTERS: self._reach})
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in followed.items()))
 
@@ -122,7 +122,7 @@ class Listeners:
 
 
 async def _all(watches: Sequence[_Watch], synced: asyncio.Event) -> None:
-    """Watch several things until cancelled; what one fails with ends all."""
+    """Watch several things until cancelled; an error of one ends all."""
     events = [asyncio.Event() for _ in watches]
 
     async def settle() -> None:

@@ -1,4 +1,4 @@
-"""Who takes part in a federation, and what an experiment has to be that runs on one."""
+"""The members of a federation, and which experiments can run on one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Federation:
     Args:
         hub: what the stack file calls it.
         hub_kubeconfig: by which this machine reaches it.
-        hub_name: its own name, by which its account on workers is called.
+        hub_name: its own name, after which its account on workers is named.
         workers: in the order of the file.
         queue: the LocalQueue, and the ClusterQueue behind it, on each of them.
         namespace: Kueue's.
@@ -58,14 +58,14 @@ class Federation:
 
 
 def require_outside(experiment: Experiment, where: str) -> None:
-    """Refuse what only a federation has to an experiment that does not run on one.
+    """Refuse an experiment that needs a federation but does not run on one.
 
     Args:
         experiment: the experiment.
         where: what it runs on, such as a stack's name.
 
     Raises:
-        LabError: its timeline means workers; with the place and what to do.
+        LabError: its timeline names workers; the message has the place and the remedy.
     """
     for index, event in enumerate(experiment.timeline):
         if event.action in OUTAGES:
@@ -80,7 +80,7 @@ def require_inside(experiment: Experiment, federation: Federation) -> None:
     """Refuse an experiment that cannot run on a federation.
 
     Raises:
-        LabError: with every place, and what to write there instead.
+        LabError: the message has every place, and what to write there instead.
     """
     if problems := [*_whole(experiment), *_workloads(experiment, federation), *_timeline(experiment, federation)]:
         several = "a federation cannot run this:\n  " if len(problems) > 1 else ""

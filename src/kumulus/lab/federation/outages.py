@@ -1,8 +1,8 @@
 """What a timeline does to the workers of a federation: kill one, cut it off from the hub, and bring it back.
 
-Each change is in the hub's journal before it is made. A partition is a proxy of the run's between the hub and the
-worker: from the beginning of a repetition the kubeconfig in the hub's Secret points at it, so that what is measured of
-the cut is the cut, and not the change of an address.
+Each change is in the hub's journal before it is made. For a partition, the run puts a proxy between the hub and the
+worker. The kubeconfig in the hub's Secret points at the proxy from the beginning of a repetition, so that the cut is
+measured, and not the change of an address.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOOK_EVERY = 0.1
 
 @dataclass
 class _Led:
-    """A worker that the hub reaches by a proxy."""
+    """A worker that the hub reaches through a proxy."""
 
     rerouted: Rerouted
     proxy: Proxy
@@ -71,24 +71,24 @@ class Outages:
         self._led: dict[str, _Led] = {}
 
     def away(self) -> tuple[Collection[str], dict[str, float]]:
-        """The workers that do not answer at the moment, and since when those do that were brought back."""
+        """The workers that are killed at the moment, and when workers were brought back."""
         return self._killed, self._back
 
     def unreached(self) -> set[str]:
-        """The workers that the hub cannot reach at the moment, by what the timeline has done."""
+        """The workers that the hub cannot reach at the moment, because of the timeline."""
         return self._killed | {name for name, led in self._led.items() if led.cut}
 
     @property
     def led(self) -> list[str]:
-        """The workers to which the hub is led through a proxy."""
+        """The workers that the hub reaches through a proxy."""
         return [*self._led]
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Lead the hub through a proxy to each worker that the timeline will cut off.
+        """Route the hub through a proxy to each worker that the timeline will cut off.
 
         Raises:
-            LabError: the hub is not connected with the worker by it.
-            JournalError, ApiError, Unreachable: it cannot be.
+            LabError: the hub does not connect with the worker through it.
+            JournalError, ApiError, Unreachable: the hub cannot be rerouted.
         """
         for name in dict.fromkeys(str(event.partition) for event in events if event.partition is not None):
             await self._lead(name)
@@ -97,7 +97,7 @@ class Outages:
         """Kill, cut off or bring back a worker; returns what was done, in words.
 
         Raises:
-            LabError: it cannot be.
+            LabError: this is not possible.
             JournalError, ApiError, Unreachable: likewise.
         """
         if event.kill is not None:
@@ -111,10 +111,10 @@ class Outages:
         return await self._restore(event.restore)
 
     async def undo(self) -> None:
-        """Let every worker be there again, and the hub reach it as it did.
+        """Bring back every killed worker, and let the hub reach all of them directly again.
 
         Raises:
-            JournalError, ApiError, Unreachable: something is still so, and stays in the journal.
+            JournalError, ApiError, Unreachable: something is not undone, and stays in the journal.
         """
         for name in sorted(self._killed):
             await self._start(name)
@@ -175,7 +175,7 @@ class Outages:
         await self._connected(name, proxy)
 
     async def _connected(self, name: str, proxy: Proxy) -> None:
-        """Wait until the hub has come by the proxy, and finds that the worker answers."""
+        """Wait until the hub has connected through the proxy, and finds the worker active."""
         give_up = time.monotonic() + _CONNECT_S
         why = "it has not come by the proxy"
         while time.monotonic() < give_up:

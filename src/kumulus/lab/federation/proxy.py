@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import cast
 
 _LOCAL = "127.0.0.1"
-# More than that waiting for a slow side, and the other one is read no further.
+# With more bytes than this waiting for a slow side, the other side is not read any further.
 _MOST_WAITING = 1 << 20
 
 
 class Proxy:
-    """Passes bytes on in both directions, and knows nothing of what they mean: TLS is between the two ends.
+    """Forwards bytes in both directions without interpreting them: TLS is between the two ends.
 
     Args:
         host: where the worker's API server is.
@@ -20,7 +20,7 @@ class Proxy:
 
     Attributes:
         port: of 127.0.0.1, on which it listens; the same from its start to its end.
-        taken: how many connections it has taken so far.
+        taken: how many connections it has accepted so far.
         cut_off: how many connections it has cut so far.
     """
 
@@ -33,10 +33,10 @@ class Proxy:
         self.cut_off = 0
 
     async def start(self) -> None:
-        """Take connections, from now on or again.
+        """Accept connections, for the first time or again.
 
         Raises:
-            OSError: there is no port, or somebody else has it by now.
+            OSError: there is no port, or another process has it by now.
         """
         if self._server is None:
             loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class Proxy:
         return f"{_LOCAL}:{self.port}"
 
     async def connect(self, end: _End) -> None:
-        """Connect somebody who came with the worker; without an answer from it, he is sent away."""
+        """Connect a caller with the worker; if the worker does not answer, abort the caller's connection."""
         self.taken += 1
         loop = asyncio.get_running_loop()
         other = _End(self, end)
@@ -73,7 +73,7 @@ class Proxy:
                 end.transport.abort()
 
     def opened(self, transport: asyncio.Transport) -> None:
-        """A connection is there."""
+        """A connection has been made."""
         if self._server is None:
             transport.abort()
             return
@@ -106,7 +106,7 @@ class _End(asyncio.Protocol):
             self._other.joined(self)
 
     def joined(self, other: _End) -> None:
-        """The worker has answered: what has arrived since is sent."""
+        """The worker has answered: send what has arrived so far."""
         self._other = other
         if self.transport is None or self.transport.is_closing():
             other.end()
@@ -122,12 +122,12 @@ class _End(asyncio.Protocol):
             self._other.send(data)
 
     def send(self, data: bytes) -> None:
-        """Send something on."""
+        """Send data to this end."""
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(data)
 
     def end(self) -> None:
-        """End it once everything is sent."""
+        """Close it once everything is sent."""
         if self.transport is not None:
             self.transport.close()
 

@@ -35,9 +35,9 @@ class Member:
 
     Args:
         name: what the stack file calls it.
-        client: of it.
+        client: of the worker.
         journal: the run's on it.
-        creator: makes what a repetition has in it besides Jobs; None before there is one.
+        creator: creates a repetition's objects in it besides Jobs; None before the first repetition.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Session:
         self.members = tuple(members)
 
     async def begin(self, stop: asyncio.Event) -> None:
-        """Wait for KWOK to have every worker's nodes: it may pass over pods that are bound to one before.
+        """Wait until KWOK manages every worker's nodes: it may miss pods that are bound to a node before that.
 
         Raises:
             Unreachable: a worker does not answer.
@@ -82,19 +82,19 @@ class Session:
         now: Callable[[], float],
         stop: asyncio.Event,
     ) -> None:
-        """Make a repetition's namespace in each worker, and let Jobs be in it, on the hub too, which has it.
+        """Create a repetition's namespace on each worker, and its queue there and on the hub.
 
         Args:
             hub: client of the hub.
             name: the namespace.
             experiment: the experiment's name.
             owner: the stack.
-            setup: what is there before the first Job; workers get the PriorityClasses of it, which pods name.
+            setup: objects created before the first Job; workers get its PriorityClasses, which pods name.
             now: seconds since the start.
-            stop: when set, nothing new is begun.
+            stop: when set, nothing more is created.
 
         Raises:
-            LabError, JournalError, ApiError, Unreachable: it cannot be.
+            LabError, JournalError, ApiError, Unreachable: this failed.
         """
         classes = [each for each in setup if each["kind"] == _CLASS]
         queue = self.federation.queue
@@ -148,7 +148,7 @@ class Session:
                 await member.creator.remove_outside()
 
         done = await asyncio.gather(*(leave(each) for each in self.members), return_exceptions=True)
-        # Each is left as far as it goes before one of them is heard.
+        # All workers are left as far as possible before the first error is raised.
         for each in done:
             if isinstance(each, BaseException):
                 raise each
@@ -158,18 +158,17 @@ class Session:
 async def joined(
     federation: Federation, run: str, experiment: str, patience: float, say: Callable[[str], None]
 ) -> AsyncIterator[Session]:
-    """Begin a run on the workers: put back what others left, and open a journal on each.
+    """Begin a run on the workers: undo what earlier runs left, and open a journal on each.
 
     Args:
         federation: who takes part.
         run: the run's id.
         experiment: its experiment's name.
-        patience: seconds for which a request is tried again, see :class:`Client`.
+        patience: seconds for which a request is retried, see :class:`Client`.
         say: takes a line for the user.
 
     Raises:
-        Busy: another run is under way on a worker.
-        LabError: a worker is not up.
+        LabError: a worker is not up, or another run is under way on it.
         JournalError, ApiError, KubeconfigError, Unreachable: it cannot begin.
     """
     async with AsyncExitStack() as around:

@@ -1,4 +1,4 @@
-"""Measures by how much demand has arrived, noted at each whole per cent, as the published study notes them."""
+"""Measures by how much demand has arrived, noted at each whole per cent, as in the published study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ByArrival:
         self._noted: dict[int, list[tuple[float, ...]]] = defaultdict(list)
 
     def note(self, arrived: int, allocated: int, fragmented: float) -> None:
-        """Record the state after a pod has been placed, or not.
+        """Record the state after a pod has arrived, placed or not.
 
         Args:
             arrived: milli-GPU that the pods so far ask for.
@@ -29,7 +29,7 @@ class ByArrival:
             fragmented: milli-GPU that is free and fragmented.
         """
         if not self._all:
-            # Of a cluster without GPUs there is no share of them to be measured.
+            # A cluster without GPUs has no share of them to measure.
             return
         idle = self._all - allocated
         of_idle = 100 * fragmented / idle if idle else 0.0
@@ -39,8 +39,8 @@ class ByArrival:
     def curves(self) -> Curves:
         """Each measure by whole per cents of demand arrived, from 1 on.
 
-        A per cent has the mean over the pods after which the demand, rounded, was that; where one pod was larger than a
-        per cent, so that none was, the mean of its neighbours.
+        A per cent has the mean over the pods after which the rounded demand was that much. If there is none, because
+        one pod was larger than a per cent, it has the mean of its neighbours.
         """
         last = max(self._noted, default=0)
         found: Curves = {name: {} for name in MEASURES}

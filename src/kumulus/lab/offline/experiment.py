@@ -1,4 +1,4 @@
-"""An experiment file played without a cluster: its stack's machines, its trace, its policy, a run for each seed."""
+"""Run an experiment file without a cluster: its stack's machines, its trace, its policy, a run for each seed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Study:
         loaded: the experiment.
         machines: of its stack.
         pods: of its trace, in the order of their arrival.
-        ties: which of equally good nodes.
+        ties: which of equally good nodes is taken.
     """
 
     loaded: Loaded
@@ -42,15 +42,15 @@ class Study:
 
 
 def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
-    """Make an experiment ready to be played without a cluster.
+    """Prepare an experiment to be run without a cluster.
 
     Args:
-        loaded: the experiment; its policy is tried, too.
+        loaded: the experiment; its policy is loaded once to check it.
         pools: of its stack.
-        ties: which of equally good nodes.
+        ties: which of equally good nodes is taken.
 
     Raises:
-        LabError: it has no policy, or no trace that can be played so.
+        LabError: it has no policy, or no trace that can be run without a cluster.
     """
     experiment = loaded.experiment
     if not experiment.policy:
@@ -70,18 +70,18 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
 def run(
     prepared: Study, seeds: Sequence[int], jobs: int = 0, on_outcome: Callable[[Outcome], None] = lambda _: None
 ) -> list[Outcome]:
-    """A run for each seed, side by side.
+    """Run each seed, several in parallel.
 
     Args:
-        prepared: what is played.
+        prepared: what is run.
         seeds: of the runs.
         jobs: how many at once; 0 for one on each CPU.
-        on_outcome: takes each as it comes, in the order of the seeds.
+        on_outcome: takes each outcome as it comes, in the order of the seeds.
 
     Raises:
         LabError: the policy failed, or the trace cannot be inflated.
     """
-    # One run is one thread's work: a BLAS that takes every CPU for its small products only stands in the others' way.
+    # Each run uses one thread: a BLAS that takes every CPU for its small products only slows down the others.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     once = partial(one_run, prepared)
@@ -100,7 +100,7 @@ def run(
 
 
 def one_run(prepared: Study, seed: int) -> Outcome:
-    """The run of one seed; as of :func:`run`."""
+    """The run of one seed; see :func:`run`."""
     experiment = prepared.loaded.experiment
     trace = _traced(prepared.loaded).arrival.trace
     assert trace is not None
@@ -128,7 +128,7 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
         "",
         has.get("cpu", 0) * 1000 // NANO,
         has.get("memory", 0) // (NANO << 20),
-        # What a node offers both ways it has once.
+        # GPUs that a node offers both ways are the same ones.
         max(has.get(GPU_RESOURCE, 0) // NANO, pool.devices.count if pool.devices else 0),
         pool.labels.get(product_label, pool.group),
     )
@@ -149,7 +149,7 @@ def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
     """The pods of a workload's trace, in the order of their arrival.
 
     Raises:
-        LabError: what its jobs ask for is not in the trace.
+        LabError: the trace does not say what its jobs ask for.
     """
     return [pod for job in loaded.traces[workload.name] for pod in _pods(job, workload)]
 

@@ -13,7 +13,7 @@ from kumulus.lab.policies.pod import WHOLE_GPU
 
 @dataclass(frozen=True)
 class Machine:
-    """A node as it is when empty.
+    """An empty node.
 
     Args:
         name: the node's.

@@ -12,11 +12,11 @@ from kumulus.lab.policies.pod import WHOLE_GPU
 
 
 class Measuring:
-    """Takes pods as they arrive, each with its place or without, and notes the measures after each.
+    """Takes pods as they arrive, placed or not, and notes the measures after each.
 
     Args:
-        nodes: of the cluster, on which nothing runs; what the pods take of them is taken.
-        fragmentation: the measure of it.
+        nodes: of the cluster, empty at first; what pods get is subtracted from them.
+        fragmentation: measures that of the nodes.
     """
 
     def __init__(self, nodes: Nodes, fragmentation: Fragmentation) -> None:
@@ -28,16 +28,16 @@ class Measuring:
         self.pods = self.placed = self.split = 0
 
     def arrive(self, pod: Pod, where: Placement | None) -> None:
-        """A pod has arrived, and got a place or did not."""
+        """Add a pod that has arrived, placed or not."""
         if where is not None:
             place(self._nodes, pod, where)
         self._arrived_on(pod, None if where is None else where.node)
 
     def arrive_on(self, pod: Pod, node: int | None) -> None:
-        """A pod has arrived, and somebody who does not count GPU by GPU gave it a node, or did not.
+        """Add a pod that has arrived, with or without a node from a scheduler that does not count each GPU.
 
-        It has the tightest GPU of the node, or the first that are free. Where there are no such, it has something of
-        several, the fullest first, and counts as split.
+        It gets the tightest GPU of the node, or the first that are free. If there are none, it gets parts of several,
+        the fullest first, and counts as split.
         """
         if node is not None:
             alone = self._nodes.some(slice(node, node + 1))
@@ -52,7 +52,7 @@ class Measuring:
         self._arrived_on(pod, node)
 
     def arrive_with(self, pod: Pod, node: int, gpus: Mapping[int, int]) -> None:
-        """A pod has arrived, and got a node and what its claim says of its GPUs: thousandths by their numbers."""
+        """Add a pod that has arrived and got a node and, by its claim, thousandths of its GPUs by their numbers."""
         self._nodes.cpu_free[node] -= pod.cpu
         self._nodes.memory_free[node] -= pod.memory
         for gpu, milli in gpus.items():
@@ -74,7 +74,7 @@ class Measuring:
         if node is not None:
             self.placed += 1
             self._allocated += pod.total_gpu_milli
-            # Only one node is another than before.
+            # Only this node has changed.
             now = float(self._fragmentation(self._nodes.some(slice(node, node + 1)))[0])
             self._fragmented += now - self._by_node[node]
             self._by_node[node] = now

@@ -18,13 +18,13 @@ Ties = Literal["name", "random"]
 
 
 class Placer:
-    """Asks a policy for a place for pods, one after the other.
+    """Asks a policy where pods go, one after the other.
 
     Args:
         policy: whose scores count.
-        nodes: of the cluster, in the order of their names; changed by the caller, who then says so by `changed`.
+        nodes: of the cluster, in the order of their names; changed by the caller, who then calls `changed`.
         study: what the policy may know.
-        ties: of equally good nodes the first, or one drawn at random.
+        ties: whether the first of equally good nodes is taken, or one at random.
     """
 
     def __init__(self, policy: Policy, nodes: Nodes, study: Study, ties: Ties) -> None:
@@ -33,14 +33,14 @@ class Placer:
         self._known: dict[Kind, tuple[Scores, npt.NDArray[np.int64]]] = {}
 
     def changed(self, node: int) -> None:
-        """Say that something else is free on a node than before."""
+        """Note that what is free on a node has changed."""
         self._version[node] += 1
 
     def place(self, pod: Pod) -> Placement | None:
         """Where the pod goes; None where it fits nowhere.
 
         Raises:
-            PolicyFailed: the policy did.
+            PolicyFailed: the policy failed.
         """
         best = self.best(pod)
         if not len(best):
@@ -53,22 +53,22 @@ class Placer:
 
         Args:
             pod: which one.
-            among: a flag for each node that may be; None for all of them.
+            among: for each node, whether it is allowed; None for all of them.
 
         Raises:
-            PolicyFailed: the policy did.
+            PolicyFailed: the policy failed.
         """
         return self.scored(pod, among).best()
 
     def scored(self, pod: Pod, among: Flags | None = None) -> Scored:
-        """The nodes on which the pod fits, with the policy's scores; of a policy that chooses, the one that it chose.
+        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`.
 
         Args:
             pod: which one.
-            among: a flag for each node that may be; None for all of them.
+            among: for each node, whether it is allowed; None for all of them.
 
         Raises:
-            PolicyFailed: the policy did.
+            PolicyFailed: the policy failed.
         """
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
@@ -81,10 +81,10 @@ class Placer:
         return Scored(fitting, self._scores(pod, fitting))
 
     def on(self, pod: Pod, node: int) -> Placement:
-        """What a pod has of a node on which it fits: its GPUs, a share's by the policy.
+        """What a pod gets of a node on which it fits: its GPUs; for a share, the one that the policy chooses.
 
         Raises:
-            PolicyFailed: the policy did.
+            PolicyFailed: the policy failed.
         """
         alone = self._nodes.some(np.array([node]))
         share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
@@ -96,7 +96,7 @@ class Placer:
         if pod.kind not in self._known:
             self._known[pod.kind] = (np.zeros(len(self._nodes)), np.full(len(self._nodes), -1))
         scores, version = self._known[pod.kind]
-        # Only those are asked for again whose node has changed since the last pod of this kind.
+        # Only nodes that have changed since the last pod of this kind are scored again.
         stale = fitting[version[fitting] != self._version[fitting]]
         if len(stale):
             scores[stale] = self._policy.score(pod, self._nodes.some(stale), self._study)

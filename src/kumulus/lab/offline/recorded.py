@@ -1,4 +1,4 @@
-"""The fragmentation of a run's cluster over time, from the events of its report: no cluster is asked.
+"""The fragmentation of a run's cluster over time, from the events of its report, without a cluster.
 
 A history counts whole GPUs, so this is for pods that ask for whole ones; fragmentation of GPU shares is measured during
 a run (``policy.fragmented`` of its report).
@@ -19,7 +19,7 @@ from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.policies.pod import WHOLE_GPU
 
 _MIB = 2**20
-# What a pod may run on that may go to no node: no product has this name, and none at all would mean every one.
+# The product of a pod that may go to no node: no product has this name, and an empty set would mean any product.
 _NO_PRODUCT = "\0"
 
 
@@ -30,8 +30,8 @@ class Moment:
     Attributes:
         at: milliseconds from the run's beginning.
         gpus: how many GPUs the nodes have.
-        arrived: how many GPUs the run's pods so far ask for, those that have ended among them.
-        allocated: how many GPUs pods have, others' than the run's among them.
+        arrived: how many GPUs the run's pods so far ask for, including those that have ended.
+        allocated: how many GPUs pods have, including pods that are not the run's.
         fragmented: how many free GPUs the typical pods cannot use, as a mean over them.
     """
 
@@ -50,7 +50,7 @@ class Recorded:
         moments: one for each moment at which something changed.
         end: of the run, in milliseconds.
         kinds: how many typical kinds of pods there are.
-        curves: by the share of demand that had arrived, of the most GPUs that there were.
+        curves: by the demand that had arrived, as a share of the most GPUs that there were.
     """
 
     moments: Sequence[Moment]
@@ -59,7 +59,7 @@ class Recorded:
     curves: Curves
 
     def at(self, moment: int) -> Moment:
-        """What held at a moment, in milliseconds."""
+        """The state at a moment, in milliseconds."""
         return next((each for each in reversed(self.moments) if each.at <= moment), self.moments[0])
 
     @property
@@ -94,14 +94,14 @@ def fragmentation(history: History) -> Recorded | None:
 
 
 class _Cluster:
-    """The nodes of a run, as its events have them.
+    """The nodes of a run, according to its events.
 
     Args:
         history: of the run.
 
     Attributes:
         own: the pods of the run by their numbers.
-        kinds: how many of them are typical.
+        kinds: how many typical kinds of them there are.
         most_gpus: the most that all nodes had together.
     """
 
@@ -119,7 +119,7 @@ class _Cluster:
         self.own = {number: pod for number, pod in self._pods.items() if pod.name.startswith(inside)}
         typical = typical_kinds(self.own.values())
         self.kinds = len(typical)
-        # Of what a node has at some time, there is room for the most.
+        # The arrays have room for the most GPUs that a node ever has.
         most = [0] * len(history.nodes)
         self.most_gpus = now = 0
         has: dict[int, int] = {}
@@ -190,7 +190,7 @@ class _Cluster:
     def _of(self, node: int) -> float:
         """The fragmented milli-GPU of a node."""
         gpus, cpu = self._has.get(node, (0, 0))
-        # More may be in use than there is: a fault has taken some of it away.
+        # More GPUs may be in use than there are, after a fault has removed some.
         free = max(0, gpus - self._used[node][0])
         self._nodes.gpu_free[node, :] = 0
         self._nodes.gpu_free[node, :free] = WHOLE_GPU
@@ -199,7 +199,7 @@ class _Cluster:
 
 
 def _products(history: History, products: set[str]) -> list[frozenset[str]]:
-    """For each rule, the products of the nodes that it lets a pod go to; empty where those are all."""
+    """For each rule, the products of the nodes that it allows a pod; empty if it allows all products."""
     nature = {event.what: event.other for event in history if event.kind == Kind.NODE and event.one >= 0}
     natures: dict[int, list[int]] = {}
     for number, other in nature.items():

@@ -19,14 +19,14 @@ from kumulus.lab.policies.pod import WHOLE_GPU
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Args:
-        seed: of it.
+        seed: the run's.
         pods: how many arrived.
         placed: how many got a node.
         failed: how many the policy failed on.
-        failure: what it said of the first of them; empty where there are none.
+        failure: the message for the first of them; empty where there are none.
         curves: measures by whole per cents of demand arrived.
     """
 
@@ -56,19 +56,19 @@ def run(
         pods: the trace's, in the order of their arrival.
         policy: which one.
         seed: of the order of pods and nodes, and of what the policy draws.
-        ties: which of equally good nodes.
+        ties: which of equally good nodes is taken.
         inflate: the demand to arrive, as a share of all GPUs; None for every pod once.
         shuffle: whether the seed decides the order of pods.
         skip_failures: whether a pod that the policy fails on counts as not placed, instead of ending the run.
 
     Raises:
         LabError: the trace cannot be inflated.
-        PolicyFailed: the policy did.
+        PolicyFailed: the policy failed.
     """
     source = random.Random(seed)
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)
     stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
-    # The published simulator numbers nodes from 0 for each seed, and its tie goes to the smallest of these names.
+    # The published simulator numbers nodes from 0 for each seed, and breaks ties by the smallest of these names.
     shuffled = sorted(machines, key=lambda machine: machine.name)
     source.shuffle(shuffled)
     nodes = empty(shuffled)

@@ -22,7 +22,7 @@ def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: ra
         source: of random numbers.
 
     Raises:
-        LabError: as of :func:`drawn_from`.
+        LabError: see :func:`drawn_from`.
     """
     return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
 
@@ -32,8 +32,8 @@ def drawn_from(
 ) -> list[T]:
     """All pods once in a random order, then pods drawn from them until all together ask for a share of the GPUs.
 
-    As of the published study: the first pod that would go past the share ends it, and where all pods ask for more than
-    the share to begin with, pods drawn at random are left out.
+    As in the published study, the first pod that would exceed the share ends the stream. If the pods exceed the share
+    to begin with, pods drawn at random are left out.
 
     Args:
         items: pods of the trace, or jobs.

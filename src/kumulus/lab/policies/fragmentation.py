@@ -1,9 +1,9 @@
-"""Fragmentation as of the FGD paper: free GPUs that the pods to be expected cannot use.
+"""Fragmentation as in the FGD paper: free GPUs that the expected pods cannot use.
 
 Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent",
-USENIX ATC 2023. Of a node's free milli-GPU a kind of pod can use nothing where the node cannot run it (CPU, number of
-GPUs, model) or where it wants no GPU, and otherwise those GPUs that have as much free as it asks for. The fragmentation
-is what cannot be used, weighted by how often the kind occurs.
+USENIX ATC 2023. A kind of pod can use none of a node's free milli-GPU if the node cannot run it (CPU, number of GPUs,
+model) or if it wants no GPU; otherwise it can use the GPUs that have as much free as it asks for. The fragmentation is
+what cannot be used, weighted by how often the kind occurs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kumulus.lab.policies.nodes import Nodes
 from kumulus.lab.policies.pod import Kind, Pod
 
 TYPICAL_SHARE = 0.95
-"""Of all pods, so many are of a typical kind, as of the paper."""
+"""The share of all pods that are of a typical kind, as in the paper."""
 
 Amounts = npt.NDArray[np.float64]
 
 
 def typical_kinds(pods: Iterable[Pod], share: float = TYPICAL_SHARE) -> list[tuple[Kind, int]]:
-    """The most frequent kinds of pods that together make a share of all, with how often each occurs.
+    """The most frequent kinds of pods that together make up a share of all, with how often each occurs.
 
     Args:
         pods: the workload.
@@ -45,7 +45,7 @@ def typical_kinds(pods: Iterable[Pod], share: float = TYPICAL_SHARE) -> list[tup
 
 @dataclass(frozen=True)
 class Fragmentation:
-    """Measures the fragmentation of nodes against the pods to be expected.
+    """Measures the fragmentation of nodes against the expected pods.
 
     Args:
         cpu: milli-CPU of each typical kind that wants GPUs.

@@ -1,4 +1,4 @@
-"""Find a policy by the paper's name or in a file, and call it so that its mistakes are reported as its own."""
+"""Find a policy by the paper's name or in a file, and report its errors as those of the policy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAPER: Mapping[str, str] = {
 """The paper's policies by the names it gives them, with their module in `kumulus.lab.policies.paper`."""
 
 SCHEDULER = "KubeScheduler"
-"""The policy that leaves the choice to kube-scheduler, and only keeps the account of GPUs."""
+"""The policy that leaves the choice to kube-scheduler, and only accounts for GPUs."""
 
 _MODULES = {
     **{name: f"kumulus.lab.policies.paper.{module}" for name, module in PAPER.items()},
@@ -42,11 +42,11 @@ Scores = npt.NDArray[np.float64]
 
 
 class PolicyFailed(LabError):
-    """A policy raised, took too long or answered what is no answer; the message says which, with its traceback."""
+    """A policy raised, took too long or returned an invalid answer; the message says which, with its traceback."""
 
 
 class Policy:
-    """A policy file, its functions checked when they answer.
+    """A policy file, whose functions' answers are checked.
 
     Args:
         name: what it is called in reports.
@@ -57,7 +57,7 @@ class Policy:
         leaves: whether kube-scheduler's own scores choose among the nodes that are allowed (`SCHEDULER_CHOOSES`).
 
     Raises:
-        LabError: it has neither `score` nor `choose`, and does not leave it to kube-scheduler.
+        LabError: it has none of `score`, `choose` and `SCHEDULER_CHOOSES`, or the last together with another.
     """
 
     def __init__(self, name: str, module: ModuleType, limit: float) -> None:
@@ -71,10 +71,10 @@ class Policy:
             raise LabError(f"policy {name} has neither a function score nor choose\n  Write one: docs/traces.md")
 
     def allowed(self, pod: Pod, nodes: Nodes, study: Study) -> Flags:
-        """Which of the nodes may be; all of them where the file does not say.
+        """Which of the nodes are allowed; all of them where the file does not say.
 
         Raises:
-            PolicyFailed: as its name says.
+            PolicyFailed: the policy failed.
         """
         if not hasattr(self._module, "allowed"):
             return np.ones(len(nodes), dtype=np.bool_)
@@ -87,7 +87,7 @@ class Policy:
         """A number for each node.
 
         Raises:
-            PolicyFailed: as its name says.
+            PolicyFailed: the policy failed.
         """
         answer = np.asarray(self._called("score", pod, nodes, study))
         if answer.shape != (len(nodes),) or answer.dtype.kind not in "iufb" or not np.isfinite(answer).all():
@@ -98,7 +98,7 @@ class Policy:
         """Which of the nodes.
 
         Raises:
-            PolicyFailed: as its name says.
+            PolicyFailed: the policy failed.
         """
         return self._one_of(len(nodes), "choose", pod, nodes, study)
 
@@ -106,7 +106,7 @@ class Policy:
         """Which GPU of one node a pod gets its share of; the tightest where the file does not say.
 
         Raises:
-            PolicyFailed: as its name says.
+            PolicyFailed: the policy failed.
         """
         if not hasattr(self._module, "gpu"):
             return int(node.tightest_gpu(pod)[0])
@@ -132,7 +132,7 @@ class Policy:
             message = f"policy {self.name}: {function} took longer than {self._limit:g} s for pod {pod.name}"
             raise PolicyFailed(message) from None
         except Exception as error:
-            # From the policy's own frame on: what called it is not its author's.
+            # From the policy's own frame on: its author did not write the caller.
             own = "".join(traceback.format_exception(error.with_traceback(_below(error)))).rstrip()
             raise PolicyFailed(f"policy {self.name}: {function} raised for pod {pod.name}\n{own}") from None
 
@@ -170,12 +170,12 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
 
 
 class TookTooLong(BaseException):
-    """Raised inside of a policy that takes too long; no Exception, so that one that catches those does not catch it."""
+    """Raised inside a policy that takes too long; not an Exception, as policies may catch those."""
 
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupt what runs for longer; only the main thread can be interrupted, elsewhere nothing is."""
+    """Interrupt a body that runs for longer; works only in the main thread, and does nothing in others."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

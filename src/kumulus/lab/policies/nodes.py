@@ -19,7 +19,7 @@ class Nodes:
     """Some nodes and what is free on them. A policy reads it and never writes into it.
 
     Args:
-        position: where each stands among all nodes of the cluster.
+        position: the place of each among all nodes of the cluster.
         cpu: milli-CPU that each has.
         cpu_free: milli-CPU that is free.
         memory: MiB that each has.
@@ -46,7 +46,7 @@ class Nodes:
         return len(self.position)
 
     def some(self, which: npt.NDArray[Any] | slice) -> Nodes:
-        """Those at the given places, or where a flag is set."""
+        """The nodes at the given places, or those whose flag is set."""
         return Nodes(
             self.position[which], self.cpu[which], self.cpu_free[which], self.memory[which], self.memory_free[which],
             self.gpus[which], self.gpu_free[which], self.model[which], self.running[which], self.models,
@@ -68,7 +68,7 @@ class Nodes:
         return room
 
     def tightest_gpu(self, pod: Pod) -> Whole:
-        """For a pod that shares a GPU: of each node the GPU with the least free that is enough, the first of equals."""
+        """For a pod that shares a GPU: the GPU of each node with the least, but enough, free; the first of equals."""
         enough = np.where(self.gpu_free >= pod.gpu_milli, self.gpu_free, 2 * WHOLE_GPU)
         tightest: Whole = enough.argmin(axis=1)
         return tightest

@@ -19,8 +19,8 @@ class Pod:
         cpu: milli-CPU.
         memory: MiB.
         gpus: how many GPUs.
-        gpu_milli: milli-GPU of each of them: 1000, or less of one; 0 where it wants none.
-        models: the GPU models it may run on; none named means any.
+        gpu_milli: milli-GPU of each of them: 1000, or less of a single one; 0 where it wants none.
+        models: the GPU models it may run on; empty for any.
     """
 
     name: str
@@ -42,5 +42,5 @@ class Pod:
 
     @property
     def kind(self) -> Kind:
-        """What the fragmentation of a cluster tells pods apart by: all but the memory."""
+        """What distinguishes pods in the measure of fragmentation: everything except the memory."""
         return (self.cpu, self.gpu_milli, self.gpus, self.models)

@@ -1,4 +1,4 @@
-"""What a policy gave the nodes of one pod."""
+"""The scores that a policy gave nodes for one pod."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kumulus.lab.policies.load import Scores
 
 @dataclass(frozen=True)
 class Scored:
-    """Nodes on which a pod fits, and what they got.
+    """Nodes on which a pod fits, and their scores.
 
     Attributes:
-        nodes: by their place among all.
+        nodes: their places among all nodes.
         scores: of each of them; None where the policy chooses without scores.
     """
 
@@ -32,7 +32,7 @@ class Scored:
         return found
 
     def about(self, node: int, name: Callable[[int], str]) -> dict[str, Any]:
-        """How one of the nodes stands among the others, by its name.
+        """How one of the nodes ranks among the others.
 
         Args:
             node: which; one on which the pod does not fit has no score.

@@ -1,4 +1,4 @@
-"""What a policy may know beside the pod and the nodes."""
+"""What a policy may know besides the pod and the nodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Study:
     """What is the same throughout a run.
 
     Args:
-        fragmentation: called with nodes, the fragmented milli-GPU of each, measured against the typical pods.
-        random: the run's source of random numbers; the same seed draws the same.
+        fragmentation: called with nodes, returns the fragmented milli-GPU of each, measured against the typical pods.
+        random: the run's source of random numbers; the same seed draws the same numbers.
     """
 
     fragmentation: Fragmentation

@@ -1,4 +1,4 @@
-"""What a complete report is written as besides: JUnit XML and plots."""
+"""The other forms of a complete report: JUnit XML and plots."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kumulus.surroundings import files
 
 
 def write(report: Report, directory: Path) -> None:
-    """Write them.
+    """Write JUnit XML and plots.
 
     Args:
         report: the report.
         directory: the run's.
 
     Raises:
-        LabError: one cannot be written.
+        LabError: a file cannot be written.
     """
     with telling(directory / junit.FILE):
         files.write(directory / junit.FILE, junit.junit(report))
-    # Drawing takes a library that is not worth loading while something is measured.
+    # Drawing needs a library that should not be loaded during a measurement.
     from kumulus.lab.report import plots
 
     plots.write(report, directory)

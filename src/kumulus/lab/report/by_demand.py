@@ -1,4 +1,4 @@
-"""A picture of what came of the demand that arrived: allocated and fragmented GPUs, one line for all seeds."""
+"""A plot of allocated and fragmented GPUs by the demand that has arrived, one line for all seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PANELS = (
 
 
 def write(reports: Sequence[Report], directory: Path) -> list[Path]:
-    """Draw what came of the demand, where any of the runs says so; returns the file.
+    """Draw the plot if any of the runs has these measures; returns the file.
 
     Raises:
         LabError: it cannot be written.
@@ -48,7 +48,7 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
 
 
 def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
-    """What the runs came to, by experiment, scheduler or policy, and ties."""
+    """The outcomes of the runs, by experiment, scheduler or policy, and ties."""
     found: dict[str, list[PolicyUsed]] = {}
     for report in reports:
         for test in report.results.tests:

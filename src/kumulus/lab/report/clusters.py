@@ -1,4 +1,4 @@
-"""What the clusters of a federation did: as report.json has it, in a few lines, and in a comparison of runs."""
+"""What the clusters of a federation did: for report.json, in a few lines, and in a comparison of runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def lines(found: ByCluster | None) -> Iterator[str]:
 
 
 def rows(reports: Sequence[Report], ranged: Callable[[Unit, Sequence[float]], str]) -> Iterator[list[str]]:
-    """The Jobs and the allocation of each worker, by runs.
+    """The Jobs and the allocation of each worker, a column for each run.
 
     Args:
         reports: the runs.

@@ -1,4 +1,4 @@
-"""Runs side by side: every measure, its spread over repetitions, and what makes the comparison an unfair one."""
+"""Runs side by side: every measure, its spread over repetitions, and what makes the comparison unfair."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
 
 
 def _policy(report: Report) -> str:
-    """What its policy was called; empty without one."""
+    """The name of a run's policy; empty without one."""
     return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
 
 
@@ -93,7 +93,7 @@ def _range(unit: Unit, values: Sequence[float]) -> str:
 
 
 def unfair(reports: Sequence[Report]) -> Iterator[str]:
-    """What differs between runs beside the scheduler, so that their figures are not only its own."""
+    """What differs between runs besides the scheduler, and so may affect their figures as well."""
     first = reports[0].metadata
     for other in (each.metadata for each in reports[1:]):
         for what, one, two in _circumstances(first, other):
@@ -105,7 +105,7 @@ def unfair(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def same_settings(one: Metadata, other: Metadata) -> bool:
-    """Whether two runs differ in nothing that their figures depend on, the scheduler included."""
+    """Whether two runs agree in everything that their figures depend on, including the scheduler."""
     same = one.scheduler == other.scheduler
     return same and all(mine == theirs for _, mine, theirs in _circumstances(one, other))
 
@@ -134,7 +134,7 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
 
 
 def _said(settings: Mapping[str, str]) -> list[str]:
-    """A component's settings, less the file that they are in: it is another one in each cluster."""
+    """A component's settings without the configuration file, which is a different one in each cluster."""
     return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
 
 

@@ -1,4 +1,4 @@
-"""What a run recorded of how its scheduler decided: its decisions, and what a policy gave the nodes."""
+"""What a run recorded about scheduling: the scheduler's decisions, and the scores that a policy gave nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kumulus.schedulers.decisions.document import Decision, Totals
 
 @dataclass
 class Decided:
-    """What was recorded, of all repetitions.
+    """What was recorded in all repetitions.
 
     Attributes:
         decisions: one for each binding.
         totals: of each start of the scheduler.
-        columns: what a policy gave the nodes, by the pod.
+        columns: the scores that a policy gave nodes, by pod.
     """
 
     decisions: list[Decision] = field(default_factory=list)
@@ -35,10 +35,10 @@ class Decided:
 
 
 def read(run: Path) -> Decided | None:
-    """What was recorded below the directory of a run; None where its file did not ask for it.
+    """What was recorded below the directory of a run; None if nothing was.
 
     Raises:
-        LabError: it cannot be read.
+        LabError: a file cannot be read.
     """
     files = sorted(run.glob(f"scheduler*/{document.NAME}"))
     if not files:

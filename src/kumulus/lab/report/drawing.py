@@ -1,4 +1,4 @@
-"""How plots look and are saved: one style, one row of colours, files that are the same whenever they are drawn."""
+"""How plots look and are saved: one style, one row of colours, files that do not depend on when they are drawn."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kumulus.lab.report.files import telling
 
 COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
 REST = "#bcbcbc"
-"""Of what is not one of those that have a colour."""
+"""The colour of everything that has no colour of its own."""
 
 INK = "#333333"
-"""Of lines that are no series: a limit, a moment."""
+"""The colour of lines that are no series, such as a limit or a moment."""
 
 _TITLE, _LEGEND = 10, 7
-# Letters stay letters, and ids do not change from one drawing to the next.
+# Text stays text, and ids do not change from one drawing to the next.
 _STYLE: Any = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus"}
 _DPI = 120
 
@@ -55,7 +55,7 @@ def titled(axes: Axes, title: str) -> None:
 
 
 def plain(axes: Axes, along: Literal["both", "x"] = "both") -> None:
-    """A panel with a thin grid and no frame around it.
+    """Give a panel a thin grid and no frame around it.
 
     Args:
         axes: the panel.
@@ -66,13 +66,13 @@ def plain(axes: Axes, along: Literal["both", "x"] = "both") -> None:
 
 
 def legend(axes: Axes, place: Literal["best", "upper left"] = "best") -> None:
-    """Say within a panel what its colours are, if anything in it has a name."""
+    """Add a legend within a panel, if anything in it has a label."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=_LEGEND, frameon=False, loc=place)
 
 
 def legend_beside(axes: Axes) -> None:
-    """Likewise, beside the panel and from the top down: within, it would lie on the areas that it explains."""
+    """Add a legend beside a panel, from the top down: within, it would cover the areas that it explains."""
     axes.legend(fontsize=_LEGEND, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
 
 
@@ -83,7 +83,7 @@ def stacked(
     step: Literal["post"] | None = None,
     rest: str = "",
 ) -> None:
-    """Series one on top of the other.
+    """Draw series stacked on top of each other.
 
     Args:
         axes: the panel.

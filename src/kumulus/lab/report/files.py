@@ -3,8 +3,8 @@
     <results>/manifest.json             every run: when, what, its status, where its report is
     <results>/<experiment>/<run>/       report.json, history-1.json.gz …, junit.xml, plots, inputs/
 
-A report is written when a run begins, marked partial, and again whenever there is more: whatever ends the run, a full
-disk included, the last one written is whole.
+A report is written when a run begins, marked partial, and again whenever there is more. Whatever ends the run, even a
+full disk, the last report written is complete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kumulus.surroundings import files
 
 MANIFEST = "manifest.json"
 HISTORY = "history-{}.json.gz"
-"""What happened in a repetition; its number from 1."""
+"""The history of a repetition; numbers start at 1."""
 
 _LOCK = ".manifest.lock"
 
@@ -44,7 +44,7 @@ class RunDirectory:
         self.path = results / experiment / run
 
     def prepare(self, inputs: Mapping[str, str]) -> None:
-        """Make it, with the exact inputs.
+        """Create the directory, with the exact inputs.
 
         Raises:
             LabError: it cannot be written.
@@ -55,7 +55,7 @@ class RunDirectory:
                 files.write(self.path / "inputs" / name, text)
 
     def keep(self, history: History, number: int) -> None:
-        """Write what happened in a repetition, from 1, for `kumulus experiment show`.
+        """Write the history of a repetition, numbered from 1, for `kumulus experiment show`.
 
         Raises:
             LabError: it cannot be written.
@@ -69,7 +69,7 @@ class RunDirectory:
         """Write the report, whole or not at all, and its line in the index.
 
         Raises:
-            LabError: it cannot be written; what was written before is still there.
+            LabError: it cannot be written; what was written earlier is still there.
         """
         with telling(self.path / FILE):
             files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
@@ -82,7 +82,7 @@ def telling(path: Path) -> Iterator[None]:
     """Say which file cannot be written, and why.
 
     Raises:
-        LabError: it cannot.
+        LabError: it cannot be written.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def manifest(results: Path) -> list[dict[str, Any]]:
 
 
 def _index(results: Path, path: Path, report: Report) -> None:
-    """Add a run's line to the index, or renew it; several runs may do so at once."""
+    """Add a run's line to the index, or update it; several runs may do so at once."""
     metadata = report.metadata
     line = {
         "timestamp": metadata.timestamp,

@@ -1,4 +1,4 @@
-"""A report as GitHub Actions shows it: missed thresholds beside the lines they are in, a summary, outputs of the step.
+"""A report as GitHub Actions shows it: missed thresholds at the lines they are in, a summary, outputs of the step.
 
 Source of the formats: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -53,13 +53,13 @@ def _outcome(together: Iterable[Judged]) -> Outcome:
 
 
 def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) -> Iterator[str]:
-    """Workflow commands, one for each threshold that was missed and for a run that did not come to its end.
+    """Workflow commands, one for each threshold that was missed and one for a run that is not complete.
 
     Args:
         report: the run's.
-        file: the experiment's file as the repository has it; empty when it is not in it.
-        lines: the line of each threshold in it, by its number from 0; may lack some.
-        level: how grave a missed threshold is; a run without an end is an error in any case.
+        file: the path of the experiment's file in the repository; empty when it is not in the repository.
+        lines: the line of each threshold in the file, by its number from 0; may lack some.
+        level: the severity of a missed threshold; an incomplete run is always an error.
     """
     name = report.metadata.experiment
     for number, each in enumerate(outcomes(report)):
@@ -107,7 +107,7 @@ def summary(report: Report) -> str:
         for each in found
     ]
     table = ["", "| | Threshold | Found |", "|---|---|---|", *rows] if rows else []
-    # As a block that nothing in it can end, whatever a message holds.
+    # An indented block, which no content of a message can end.
     details = "\n".join(f"    {line}" for line in text.lines(report))
     where = f"stack {about.stack}, {about.cluster.nodes:,} nodes, scheduler {about.scheduler.name}"
     return "\n".join([f"### {about.experiment}: {head}", "", where, *table, "", details, "", ""])

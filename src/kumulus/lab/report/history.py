@@ -1,7 +1,7 @@
-"""All runs on one HTML page that needs nothing but itself: a list to search and filter, and trend lines.
+"""All runs on one self-contained HTML page: a list to search and filter, and trend lines.
 
-Points are joined where runs differ in nothing that their figures depend on; another setting begins another line, as on
-KAI's page of scale tests.
+A line joins runs that agree in everything their figures depend on; another setting begins another line, as on KAI's
+page of scale tests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None
 
 
 def _comparison(reports: Sequence[Report]) -> str:
-    """The comparison as HTML, with what makes it an unfair one."""
+    """The comparison as HTML, with what makes it unfair."""
     head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
     for name, *cells in rows:
@@ -80,7 +80,7 @@ def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
 
     Args:
         reports: each with the path of its report.json, relative to the page; the oldest first.
-        comparison: HTML to have above them.
+        comparison: HTML to show above them.
     """
     data = {
         "runs": _runs(reports),

@@ -48,5 +48,5 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
 
 
 def _printable(text: str) -> str:
-    """A text without what XML 1.0 has no place for."""
+    """A text without the characters that XML 1.0 does not allow."""
     return "".join(sign for sign in text if sign in "\t\n" or sign.isprintable())

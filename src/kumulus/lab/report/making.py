@@ -1,4 +1,4 @@
-"""From what a run came to, to its report."""
+"""Makes the report of a run from its outcome."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
 
     Args:
         experiment: what was run.
-        outcome: what it came to.
+        outcome: of the repetition.
         run: the run's id.
         number: which repetition, from 1.
-        plan: what was to come.
+        plan: what was planned.
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)
@@ -137,7 +137,7 @@ def _jobs(records: Records) -> dict[str, JobCount]:
 
 
 def status_of(tests: list[Test], repetitions: int) -> Status:
-    """The status of a run: partial when not all of it was run, failure when one repetition failed."""
+    """The status of a run: partial if it is not complete, failure if one repetition failed."""
     if len(tests) < repetitions or any(test.status == "partial" for test in tests):
         return "partial"
     return "failure" if any(test.status == "failure" for test in tests) else "success"

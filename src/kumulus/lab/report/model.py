@@ -1,7 +1,7 @@
-"""The report of a run, as report.json has it; docs/experiment-report.schema.json is made of these models.
+"""The report of a run, as in report.json; docs/experiment-report.schema.json is generated from these models.
 
-In the manner of KAI's result object: metadata, and results with a list of tests and their details. Differences: a
-repetition that failed has its entry too, every number is one (seconds, bytes, shares of 1), and ids are unique.
+It resembles KAI's result object: metadata, and results with a list of tests and their details. Differences: a
+repetition that failed has an entry too, numbers are plain numbers (seconds, bytes, shares of 1), and ids are unique.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Details(Part):
 class Test(Part):
     """One repetition."""
 
-    # It is none of pytest's, which collects what is called so.
+    # Not a test for pytest, which collects classes of this name.
     __test__: ClassVar[bool] = False
 
     id: str

@@ -42,7 +42,7 @@ def _users(report: Report, directory: Path) -> list[Path]:
 
 
 def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
-    """One repetition in four panels; in six, with its nodes and what they cost, where nodes come and go."""
+    """One repetition in four panels; in six, with its nodes and what they cost, if nodes come and go."""
     panels: list[Panel] = [_pods, _gpus, _time_to_schedule, _cpu]
     if nodes.vary(test.details.series):
         panels[1:1] = [_nodes]
@@ -81,7 +81,7 @@ def _pods(axes: Axes, test: Test) -> None:
 
 
 def _gpus(axes: Axes, test: Test) -> None:
-    """GPUs by product and zone, one on top of the other, up to what there is."""
+    """GPUs by product and zone, stacked, with the capacity as a line."""
     series = test.details.series
     cells = [name for name in series if name.startswith("gpus ")]
     if not cells:
@@ -106,7 +106,7 @@ def _time_to_schedule(axes: Axes, test: Test) -> None:
 
 
 def _nodes(axes: Axes, test: Test) -> None:
-    """Nodes by instance type, one on top of the other; changes are steps, as a node is there or is not."""
+    """Nodes by instance type, stacked; changes are steps, as nodes come and go as a whole."""
     series = test.details.series
     drawing.stacked(axes, series["t"], nodes.by_type(series, len(COLOURS)).items(), step="post")
     _panel(axes, "nodes by instance type", legend=False)

@@ -1,4 +1,4 @@
-"""The picture of a federation: where its Jobs were over time, with what its timeline did to workers."""
+"""The plot of a federation: where its Jobs were over time, with what its timeline did to workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(test: Test, directory: Path, name: str) -> list[Path]:
 
     Args:
         test: the repetition.
-        directory: where to.
+        directory: to write to.
         name: of the files.
 
     Raises:
@@ -34,7 +34,7 @@ def write(test: Test, directory: Path, name: str) -> list[Path]:
 
 
 def _jobs(axes: Axes, test: Test) -> None:
-    """Jobs on each worker, one on top of the other, those that wait on top of them, and how many have completed."""
+    """Jobs on each worker, stacked, with those that wait on top, and a line for those that have completed."""
     series = test.details.series
     drawing.titled(axes, f"{test.test_name}: Jobs by cluster")
     axes.set_xlabel("seconds")

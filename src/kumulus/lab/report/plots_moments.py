@@ -1,4 +1,4 @@
-"""What a timeline let happen, in a plot over time: a line for each, with its number in a list."""
+"""The actions of a timeline in a plot over time: a line for each, with its number in a list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_MOMENTS = 8
 
 
 def happened(axes: Axes, test: Test) -> None:
-    """A line for each thing that the timeline let happen, with its number in the list below the panels."""
+    """Draw a line for each action of the timeline, with its number in the list below the panels."""
     together: dict[int, list[str]] = {}
     for number, moment in enumerate(test.details.timeline, start=1):
         together.setdefault(round(moment.at), []).append(str(number))
@@ -30,7 +30,7 @@ def happened(axes: Axes, test: Test) -> None:
 
 
 def moments(test: Test) -> list[str]:
-    """The list, a line for each; no more than fit below a plot."""
+    """The list of actions, a line for each; no more than fit below a plot."""
     timeline = test.details.timeline
     found = [f"{number}  {each.at:,.0f} s: {each.what}" for number, each in enumerate(timeline, start=1)]
     more = len(found) - _MOST_MOMENTS

@@ -1,4 +1,4 @@
-"""Nodes by instance type over time, of runs in which nodes come and go. Pure."""
+"""Nodes by instance type over time, for runs in which nodes come and go. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[
 
     Args:
         series: samples by column.
-        most: of how many types at most, the rest among them.
+        most: the most types, including the rest.
     """
     found = {name.removeprefix(_NODES): list(values) for name, values in series.items() if name.startswith(_NODES)}
     there = sorted((name for name, values in found.items() if any(values)), key=lambda name: (-sum(found[name]), name))

@@ -1,4 +1,4 @@
-"""The picture of what users had: waits, slowdowns, shares over time, and GPU-hours used, idle and stranded."""
+"""The plot of what users had: waits, slowdowns, shares over time, and GPU-hours used, idle and stranded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(found: ByUser, measures: Mapping[str, float], directory: Path, name: s
     Args:
         found: the users.
         measures: of the repetition.
-        directory: where to.
+        directory: to write to.
         name: of the files.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Read reports again, by path or run id."""
+"""Read reports, by path or run id."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kumulus.model.names import nearest
 
 
 def report_at(path: Path) -> Report:
-    """The report of a file.
+    """The report in a file.
 
     Raises:
-        LabError: it is not there, or is none.
+        LabError: the file cannot be read, or is not a report.
     """
     try:
         return Report.model_validate_json(path.read_bytes())
@@ -29,10 +29,10 @@ def report_at(path: Path) -> Report:
 
 
 def find(run: str, results: Path) -> Path:
-    """The report.json of a run, named by its id, the beginning of it, `latest`, its directory or its file.
+    """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
 
     Raises:
-        LabError: there is none, or several.
+        LabError: no run matches, or several do.
     """
     path = Path(run)
     if path.is_dir() and (path / FILE).is_file():

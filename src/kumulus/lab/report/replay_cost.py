@@ -1,7 +1,8 @@
 """What pods cost, then and now: their share of a node's price for as long as they had it. Pure functions.
 
-A pod has the share of its node that it asks for: of its GPUs, or, without any, of what it asks most of, CPU or memory.
-That is the rule by which `cost.wasted` counts what nobody has. Nodes of then are priced as the clone's of that name.
+A pod's share of its node is what it asks for: of the GPUs, or, without any, the larger of its CPU and memory shares.
+`cost.wasted` counts what nobody has by the same rule. The recording's nodes have the prices of the clone's nodes of
+the same names.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class Costs:
         self.unknown: dict[str, int] = {}
 
     def add(self, queue: str, node: str, wants: Amounts, seconds: float) -> None:
-        """A pod had a node.
+        """Add what a pod cost on its node.
 
         Args:
             queue: of the pod; everything is added to "" too.
             node: its name; empty where it is not known.
             wants: what the pod asked for.
-            seconds: how long it had it.
+            seconds: how long it had the node.
         """
         view = self._nodes.get(node)
         for each in {queue, ""}:
@@ -48,7 +49,7 @@ class Costs:
                 self._spent[each] = self._spent.get(each, 0.0) + spent
 
     def of(self, queue: str) -> float | None:
-        """In US dollars; None where a pod's is not known."""
+        """The cost in US dollars; None if that of any pod is not known."""
         return None if self.unknown.get(queue) else round(self._spent.get(queue, 0.0), 6)
 
 

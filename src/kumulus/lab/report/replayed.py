@@ -1,4 +1,4 @@
-"""What happened beside what would have: a recording's pods then, and now."""
+"""A replay compared with its recording: the pods then and now."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GIB = 1024**3
 
 @dataclass
 class _Sums:
-    """What is counted of some pods: waits in seconds of the recording's time, amounts over time."""
+    """What is counted for some pods: waits in seconds of the recording's time, amounts over time."""
 
     pods: int = 0
     waits: list[float] = field(default_factory=list)
@@ -28,14 +28,14 @@ class _Sums:
     changes: list[tuple[float, ...]] = field(default_factory=list)
 
     def add(self, start: float | None, end: float | None, amounts: tuple[float, float, float]) -> None:
-        """Something was held from `start` to `end`."""
+        """Add amounts that were held from `start` to `end`."""
         if start is not None:
             self.changes.append((start, *amounts))
             if end is not None:
                 self.changes.append((end, *(-each for each in amounts)))
 
     def of(self, cost: float | None) -> Of:
-        """As the report has it.
+        """The sums for the report.
 
         Args:
             cost: in US dollars; None where it is not known.
@@ -55,7 +55,7 @@ class _Sums:
 
     def _peaks(self) -> tuple[float, float, float]:
         now, most = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
-        # What ends at a moment is gone before something begins at it.
+        # At the same moment, ends count before starts.
         for change in sorted(self.changes, key=lambda each: (each[0], each[1] + each[2] + each[3])):
             now = [have + more for have, more in zip(now, change[1:], strict=True)]
             most = [max(pair) for pair in zip(most, now, strict=True)]
@@ -63,12 +63,12 @@ class _Sums:
 
 
 def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
-    """Set a replay beside its recording, by queue.
+    """Compare a replay with its recording, by queue.
 
     Args:
-        replay: what was played.
+        replay: what was replayed.
         workload: its name.
-        outcome: what came of it.
+        outcome: of the replay.
     """
     played, nodes = outcome.played[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
@@ -112,7 +112,7 @@ def _cost_then(costs: Costs, pod: PodThen, until: float) -> None:
 
 
 def _cost_now(costs: Costs, queue: str, record: PodRecord, replay: Replayed, lasted: float) -> None:
-    """Within the part that was played, as then: what runs on after it costs nothing here."""
+    """Only within the part that was replayed, as for the recording: later time costs nothing here."""
     if record.bound is not None:
         ends = min(lasted, (replay.until - replay.since) / replay.speed)
         held = (min(ends, ends if record.ended is None else record.ended) - record.bound) * replay.speed
@@ -147,7 +147,7 @@ def _now(sums: _Sums, record: PodRecord, speed: float) -> None:
 
 
 def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
-    """What of the two cannot be set beside each other, and why."""
+    """What cannot be compared, and why."""
     played, recording = outcome.played[workload], replay.recording
     if replay.speed != 1:
         yield (
@@ -171,7 +171,7 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
 
 
 def lines(found: ReplayBeside) -> Iterator[str]:
-    """The two beside each other, for the terminal."""
+    """The comparison, for the terminal."""
     everybody = [("all", found.all), *found.queues.items()]
     costs = any(each.then.cost is not None or each.now.cost is not None for _, each in everybody)
     cost = f" {'cost $':>17}" if costs else ""

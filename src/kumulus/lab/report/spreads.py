@@ -1,4 +1,4 @@
-"""A picture for each measure: each run as a dot, with the median and the range of those that differ by seed alone."""
+"""A plot for each measure: each run as a dot, with the median and the range of runs that differ by seed alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.lab.report.model import Report
 _COLOUR, _DOT, *_ = drawing.COLOURS
 
 Values = Mapping[str, Sequence[float]]
-"""The values of a measure, one for each repetition and seed, by what they are of."""
+"""The values of a measure, one for each repetition and seed, by the group they belong to."""
 
 
 def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
@@ -30,7 +30,7 @@ def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
 
 
 def write(reports: Sequence[Report], directory: Path) -> list[Path]:
-    """A file for each measure, called as it; returns the files.
+    """Write a file for each measure, named after it; returns the files.
 
     Raises:
         LabError: a file cannot be written.
@@ -47,7 +47,7 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
 
 
 def svg(measure: str, values: Values, meaning: str = "") -> str:
-    """The picture of a measure, as SVG."""
+    """The plot of a measure, as SVG."""
     with drawing.drawn(8, 0.9 + 0.36 * len(values)) as (figure, [axes]):
         for row, each in enumerate(values.values()):
             axes.plot([min(each), max(each)], [row, row], color=_COLOUR, linewidth=5, alpha=0.3, solid_capstyle="butt")

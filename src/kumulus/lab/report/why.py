@@ -1,4 +1,4 @@
-"""Why a pod went to its node, in words: the filters that refused others, the scores, what had refused it before."""
+"""Why a pod went to its node, in words: the filters that refused other nodes, the scores, and earlier refusals."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def explained(decision: Decision, column: Column | None = None) -> list[str]:
 
     Args:
         decision: kube-scheduler's.
-        column: what a policy gave the nodes, if one did.
+        column: the scores that a policy gave nodes, if there is one.
     """
     lines = [*_lines(decision), *(_of_policy(decision, column) if column else ())]
     return [f"{decision.pod} -> {decision.node}", *(f"  {line}" for line in lines)]
 
 
 def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, Any], list[str]]:
-    """Of how many bindings it is known why, and what decided them; for programs, and in lines.
+    """How many bindings are explained, and what decided them; for programs, and in lines.
 
     Args:
         kept: the decisions.
@@ -46,7 +46,7 @@ def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, 
 
 
 def _filters(kept: Sequence[Decision]) -> tuple[dict[str, Any], list[str]]:
-    """Of how many bindings with refused nodes it is known which filters refused them."""
+    """For how many of the bindings with refused nodes the refusing filters are known."""
     refusing = [each for each in kept if each.missing]
     if not refusing:
         return {"bindings": 0, "named": 0, "refused": {}, "unknown": {}}, []
@@ -129,7 +129,7 @@ def _table(decision: Decision) -> Iterator[str]:
 
 
 def _rows(rows: Sequence[tuple[str, Sequence[str | float | None]]]) -> Iterator[str]:
-    """A table: the first row has the heads of its columns, to whose right edges the others go."""
+    """A table: the first row has the column heads, to which the other cells are right-aligned."""
     width, heads = max(len(name) for name, _ in rows), rows[0][1]
     for name, cells in rows:
         texts = [f"{_cell(cell):>{len(str(head))}}" for cell, head in zip(cells, heads, strict=False)]

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 OnClaim = Callable[[str, ClaimView | None], None]
-"""What a claim has got; None: it is gone."""
+"""Takes a claim's key and state; None: it is gone."""
 
 
 class Arriving(Protocol):
-    """Keeps account of the pods of one repetition after the other.
+    """Accounts for the pods of each repetition in turn.
 
     Attributes:
-        in_order: whether the pods are to be created one after the other, as their order counts.
-        claims: takes what the cluster says of each ResourceClaim, by its key; None where none is looked at.
+        in_order: whether pods have to be created one at a time, because their order matters.
+        claims: takes what the cluster reports of each ResourceClaim, by its key; None if claims are not watched.
     """
 
     in_order: bool
@@ -46,21 +46,21 @@ class Arriving(Protocol):
         """
 
     def seen(self, pod: PodView, over: bool) -> None:
-        """The cluster says what a pod of the experiment does."""
+        """Take what the cluster reports of a pod of the experiment."""
 
     async def used(self, complete: bool) -> PolicyUsed | None:
-        """What became of the cluster in the repetition; None where nothing is to be said of it.
+        """How far the repetition filled the cluster; None where that cannot be said.
 
         Args:
-            complete: whether everything was created; otherwise what comes after the last pod that was seen was not.
+            complete: whether everything was created; if not, the pods planned after the last one seen were not.
         """
 
 
 class ByNode:
-    """Records the node of each pod, which is all that a scheduler without GPU indices says.
+    """Records the node of each pod, which is all that a scheduler without GPU indices reports.
 
-    On its node, a pod has the GPUs that are the best for those to come: of a share, the tightest. Where none has room
-    for it, although all together have, it has something of several, which is counted: no real node could do that.
+    A pod is assumed to have the GPUs of its node that are best for later pods: for a share, the tightest. If no GPU has
+    room for it, but all together have, it gets parts of several. This is counted, since no real node could do it.
 
     Args:
         loaded: the experiment.
@@ -97,7 +97,7 @@ class ByNode:
         numbers = {machine.name: number for number, machine in enumerate(self._machines)}
         places: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for uid, (job, node) in self._nodes.items():
-            # One that has come since is not of the cluster that is measured.
+            # A node that was added since is not part of the measured cluster.
             if node in numbers:
                 places[job].append((uid, numbers[node]))
         wanted = came(pods_planned(plan, self._loaded.experiment.productLabel), self._seen, complete)
@@ -156,9 +156,9 @@ class ByClaim(ByNode):
 
 
 def by_node(loaded: Loaded, client: Client) -> ByNode | None:
-    """An account of the pods of an experiment without a policy, where its measures by demand say something.
+    """An account of the pods of an experiment without a policy; None if measures by demand would mean nothing.
 
-    They do where pods of a trace arrive that ask for GPUs, and none ever ends.
+    They mean something if a trace's pods ask for GPUs and no pod ever ends.
     """
     recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
     if nothing_ends(loaded.experiment) and any(asked is not None and asked.gpus for asked in recorded):
@@ -182,7 +182,7 @@ def came(planned: Sequence[Pod], seen: Container[str], complete: bool) -> Sequen
 
 
 def nothing_ends(experiment: Experiment) -> bool:
-    """Whether all pods stay, so that one that fits nowhere never will."""
+    """Whether all pods stay, so that a pod that fits nowhere never will."""
     traces = [workload.arrival.trace for workload in experiment.workloads]
     return not experiment.timeline and all(
         trace.stay if trace is not None else workload.duration is None

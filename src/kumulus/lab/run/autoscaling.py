@@ -1,4 +1,4 @@
-"""The stack's autoscaler with what an experiment gives it for its run."""
+"""Gives the stack's autoscaler an experiment's settings for the run."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 async def autoscaled(
     client: Client, journal: Journal, experiment: Experiment, say: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Let the autoscaler have what the experiment says, and the stack's again when it is over.
+    """Give the autoscaler what the experiment specifies, and put the stack's own back afterwards.
 
     Args:
         client: of the cluster.
         journal: the run's.
-        experiment: without the section nothing is done.
+        experiment: without the section `autoscaler`, nothing is done.
         say: takes a line for the user.
 
     Raises:
         LabError: the cluster has no autoscaler.
-        JournalError, ApiError, Unreachable: it cannot be given that.
+        JournalError, ApiError, Unreachable: its objects cannot be exchanged.
     """
     wanted = experiment.autoscaler
     if wanted is None:
@@ -51,7 +51,7 @@ async def autoscaled(
         offered = sorted({value for pool in there for value in _capacity_types(pool)})
         pools = [node_pool(each.model_dump(), offered) for each in wanted.nodePools]
         for each in pools:
-            # As the stack's own are marked: `up` would take it away where nothing else did.
+            # Labelled like the stack's own, so that `up` deletes it if nothing else has.
             each["metadata"]["labels"] = {LABEL: wanted.name}
     changed = None
     if wanted.registrationDelay is not None:

@@ -1,4 +1,4 @@
-"""What the repetitions of a run share, and what each of them comes to."""
+"""What the repetitions of a run share, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 @dataclass
 class Outcome:
-    """What a repetition came to.
+    """The outcome of a repetition.
 
     Attributes:
         records: what became of pods and jobs.
         sampler: what was sampled.
         ended: why it ended, in words.
-        partial: whether it did not come to its end.
+        partial: whether it was cut short.
         created_in: seconds until everything had been created.
         lasted: seconds until it ended.
-        happened: what the timeline let happen.
+        happened: the timeline's events, as they happened.
         placement: what was where, and when.
         interruptions: how often the watch was interrupted.
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
-        played: what came of each recording that was played, by its workload.
-        policy: what the policy did, and what the cluster came to by the demand that arrived; None where that says
+        played: the result of each recording's replay, by its workload.
+        policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
             nothing.
         dispatching: what became of each Job on its way to a worker; None outside of federations.
-        away: the workers of a federation that could not be seen, or reached by the hub, at the end.
+        away: the workers of a federation that were killed or cut off from the hub at the end.
     """
 
     records: Records

@@ -1,4 +1,4 @@
-"""A policy that looks on: what it would have given the nodes that kube-scheduler chose, for `experiment why`."""
+"""A policy that only observes: its scores of the nodes that kube-scheduler chose, for `experiment why`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class LookingOn:
-    """Passes what happens to the pods on to the policy, as well as to the one that records it.
+    """Passes what happens to pods to the policy, and to the run's own account of pods, if any.
 
     Args:
         beside: the policy.
         loaded: the experiment.
         client: of the cluster.
-        other: also accounts for the pods; None if there is none.
+        other: the run's own account of pods; None if there is none.
     """
 
     def __init__(self, beside: Beside, loaded: Loaded, client: Client, other: Arriving | None) -> None:
@@ -75,13 +75,13 @@ class LookingOn:
 async def looking_on(
     loaded: Loaded, client: Client, directory: Path, other: Arriving | None
 ) -> AsyncIterator[tuple[LookingOn, Scheduler]]:
-    """Serve the policy that looks on.
+    """Serve the observing policy.
 
     Args:
         loaded: the experiment.
         client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept.
-        other: accounts for the pods in any case.
+        other: the run's own account of pods, if any.
 
     Yields:
         the policy, and the scheduler that is to be started.

@@ -1,4 +1,4 @@
-"""Create what is planned, each job when it is due, as fast as the API server takes them."""
+"""Create what is planned, each job when it is due, as fast as the API server accepts them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kumulus.model.tenancy import RUN_LABEL
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Jobs that are due within this time go together.
+# Jobs that are due within this many seconds are created together.
 _TOGETHER = 0.02
 
 
@@ -29,11 +29,11 @@ class Creator:
 
     Args:
         client: of the cluster.
-        kinds: where the API serves each.
-        journal: what is made outside of the namespace is in it before it is made.
-        namespace: where objects go that are in one.
+        kinds: where the API serves each kind.
+        journal: lists objects outside the namespace before they are created.
+        namespace: where namespaced objects go.
         now: seconds since the start.
-        stop: when set, nothing new is begun.
+        stop: when set, nothing more is created.
         tell: takes each job that was created.
     """
 
@@ -59,10 +59,10 @@ class Creator:
         self.done_at: float | None = None
 
     async def resolve(self, objects: Sequence[Object]) -> None:
-        """Make sure that the cluster knows every kind, and write down what comes outside of the namespace.
+        """Check that the cluster knows every kind, and list objects outside the namespace in the journal.
 
         Raises:
-            LabError: it does not know one.
+            LabError: the cluster does not know a kind.
             NotWritten: the journal cannot be written.
         """
         for version, kind in dict.fromkeys((each["apiVersion"], each["kind"]) for each in objects):
@@ -80,7 +80,7 @@ class Creator:
             self._journal.add(outside=paths)
 
     async def one(self, each: Object) -> None:
-        """Create one object; one outside the namespace that is there already is left as it is, and stays.
+        """Create one object; an existing one outside the namespace is left as it is, and stays.
 
         Raises:
             LabError: the server refused it.
@@ -101,11 +101,11 @@ class Creator:
         """Create jobs, each when it is due.
 
         Args:
-            jobs: which, in their order.
+            jobs: in the order of their times.
             at_once: how many at once; with 1 they are created one after the other.
 
         Raises:
-            LabError: the server refused one; the others that were under way are created.
+            LabError: the server refused one; those already under way are still created.
         """
         due = list(jobs)
         while due and not self._stop.is_set():
@@ -127,7 +127,7 @@ class Creator:
         self._tell(job)
 
     async def remove_outside(self) -> None:
-        """Delete what was created outside the namespace, the last first; what was there before stays."""
+        """Delete what the run created outside the namespace, last first; older objects stay."""
         changes = self._journal.changes
         await undo.remove_marked(self._client, changes.run, reversed(changes.outside), one_by_one=True)
         self._journal.drop(outside=changes.outside)

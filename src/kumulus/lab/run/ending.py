@@ -9,7 +9,7 @@ from kumulus.lab.measure.records import Records
 
 Until = Literal["scheduled", "running", "completed", "steady"]
 
-# A scheduler that says nothing of a pod for so many times the settling time is not going to.
+# A scheduler that reports nothing about a pod for this many settling times will not do so later.
 _PATIENCE = 6.0
 _LEAST_PATIENCE = 30.0
 
@@ -26,9 +26,9 @@ class Ending:
         records: what the watch has seen.
         until: what is waited for.
         settle: seconds without a change after which pods that fit nowhere are not waited for any longer; with `steady`,
-            after which no pod has come, gone or moved, and no node.
-        expected: how many pods there are to be; 0 where that is not known.
-        waits: says what is waited for besides; empty while nothing is.
+            seconds in which no pod and no node has come, gone or changed.
+        expected: how many pods are expected; 0 if that is not known.
+        waits: says what else is waited for; empty for nothing.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class Ending:
         self._expected = expected
 
     def expect_fewer(self, pods: int) -> None:
-        """So many of the expected pods are not to come any more."""
+        """Expect so many pods less."""
         self._expected -= pods
 
     def expect_more(self, pods: int) -> None:
-        """So many pods are to come beside the expected ones."""
+        """Expect so many pods more."""
         self._expected += pods
 
     def reason(self, now: float) -> str:
-        """Why it is over; empty while it is not. To be asked only when everything has been created and has happened.
+        """Why it is over; empty while it is not. Only valid once everything is created and the timeline is done.
 
         Args:
             now: seconds from the start.
         """
         records, quiet = self._records, now - self._records.changed
-        # A pod that went is made again by its controller, some seconds later.
+        # A deleted pod is created again by its controller some seconds later.
         missing = max(0, self._expected - records.live - records.counts["succeeded"])
         all_there = not missing
         if self._until == "steady":
@@ -63,7 +63,7 @@ class Ending:
         more = self._waits()
         if all_there and not records.pending and self._reached() and not more:
             return f"all pods are {self._until}"
-        # The scheduler has looked at every pod, and those that run are not waited for.
+        # The scheduler has tried every pod, and there is nothing else to wait for.
         judged = all_there and not records.untried and not more
         if judged and quiet >= self._settle and self._reached():
             return "1 pod fits nowhere" if records.pending == 1 else f"{records.pending:,} pods fit nowhere"
@@ -76,9 +76,9 @@ class Ending:
         return ""
 
     def _steady(self, quiet: float) -> str:
-        """As :meth:`reason`, where an autoscaler may change its nodes after all pods have one."""
+        """As :meth:`reason`, for `steady`: an autoscaler may change nodes even after all pods have one."""
         records = self._records
-        # Pods that are on their way, or on their way out, are waited for longer.
+        # Pods that are still to be created or deleted are waited for longer.
         as_many = records.live + records.counts["succeeded"] == self._expected
         if quiet < (self._settle if as_many else max(_LEAST_PATIENCE, _PATIENCE * self._settle)):
             return ""
@@ -86,7 +86,7 @@ class Ending:
         return f"{said}; {records.pending:,} pods are pending" if records.pending else said
 
     def _reached(self) -> bool:
-        """Whether the pods that have a node are as far as is waited for."""
+        """Whether all pods with a node have reached the awaited state."""
         records = self._records
         placed = records.live - records.pending
         if self._until == "scheduled":

@@ -1,4 +1,4 @@
-"""What a repetition has of a federation: the watches of all clusters, its Jobs' ways, and what strikes workers."""
+"""A repetition on a federation: the watches of all clusters, its Jobs' progress, and workers' outages."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Federated:
         outcome.sampler.more = self._sampled
 
     async def enter(self) -> None:
-        """Make the namespace in each worker, and count what is there already.
+        """Create the namespace on each worker, and account for the pods that are there already.
 
         Raises:
-            LabError, JournalError, ApiError, Unreachable: it cannot be.
+            LabError, JournalError, ApiError, Unreachable: this failed.
         """
         bench = self._bench
         title, stop = bench.experiment.name, bench.stop
@@ -69,7 +69,7 @@ class Federated:
             await occupy(each.client, self._outcome.records.allocation, self._outcome.placement, each.name)
 
     def begin(self) -> None:
-        """The measurement begins: what happened to the hub's ways to its workers before was for the sake of it."""
+        """Begin the measurement: earlier changes of the hub's connections to workers only prepared it."""
         self._begun = True
         self.dispatching.connected.update(dict.fromkeys(self.outages.led, True))
 
@@ -82,7 +82,7 @@ class Federated:
         await self._session.leave(self._name)
 
     def waits(self) -> str:
-        """What is waited for when all pods are as far as they have to be: the hub's word that its Jobs are over."""
+        """What is still waited for when all pods have completed: that the hub sees its Jobs as over."""
         unfinished = self.dispatching.unfinished
         if self._bench.experiment.until != "completed" or not unfinished:
             return ""
@@ -100,14 +100,14 @@ class Federated:
         records, connected = self._outcome.records, self.dispatching.connected
         gone = self.outages.unreached()
         if any(not connected.get(name, True) for name in self.dispatching.workers if name not in gone):
-            # Kueue tries again later and later, up to minutes: that is something to wait for.
+            # Kueue retries after ever longer delays, up to minutes, so it has to be waited for.
             records.changed = self._now()
         records.changed = max(records.changed, self.dispatching.changed)
         return self.dispatching.sampled()
 
 
 class HubSwitch:
-    """What decides in a federation, as the switch of a run: the hub's Kueue, which is not to be stopped.
+    """The hub's Kueue, which decides in a federation, as the switch of a run; it cannot be stopped.
 
     Args:
         kubeconfig: of the hub.
@@ -128,14 +128,14 @@ class HubSwitch:
         """Nothing was stopped."""
 
     def ended(self) -> str:
-        """How the hub's Kueue ended, when it did so by itself."""
+        """How the hub's Kueue ended, if it did so by itself; otherwise empty."""
         if not self._there or self._components.pids(KUEUE):
             return ""
         return "the hub's Kueue has ended by itself; `pulumi up --refresh` starts it again"
 
 
 def _limits(file: Path) -> dict[str, str]:
-    """The limits of Kueue's requests, where it is beside the hub."""
+    """The limits of Kueue's requests, if its configuration is on this machine."""
     try:
         connection = (yaml.safe_load(file.read_text()) or {}).get("clientConnection") or {}
     except (OSError, yaml.YAMLError, AttributeError):

@@ -19,16 +19,16 @@ class Options:
 
     Attributes:
         kubeconfig: of the cluster.
-        stack: the cluster's stack, as it is called in the report.
+        stack: the name of the cluster's stack in the report.
         results: the directory of all runs.
         commit: the project's commit.
         stop: set to end the run early.
         on_sample: called after each sample.
-        on_report: takes the report when it is complete, while the cluster is still to be put as it was.
+        on_report: takes the report when it is complete, before the cluster is cleaned up.
         say: takes a line for the user.
         prices: what machines cost.
         snapshots: the directory of the stack's snapshots; None where it has none.
-        federation: whose hub the cluster is; None for a cluster by itself.
+        federation: the one whose hub the cluster is; None for a single cluster.
     """
 
     kubeconfig: Path

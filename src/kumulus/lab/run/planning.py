@@ -1,4 +1,4 @@
-"""The plan of a run: the experiment's workloads on the cluster that is there."""
+"""The plan of a run: the experiment's workloads on the present cluster."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], queue: str) -> tuple[Plan, Places]:
-    """What a run creates, and the labels by which its nodes are placed.
+    """What a run creates, and the labels that say where nodes stand.
 
     Args:
         client: of the cluster on which the workloads are created.
         loaded: the experiment.
-        measured: of the clusters whose nodes the pods get.
+        measured: clients of the clusters whose nodes the pods get.
         queue: of the federation on whose hub it runs; empty for a single cluster.
 
     Raises:
@@ -61,7 +61,7 @@ async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:
 
 
 async def _queues(client: Client, loaded: Loaded) -> tuple[Object, ...]:
-    """The queues that workloads wait in and that no setup creates, each with all that the nodes have."""
+    """The queues that workloads need and `setup` does not create, each with the nodes' whole capacity."""
     if not has_queue_objects(loaded.experiment.scheduler.name):
         return ()
     there = {str(each["metadata"].get("name")) for each in loaded.setup if each["kind"].endswith("Queue")}

@@ -1,4 +1,4 @@
-"""A policy beside a kube-scheduler that is started for the run: served, shown the pods, and judged at the end."""
+"""A policy beside a kube-scheduler that is started for the run: serving it, and measuring what it did."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 def with_scheduler(loaded: Loaded) -> Loaded:
-    """An experiment with a policy, or that is to say why, is placed by a kube-scheduler that is started for it.
+    """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none.
 
     Raises:
-        LabError: the file names another scheduler.
+        LabError: the file names another scheduler, which does not support this.
     """
     experiment = loaded.experiment
     if not (experiment.policy or experiment.why) or experiment.scheduler.name == KUBE_SCHEDULER:
@@ -77,7 +77,7 @@ def _saying_why(loaded: Loaded) -> Loaded:
 
 
 def wanted_by(plan: Plan, product_label: str) -> dict[str, Pod]:
-    """What a pod of each job asks for, by the job."""
+    """What each job's pods ask for, by the job's name."""
     return {
         job.name: pod_of(job.name, template["spec"], product_label)
         for job in plan.jobs
@@ -86,12 +86,12 @@ def wanted_by(plan: Plan, product_label: str) -> dict[str, Pod]:
 
 
 def typical_of(loaded: Loaded, plan: Plan, wants: Mapping[str, Pod]) -> list[Pod]:
-    """The pods to be expected: those of the trace, or of the plan where there is none."""
+    """The pods to be expected: those of the trace, or of the plan if there is no trace."""
     return list(pods_recorded(loaded)) or [wants[job.name] for job in plan.jobs if job.name in wants]
 
 
 class Policies:
-    """The policy of a run: what each repetition begins with, hears, and leaves.
+    """The policy of a run, which accounts for the pods of each repetition.
 
     Args:
         extender: answers kube-scheduler.
@@ -123,7 +123,7 @@ class Policies:
         self._extender.begin(machines, typical_of(self._loaded, plan, self._wants), source)
 
     def seen(self, pod: PodView, over: bool) -> None:
-        """The cluster says what a pod of the experiment does."""
+        """Take what the cluster reports of a pod of the experiment."""
         self._seen.add(pod.job)
 
         def wants() -> Pod:
@@ -142,7 +142,7 @@ class Policies:
         return self._extender.ended
 
     async def used(self, complete: bool) -> PolicyUsed:
-        """See :meth:`kumulus.lab.run.arriving.Arriving.used`; and what the policy did."""
+        """See :meth:`kumulus.lab.run.arriving.Arriving.used`; also says what the policy did."""
         await self._extender.settle()
         done, plan = self._extender.done, self._plan
         assert plan is not None
@@ -170,7 +170,7 @@ class Policies:
 
 
 class PolicySwitch:
-    """The kube-scheduler that asks the policy, as the switch of a run: it ends with its policy.
+    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too.
 
     Args:
         second: the scheduler.
@@ -183,15 +183,15 @@ class PolicySwitch:
 
     @property
     def component(self) -> str:
-        """As of the scheduler."""
+        """See :class:`SecondSwitch`."""
         return self._second.component
 
     async def turn(self, how: Turn) -> str:
-        """As of the scheduler."""
+        """See :class:`SecondSwitch`."""
         return await self._second.turn(how)
 
     async def restore(self) -> None:
-        """As of the scheduler."""
+        """See :class:`SecondSwitch`."""
         await self._second.restore()
 
     def ended(self) -> str:
@@ -199,7 +199,7 @@ class PolicySwitch:
         return self._policies.ended or self._second.ended()
 
     async def close(self) -> None:
-        """As of the scheduler."""
+        """See :class:`SecondSwitch`."""
         await self._second.close()
 
 
@@ -213,7 +213,7 @@ async def extending(
         loaded: the experiment.
         client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept if the experiment is to say why.
-        clock: for how long answers take.
+        clock: measures how long answers take.
 
     Yields:
         the policy, and the address at which kube-scheduler asks it.
@@ -256,7 +256,7 @@ async def started_with(
     """Start the kube-scheduler that asks the policy.
 
     Raises:
-        LabError: it is not built, or does not work; says what to do.
+        LabError: it is not built, or does not work; the message says what to do.
     """
     experiment = loaded.experiment
     wanted = experiment.scheduler

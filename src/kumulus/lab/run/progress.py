@@ -18,7 +18,7 @@ class Progress:
     """Shows outcomes as they occur; if its output is closed, it is silent, and the run continues.
 
     Args:
-        out: where to.
+        out: the stream to write to.
         quiet: whether to show nothing.
     """
 
@@ -31,7 +31,7 @@ class Progress:
         self._before: tuple[float, int] = (0.0, 0)
 
     def show(self, outcome: Outcome) -> None:
-        """Show how far a repetition is."""
+        """Show a repetition's progress."""
         try:
             self._show(outcome)
         except OSError:
@@ -52,7 +52,7 @@ class Progress:
         self._out.flush()
 
     def say(self, line: str) -> None:
-        """Say something that stays."""
+        """Write a line that stays."""
         if self._quiet:
             return
         try:

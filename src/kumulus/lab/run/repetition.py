@@ -1,4 +1,4 @@
-"""One repetition: a namespace, its workloads, the measurement, and the end of all of it."""
+"""One repetition: a namespace, its workloads, the measurement, and the removal of everything."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Repetition:
         allocation = Allocation(Meter(time.monotonic), GpuHours(time.monotonic))
         allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
-        # The API server of a hub counts no bindings of its queue's pods.
+        # A hub's API server does not count the bindings of pods on workers.
         counting = None if bench.session else bench.client
         sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component)
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
@@ -75,7 +75,7 @@ class Repetition:
             workload: replayer.played for workload, replayer in zip(plan.replays, self._replayers, strict=True)
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
-        # What comes of them depends on the order of the pods, which is that of their creation.
+        # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
         waits = self._federated.waits if self._federated else nothing
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits)
@@ -109,7 +109,7 @@ class Repetition:
             self.outcome.dispatching.deleted(job)
 
     async def run(self) -> Outcome:
-        """Run it; what goes wrong on the way ends it early and is in the outcome.
+        """Run it; an error during the measurement ends it early and is in the outcome.
 
         Raises:
             LabError, JournalError, ApiError, Unreachable: it could not even begin.
@@ -148,7 +148,7 @@ class Repetition:
             await undo.remove_namespace(self._bench.client, journal.changes.run, each, there)
             journal.drop(namespaces=[each])
         if self._federated is not None:
-            # After the hub's: what it takes away, its workers' Kueue sees first.
+            # After the hub's, so that the workers' Kueue sees the hub's deletions first.
             await self._federated.leave()
         await self._creator.remove_outside()
 
@@ -222,7 +222,7 @@ class Repetition:
             await sampler.count()
 
     async def _create(self) -> None:
-        """Create everything, each when it is due, and let happen to it what a recording says."""
+        """Create each job when it is due, and play the recordings."""
         playing = [asyncio.create_task(each.run()) for each in self._replayers]
         try:
             await self._creator.jobs(self._own_jobs, self._at_once)
@@ -235,7 +235,7 @@ class Repetition:
     async def _wait(
         self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]
     ) -> None:
-        """Wait for the end, whatever brings it about."""
+        """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
         expected = self._plan.pods
         while not outcome.ended:
@@ -244,7 +244,7 @@ class Repetition:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
             there = outcome.records.counts["created"] >= expected
-            # A federation's Jobs get their pods when there is room for them, which may be long after.
+            # A federation's Jobs get their pods when there is room for them, possibly much later.
             if creating.done() and (there or self._federated is not None):
                 self._timeline.created.set()
             if creating.done() and there and not outcome.records.pending:

@@ -1,4 +1,4 @@
-"""Play a recording: every step when it is due, those of one workload one after the other."""
+"""Play a recording: every step when it is due, and the steps of one workload one at a time."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _LOOK_EVERY = 0.5
 
 @dataclass
 class Played:
-    """What came of playing.
+    """The result of playing a recording.
 
     Attributes:
         sent: requests that were made.
-        late: by how many seconds each of them was behind its time when it was sent.
-        refused: what the cluster refused, the first few with what it said.
-        refusals: how many there were.
+        late: by how many seconds each request was late when it was sent.
+        refused: the first few requests that the cluster refused, with its messages.
+        refusals: how many requests were refused.
         unserved: kinds that the cluster does not know, with how many objects of each.
         nowhere: evictions for which there was no pod.
-        bodies: SHA-256 of each request, by its place in the recording; two replays of one have the same.
+        bodies: SHA-256 of each request, by its place in the recording; the same in every replay.
     """
 
     sent: int = 0
@@ -54,7 +54,7 @@ class Played:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all requests in the order of the recording, evictions apart, whose pods controllers have named."""
+        """SHA-256 of all requests, sorted by job; without evictions, whose pods are named by controllers."""
         return hashlib.sha256("".join(self.bodies[key] for key in sorted(self.bodies)).encode()).hexdigest()
 
 
@@ -65,9 +65,9 @@ class Replayer:
         client: of the cluster.
         replay: what is played.
         within: the namespaces.
-        records: what became of pods so far.
+        records: what has become of pods so far.
         now: seconds since the start.
-        stop: when set, nothing new is begun.
+        stop: when set, no further step is begun.
         tell: takes each job that was created.
     """
 
@@ -96,10 +96,10 @@ class Replayer:
         self.played = Played()
 
     async def prepare(self) -> None:
-        """Ask where the cluster serves each kind; those that it does not know are left out, and said.
+        """Ask where the cluster serves each kind; jobs of unknown kinds are left out, and counted.
 
         Raises:
-            ApiError, Unreachable: it could not be asked.
+            ApiError, Unreachable: the cluster could not be asked.
         """
         missing: set[str] = set()
         for name, job in list(self._jobs.items()):
@@ -121,7 +121,7 @@ class Replayer:
         Raises:
             Unreachable: the cluster gave no answer.
         """
-        # Nodes are the timeline's.
+        # The timeline cordons and uncordons nodes.
         steps = [each for each in self._replay.steps if each.do not in ("cordon", "uncordon")]
         due: list[PlannedJob | PlannedStep] = [*self._replay.jobs, *steps]
         ending = asyncio.create_task(self._end_pods()) if self._replay.ends else None
@@ -138,7 +138,7 @@ class Replayer:
                     begun.discard(done)
                     done.result()
             await asyncio.gather(*begun)
-            # Pods that are still to end are ended for as long as the part that is played lasts.
+            # Pods are still being ended until the part that is played is over.
             await self._until((self._replay.until - self._replay.since) / self._replay.speed)
         finally:
             for task in (*begun, *([ending] if ending else ())):
@@ -215,7 +215,7 @@ class Replayer:
         return f"{path}/{found['metadata']['name']}"
 
     async def _send(self, job: str, at: float, verb: str, path: str, body: Any, media: str, *, stable: Any) -> None:
-        """Make a request; what is refused is counted, for what is asked of a clone may be more than it takes."""
+        """Make a request; refusals are counted, as a clone may not accept everything that the original did."""
         if stable is not None:
             text = json.dumps([verb, job, stable], sort_keys=True)
             self._count[job] += 1
@@ -232,7 +232,7 @@ class Replayer:
                 self.played.refused.append(f"{verb} {path.rpartition('/')[2] or path}: {error.message}")
 
     async def _end_pods(self) -> None:
-        """End pods that ended by themselves then, and that no controller ends: each after it has run as long."""
+        """Delete pods that ended by themselves when recorded, and that no controller ends, after the same time."""
         ended: set[str] = set()
         while True:
             await asyncio.sleep(_LOOK_EVERY)

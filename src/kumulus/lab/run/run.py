@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-# Seconds of waiting that are said.
+# Waits longer than this many seconds are reported.
 _WORTH_A_LINE = 2.0
 
 
@@ -59,7 +59,7 @@ class Run:
     Args:
         client: of the cluster.
         loaded: the experiment and its files.
-        options: how.
+        options: how to run it.
     """
 
     def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
@@ -105,7 +105,7 @@ class Run:
         options = self._options
         for name in await namespace.clear_leftovers(self._client):
             options.say(f"removed {name}, which an earlier run had left")
-        # May refuse the file, and then no snapshot is put back.
+        # Done first, as it may refuse the file: then no snapshot is restored.
         self._loaded = with_scheduler(self._loaded)
         experiment, components = self._loaded.experiment, self._components()
         await self._begin()
@@ -144,19 +144,19 @@ class Run:
         return Components(self._options.kubeconfig.parent, workers)
 
     def _rounds(self) -> list[range]:
-        """Which repetitions have one scheduler: all of them, or each its own where a snapshot is put back between."""
+        """Which repetitions share a scheduler: all of them, or none where each begins from a snapshot."""
         last = self._loaded.experiment.repetitions
         if self._loaded.experiment.from_ is None:
             return [range(1, last + 1)]
         return [range(number, number + 1) for number in range(1, last + 1)]
 
     async def _begin(self) -> None:
-        """Put the snapshot back that the experiment names; before a scheduler is started, whose objects it has not.
+        """Restore the experiment's snapshot, before a scheduler is started, as the snapshot lacks its objects.
 
-        And wait for KWOK to have all nodes: it may pass over pods that are bound to one before.
+        Then wait until KWOK manages all nodes: it may miss pods that are bound to a node before that.
 
         Raises:
-            LabError, ApiError, Unreachable: it cannot be.
+            LabError, ApiError, Unreachable: one of these failed.
         """
         wanted, snapshots = self._loaded.experiment.from_, self._options.snapshots
         if wanted is not None:
@@ -174,7 +174,7 @@ class Run:
 
     @asynccontextmanager
     async def _scheduler(self, components: Components, journal: Journal, number: int) -> AsyncIterator[SchedulerSwitch]:
-        """The scheduler that the experiment names; one that is started for it is ended with it.
+        """The scheduler that the experiment names; one that is started for it is also ended.
 
         Raises:
             LabError: it cannot be started.
@@ -213,7 +213,7 @@ class Run:
                     self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
     async def _repeat(self, bench: Bench, plan: Plan, report: Report, numbers: range) -> str:
-        """Run some of the repetitions; returns why the run has to end, or nothing."""
+        """Run some of the repetitions; returns why the run has to end, or an empty text."""
         experiment, results, options = self._loaded.experiment, report.results, self._options
         for number in numbers:
             await self._clean()
@@ -232,7 +232,7 @@ class Run:
             try:
                 self.directory.keep(outcome.placement.history, number)
             except LabError as failed:
-                # The report is worth more, and is tried all the same.
+                # The report matters more, and is written all the same.
                 options.say(f"what was where cannot be shown later: {failed}")
             self._write(report)
             if outcome.partial:
@@ -240,17 +240,17 @@ class Run:
         return ""
 
     def _conclude(self, report: Report, error: str) -> None:
-        """Write the report as it is in the end, and hand it on while the cluster is still to be put as it was."""
+        """Write the final report, and pass it on before the cluster is cleaned up."""
         report.results.error = error
         report.results.status = status_of(report.results.tests, self._loaded.experiment.repetitions)
         self._write(report)
         self._options.on_report(report, self.directory.path)
 
     def _write(self, report: Report) -> None:
-        """Write the report; where that is not possible, hand it on as it is, so that what was measured can be shown.
+        """Write the report; if that fails, pass it on all the same, so that the measurements can be shown.
 
         Raises:
-            LabError: it cannot be written; what was written before is still there.
+            LabError: it cannot be written; an earlier version is still there.
         """
         try:
             self.directory.write(report)
@@ -266,7 +266,7 @@ class Run:
                 try:
                     await repetition.clean()
                 except Unreachable:
-                    # Removing thousands of objects can keep a small machine from answering for longer than is waited.
+                    # Removing thousands of objects can keep a small machine busy for longer than the client waits.
                     await repetition.clean()
             except (LabError, JournalError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next command will: {error}")

@@ -33,7 +33,7 @@ class SecondSwitch:
 
     @property
     def component(self) -> str:
-        """The program that schedules."""
+        """The name of the program that schedules."""
         return self._running.programs[0].name
 
     async def turn(self, how: Turn) -> str:
@@ -56,14 +56,14 @@ class SecondSwitch:
             await self.turn("start")
 
     def ended(self) -> str:
-        """How it ended, when it did so by itself."""
+        """How it ended, if it did so by itself; otherwise empty."""
         return "" if self._stopped else " ".join((self._running.failure() or "").split())
 
     async def close(self) -> None:
-        """End it, and remove what it has in the cluster.
+        """End it, and delete its objects in the cluster.
 
         Raises:
-            LabError: something of it stays.
+            LabError: something of it remains.
         """
         try:
             await self._running.stop()
@@ -87,16 +87,16 @@ async def started(
     """Start the scheduler that an experiment names.
 
     Args:
-        wanted: which.
+        wanted: the scheduler.
         kubeconfig: of the cluster.
         directory: for its configuration and logs.
-        base: where paths of the experiment file start from.
+        base: the directory that the experiment file's paths are relative to.
         components: the cluster's processes.
-        run: the run's id, marked on what the scheduler has in the cluster.
+        run: the run's id, with which the scheduler's objects in the cluster are labelled.
         switches: what only a kube-scheduler has.
 
     Raises:
-        LabError: it is not built, or does not work; says what to do.
+        LabError: it is not built, or does not work; the message says what to do.
     """
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None

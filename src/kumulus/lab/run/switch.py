@@ -1,4 +1,4 @@
-"""The scheduler that an experiment is about: which process it is, stopped and started."""
+"""The scheduler that an experiment is about: which process it is, and how to stop and start it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SchedulerSwitch(Protocol):
         """Start it if it was stopped."""
 
     def ended(self) -> str:
-        """How it ended, when it did so by itself; empty while it runs or was stopped on purpose."""
+        """How it ended, if it did so by itself; empty while it runs or was stopped on purpose."""
 
 
 class OwnSwitch:
@@ -62,7 +62,7 @@ class OwnSwitch:
             self._own.start()
 
     def ended(self) -> str:
-        """How it ended, when it did so by itself."""
+        """How it ended, if it did so by itself; otherwise empty."""
         if not self._there or self._own.stopped or self._components.pids(SCHEDULER):
             return ""
         said = self._own.log_tail()

@@ -1,4 +1,4 @@
-"""Let happen what the timeline says, when it says so, and undo what is not to stay."""
+"""Carry out the timeline's events when they are due, and undo what must not stay."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class Timeline:
 
     Args:
         client: of the cluster.
-        journal: what is changed is in it before it is.
+        journal: lists each change before it is made.
         events: what is to happen.
         switch: stops and starts the scheduler.
         now: seconds since the start.
         workloads: what it deletes and scales.
-        owner: the stack: its pools and faults are what there is to choose from.
-        tell: takes what happened, and what sort of thing it is, when it has.
+        owner: the stack whose pools and faults the events refer to.
+        tell: takes each event after it has happened, in words, and its sort.
 
     Attributes:
-        outages: what happens to workers; None outside of federations, whose timelines have none of it.
-        priced: called when what machines cost has changed, with the new costs.
+        outages: carries out what happens to workers; None outside of federations, where nothing does.
+        priced: called when the price of machines has changed, with what the active faults make of it.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
 
@@ -92,10 +92,10 @@ class Timeline:
         self.scheduled = asyncio.Event()
 
     async def begin(self) -> None:
-        """Let happen what is due at 0 s, before anything is created: a scheduler that is stopped places nothing.
+        """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing.
 
         Raises:
-            LabError: something cannot happen in this cluster; says what to do.
+            LabError: an event is not possible in this cluster; the message says what to do.
         """
         if self.outages is not None:
             await self.outages.prepare(self._events)
@@ -103,7 +103,7 @@ class Timeline:
         self.happened = [replace(each, at=0.0) for each in self.happened]
 
     async def run(self) -> None:
-        """Let everything else happen; raises as :meth:`begin`."""
+        """Carry out all other events; raises as :meth:`begin`."""
         starts = sorted((each for each in self._events if each.after == "start" and each.at), key=lambda each: each.at)
         running = [asyncio.create_task(self._run_events(starts, 0.0))]
         for after, moment in (("created", self.created), ("scheduled", self.scheduled)):
@@ -126,7 +126,7 @@ class Timeline:
             self.note(await self._do(event), _sort(event))
 
     def note(self, what: str, sort: Sort) -> None:
-        """Something has happened."""
+        """Record something that has happened."""
         self.happened.append(Happened(self._now(), what))
         self._tell(what, sort)
 
@@ -190,10 +190,10 @@ class Timeline:
             self.priced(tuple(self._offers.values()))
 
     async def _resize(self, resize: Resize) -> str:
-        """Another number of nodes than it has now.
+        """Change a pool's number of nodes.
 
-        Of those that the stack declares some are gone by a fault, or come back by its end; more than these are posted,
-        and removed again.
+        A fault removes nodes that the stack declares, and they come back when it ends; nodes beyond these are created,
+        and deleted again.
         """
         known = await records.read(self._client)
         pools = known.of(self._owner).pools
@@ -230,14 +230,14 @@ class Timeline:
         )
         if outcome.failed:
             raise LabError(f"the pool {grown.name} cannot grow: {outcome.failed[0][1]}")
-        # Pods may wait for them.
+        # Pods may be waiting for these nodes.
         await wait_until_managed(self._client, [body["metadata"]["name"] for body in bodies])
 
     async def undo(self) -> None:
-        """End what is still active: faults, sizes of pools, a scheduler that is stopped.
+        """Undo what is still in effect: faults, sizes of pools, a stopped scheduler.
 
         Raises:
-            JournalError, ApiError, Unreachable: something still holds, and stays in the journal.
+            JournalError, ApiError, Unreachable: something is not undone, and stays in the journal.
         """
         if self.outages is not None:
             await self.outages.undo()

@@ -13,10 +13,10 @@ _LONGEST = 63
 
 
 class Within:
-    """Where objects go.
+    """Says which namespace each object goes to.
 
     Args:
-        own: the repetition's namespace, for whatever names none.
+        own: the repetition's namespace, for objects that name none.
         recorded: namespaces that a recording names.
     """
 
@@ -29,7 +29,7 @@ class Within:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Every namespace beside its own."""
+        """Every namespace except its own."""
         return tuple(self._of.values())
 
     def of(self, each: Mapping[str, Any]) -> str:
@@ -37,14 +37,14 @@ class Within:
         return self._of.get(str(each["metadata"].get("namespace") or ""), self.own)
 
     def placed(self, each: Object) -> Object:
-        """An object of a recording as it is sent: what it says of namespaces means those of the run."""
+        """A recorded object as it is sent, with the run's namespaces in place of the recorded ones."""
         found = copy.deepcopy(each)
         found["metadata"].pop("namespace", None)
         self.translate(found)
         return found
 
     def translate(self, value: Any) -> None:
-        """Exchange the namespaces in terms of affinity, wherever they are; in place."""
+        """Replace the namespaces in affinity terms, at any depth and in place."""
         if isinstance(value, dict):
             if "topologyKey" in value and isinstance(value.get("namespaces"), list):
                 value["namespaces"] = [self._of.get(str(name), str(name)) for name in value["namespaces"]]

@@ -1,4 +1,4 @@
-"""What a timeline does to workloads: delete them, and give their Deployments another number of pods."""
+"""What a timeline does to workloads: deleting them, and scaling their Deployments."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Workloads:
         client: of the cluster.
         namespace: the repetition's.
         plan: what it creates.
-        records: that learn how many pods a job is to have.
-        placement: that learns which jobs were deleted.
-        ending: that learns how many pods there are to be.
+        records: updated with how many pods a job is to have.
+        placement: updated with jobs that were deleted or scaled.
+        ending: updated with how many pods are expected.
         gone: takes each job that was deleted.
     """
 
@@ -76,10 +76,10 @@ class Workloads:
             raise outcome.failed[0][1]
 
     async def scale(self, wanted: Scale) -> str:
-        """Scale a workload; says what became of it.
+        """Scale a workload; returns what was done, in words.
 
         Raises:
-            LabError: a job of it is not one Deployment.
+            LabError: one of its jobs is not a single Deployment.
             ApiError, Unreachable: the server refused, or gave no answer.
         """
         jobs = [job for job in self._plan.jobs if job.workload == wanted.workload]
@@ -87,7 +87,7 @@ class Workloads:
         kinds = Kinds(self._client)
         collection = await kinds.path("apps/v1", "Deployment", self._namespace)
         before = sum(self._records.jobs[job.name].workers for job in jobs)
-        # Before the request, so that a pod that is deleted during it is not waited for.
+        # Before the request, so that pods deleted while it runs are not waited for.
         self._ending.expect_more(wanted.replicas * len(jobs) - before)
         for job in jobs:
             self._records.resized(job.name, wanted.replicas)

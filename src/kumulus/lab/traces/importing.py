@@ -1,4 +1,4 @@
-"""Import a trace: read its files once, write tasks, stack and experiment, and say what came of it."""
+"""Import a trace: read its files once, write tasks, stack and experiment, and sum up the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Written:
 
 
 class _BadRows:
-    """Writes bad rows into a file, which is made for the first of them."""
+    """Writes bad rows into a file, which is created for the first one."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self.path, self._stack = path, stack
@@ -102,7 +102,7 @@ def import_trace(
     _write(stack, stack_text(everything, kind.source, wanted))
     _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums))
     if wanted.stay:
-        # Which durations are not known is of no account then.
+        # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
     return Written(tasks_path, bad.path if notes.bad else None, list(summary(everything, sums, notes)), bad.first)
 

@@ -1,4 +1,4 @@
-"""Rows of a trace's files, one at a time, with what is wrong with them counted and kept by line."""
+"""Rows of a trace's files, one at a time; bad rows are counted and recorded by line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kumulus.model.errors import shown
 from kumulus.model.names import suggest
 
 LATEST = 1e12
-"""Seconds; a time beyond is a mistake, such as one in milliseconds with too many digits."""
+"""Seconds; a later time is a mistake, such as one in milliseconds with too many digits."""
 
 
 class BadRow(Exception):
@@ -31,7 +31,7 @@ class Notes:
         on_bad: takes each bad row: file, line and why.
         bad: how many there were.
         rows: how many rows were read, bad ones included.
-        left_out: what of good rows could not be represented, with how many rows that is.
+        left_out: what could not be represented of good rows, with the number of such rows.
     """
 
     on_bad: Callable[[str, int, str], None]
@@ -40,13 +40,13 @@ class Notes:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def reject(self, file: Path, line: int, why: str) -> None:
-        """Count and keep a bad row."""
+        """Count a bad row and record it."""
         self.bad += 1
         self.on_bad(file.name, line, why)
 
 
 class Row:
-    """A row of a table, its cells read as what they have to be.
+    """A row of a table, with its cells converted to what they have to be.
 
     Args:
         cells: by heading.
@@ -71,7 +71,7 @@ class Row:
             missing: what an empty cell stands for; None where it may not be empty.
 
         Raises:
-            BadRow: it is none, or out of range.
+            BadRow: it is not a number, or out of range.
         """
         written = (self._cells.get(heading) or "").strip()
         if not written and missing is not None:
@@ -85,7 +85,7 @@ class Row:
         return value
 
     def whole(self, heading: str, least: int = 0, most: int = 10**9, missing: int | None = None) -> int:
-        """A cell's whole number; as of :meth:`number`."""
+        """A cell's whole number; see :meth:`number`."""
         value = self.number(heading, least, most, missing)
         if value != int(value):
             raise BadRow(f"{heading} is {value:g}, not a whole number")
@@ -113,7 +113,7 @@ def seconds(written: str) -> float | None:
 
 
 def opened(file: Path) -> TextIO:
-    """A file as text, also one that is packed by gzip.
+    """A file opened as text, decompressed if it is a gzip file.
 
     Raises:
         LabError: it cannot be read.
@@ -149,7 +149,7 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
         named: the headings, for a file that has none of its own.
 
     Raises:
-        LabError: it cannot be read, is no CSV, or lacks a column.
+        LabError: it cannot be read, is not CSV, or lacks a column.
     """
     found = list(named) or headings(file)
     for heading in needed:

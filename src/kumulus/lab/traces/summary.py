@@ -31,7 +31,7 @@ class Sums:
         first: arrival of the first, in seconds of the trace's epoch.
         last: arrival of the last.
         unknown: tasks whose duration is not known.
-        models: tasks that ask for certain GPU models, by these.
+        models: tasks that ask for certain GPU models, by these models.
     """
 
     tasks: int = 0

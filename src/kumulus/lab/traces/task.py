@@ -13,14 +13,14 @@ class Task:
         name: the trace's; not necessarily unique.
         arrival: seconds of the trace's own epoch.
         duration: seconds it ran; None where that is not known.
-        workers: how many pods it is.
+        workers: how many pods it has.
         cpu: milli-CPU of each; 0 where the trace does not say.
         memory: MiB of each; likewise.
         gpus: GPUs of each.
         gpu_milli: milli-GPU of each GPU: 1000, or less of a single one; 0 without GPUs.
         models: GPU models that it may run on; none means any.
         priority: larger goes first; None where the trace does not say.
-        user: who, or which queue or virtual cluster; empty where the trace does not say.
+        user: a user, queue or virtual cluster; empty where the trace does not say.
         qos: the trace's word for its quality of service; likewise.
     """
 

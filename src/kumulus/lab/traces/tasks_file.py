@@ -22,14 +22,14 @@ COLUMNS: Mapping[str, str] = {
     "user": "user",
     "qos": "qos",
 }
-"""What an experiment's `columns` has to say of this file."""
+"""The `columns` of an experiment that reads this file."""
 
 
 class TasksFile:
     """Writes tasks into an open file.
 
     Args:
-        file: where to.
+        file: to write to.
     """
 
     def __init__(self, file: TextIO) -> None:

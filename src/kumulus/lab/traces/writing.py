@@ -26,10 +26,10 @@ from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
 
 _PODS = "1000"
-"""A node's pods: as many as the published simulator allows, so that pods of a little CPU are not what fills a node."""
+"""Pods per node: as many as the published simulator allows, so that no node is full of many pods with little CPU."""
 _ZONE = "trace"
 _SLOWEST = 5
-"""Pods that a busy control plane of two cores takes in a second."""
+"""Pods per second that a busy control plane of two cores accepts."""
 _LONGEST = 40
 _UNKNOWN = "unknown"
 
@@ -44,10 +44,10 @@ class Wanted:
         stay: whether pods stay instead of ending.
         shuffle: whether the seed decides the order.
         speed: how many times faster than recorded.
-        limit: only so many tasks.
+        limit: the most tasks; None for all.
         window: seconds from the trace's first task, from and to; None for all of it.
         milli_gpus: whether nodes declare, and pods ask for, GPUs in thousandths as well.
-        resource_claims: how pods ask for parts of GPUs by claims, which nodes publish them for; None for no claims.
+        resource_claims: how pods claim parts of GPUs, and nodes publish GPUs for these claims; None for no claims.
         keep_names: whether nodes have the names of the trace's machines, instead of their group and a number.
         user_queues: whether each task waits in the queue of its user.
     """
@@ -86,7 +86,7 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         wanted: what the command line says.
 
     Raises:
-        LabError: no machine has GPUs that can be divided as is wanted, or names that are to be kept are no nodes'.
+        LabError: no machine has GPUs that can be divided as wanted, or names to keep are not valid for nodes.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -144,7 +144,7 @@ def _named(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
-    """How a machine publishes its GPUs for claims: those that nobody can divide as whole ones."""
+    """How a machine publishes its GPUs for claims: as whole ones if they cannot be divided."""
     section: dict[str, Any] = {"extendedResource": False}
     if parts == "milli":
         section["allowMultipleAllocations"] = True
@@ -156,10 +156,10 @@ def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
 
 
 def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, sums: Sums) -> str:
-    """An experiment file that plays a file of tasks.
+    """An experiment file that replays a file of tasks.
 
     Args:
-        file: the experiment file, from which paths in it start, and whose name is the experiment's.
+        file: the experiment file; paths in it are relative to it, and the experiment has its name.
         stack: the stack file.
         tasks: the file of tasks.
         source: where the trace is from.
@@ -205,9 +205,9 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
 
 
 def _patience(wanted: Wanted, sums: Sums) -> float:
-    """Seconds after which the run ends in any case: half as long again as its jobs come, and half an hour.
+    """Seconds after which the run ends in any case: 1.5 times the time in which its jobs arrive, and half an hour.
 
-    Jobs that the seed draws come one right after the other, as fast as a control plane takes them.
+    Jobs that the seed draws arrive one right after the other, as fast as a control plane accepts them.
     """
     if wanted.shuffle or wanted.inflate is not None:
         lasts = sums.pods * (wanted.inflate or 1) / _SLOWEST
@@ -218,7 +218,7 @@ def _patience(wanted: Wanted, sums: Sums) -> float:
 
 
 def stack_name(file: Path) -> str:
-    """What Pulumi calls the stack of a file."""
+    """The name that Pulumi gives the stack of a file."""
     return file.name.removeprefix("Pulumi.").removesuffix(".yaml").removesuffix(".yml")
 
 

@@ -1,8 +1,8 @@
-"""The stack's own copy of the context it uses, which whatever works on its cluster reads.
+"""The stack's own copy of the context it uses, which everything that works on its cluster reads.
 
 The copy stays with the cluster that it was made for: if the kubeconfig's context is changed, the copy takes new
-credentials from it only as long as it names the same API server. So not even a `destroy`, which knows only the state,
-reaches another cluster. See docs/decisions/existing-clusters.md.
+credentials from it only while it names the same API server. So even a `destroy`, which knows only the state, cannot
+reach another cluster. See docs/decisions/existing-clusters.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CopyPlace(Place):
 
     @classmethod
     def of_directory(cls, directory: str) -> CopyPlace:
-        """The place that is that directory."""
+        """The place at that directory."""
         return cls(Path(directory))
 
     @property
@@ -41,15 +41,15 @@ class CopyPlace(Place):
 def outlives_by_note(kubeconfig: Path) -> bool:
     """Whether a cluster is one that no stack makes or removes, by the note beside its kubeconfig.
 
-    Where there is none, as on another machine than the last one, the kubeconfig's name is all that a state of before
-    2026-11-22 says of it. To take such a cluster for one that has gone with its machine would leave its nodes there.
+    Without a note, as on a new machine, the kubeconfig's name is the only sign of it in a state from before 2026-11-22.
+    If such a cluster were taken for one that is gone with its machine, its nodes would be left in it.
     """
     runtime = Place(kubeconfig.parent).note().get(_RUNTIME)
     return runtime == RUNTIME.name if runtime else kubeconfig.name == KUBECONFIG_FILE
 
 
 def write(place: CopyPlace, source: Source, owner: str) -> None:
-    """Write the copy, readable by its owner alone, and note where it is from.
+    """Write the copy, readable by its owner alone, and a note of its source.
 
     Raises:
         OSError: it cannot be written.
@@ -58,7 +58,7 @@ def write(place: CopyPlace, source: Source, owner: str) -> None:
     place.directory.parent.mkdir(mode=0o700, exist_ok=True)
     place.directory.mkdir(mode=0o700, exist_ok=True)
     note = {"owner": owner, _RUNTIME: RUNTIME.name, _SOURCE: str(source.path or ""), _CONTEXT: source.context}
-    # The note first, so that a process that is killed leaves a directory that is recognised as the stack's.
+    # The note first, so that a killed process leaves a directory that is recognised as the stack's.
     if place.note() != note:
         place.write_note(note)
     if not is_current(place, source):
@@ -71,10 +71,10 @@ def is_current(place: CopyPlace, source: Source) -> bool:
 
 
 def refresh(kubeconfig: str) -> None:
-    """Take new credentials over into a copy whose source has some, for the same API server; otherwise do nothing.
+    """Copy new credentials from a copy's source, if it has some for the same API server; otherwise do nothing.
 
     Args:
-        kubeconfig: the path of a copy, or of any other kubeconfig, which is left alone.
+        kubeconfig: the path of a copy; any other kubeconfig is left alone.
     """
     place = CopyPlace(Path(kubeconfig).parent)
     note = place.note()

@@ -1,4 +1,4 @@
-"""Whether KWOK is in a cluster already, and whose it is: asked by the program, which then declares it or not."""
+"""Whether KWOK is in a cluster already, and whose it is; the program calls this and then declares KWOK or not."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _PATIENCE = 5.0
 
 
 async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Look for a kwok-controller that another than this stack has installed.
+    """Look for a kwok-controller that this stack has not installed.
 
     Args:
-        arguments: ``kubeconfig`` (a path, or the content of one) and ``context``, as the runtime's options have them,
-            and ``release``: the name of the release by which the stack's own is known.
+        arguments: ``kubeconfig`` (a path or a content) and ``context``, as in the runtime's options, and ``release``:
+            the name of the stack's own release.
 
     Returns:
-        ``controller``: where another's is, ``<namespace>/<name>``, or "". ``stages``: whether the cluster takes KWOK's
-        stages as objects. Of a cluster that cannot be asked nothing is known, and nothing is said: what is wrong with
-        it is reported where it is declared.
+        ``controller``: the foreign controller as ``<namespace>/<name>``, or "". ``stages``: whether the cluster has
+        KWOK's stages as objects. If the cluster cannot be asked, "" and False, without a message: the resource that
+        declares the cluster reports its errors.
     """
     nothing = {"controller": "", "stages": False}
     if UNKNOWN in (arguments.get("kubeconfig"), arguments.get("context")):
@@ -50,17 +50,17 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def others_controller(client: Client, release: str = "") -> str:
-    """Where another's kwok-controller is, for a stack that has none of its own; what it has installed stays its choice.
+    """Find a foreign kwok-controller, unless the stack has its own: a stack that has installed KWOK goes on using it.
 
     Args:
         client: of the cluster.
-        release: by which the stack's own is known; empty for a stack whose own is gone.
+        release: the name of the stack's own release; empty for a stack whose own is gone.
 
     Returns:
         ``<namespace>/<name>``, or "".
 
     Raises:
-        ApiError, Unreachable: it could not be asked for.
+        ApiError, Unreachable: the server could not be asked.
     """
     theirs = ""
     for selector in _SELECTORS:
@@ -68,7 +68,7 @@ async def others_controller(client: Client, release: str = "") -> str:
         for item in found.get("items") or []:
             metadata = item["metadata"]
             if release and (metadata.get("labels") or {}).get("app.kubernetes.io/instance") == release:
-                # Otherwise a stranger's that comes later would make the next update remove the stack's own.
+                # Otherwise a foreign one installed later would make the next update remove the stack's own.
                 return ""
             theirs = theirs or f"{metadata['namespace']}/{metadata['name']}"
     return theirs

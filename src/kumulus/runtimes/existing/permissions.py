@@ -1,6 +1,6 @@
-"""What the user behind a kubeconfig has to be allowed, and what is missing of it, all at once.
+"""The permissions that a kubeconfig's user needs, and those that are missing, all at once.
 
-Source of the question: SelfSubjectAccessReview of authorization.k8s.io/v1, which every authenticated user may post.
+They are checked with a SelfSubjectAccessReview of authorization.k8s.io/v1, which every authenticated user may post.
 The manifests in docs/rbac/ grant exactly this; a test compares them.
 """
 
@@ -26,14 +26,14 @@ _RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
 
 @dataclass(frozen=True, order=True)
 class Access:
-    """One thing to be allowed.
+    """One permission.
 
     Attributes:
         namespace: where; empty for the whole cluster.
         group: the API group; empty for the core one.
         resource: such as ``nodes`` or ``nodes/status``.
         verb: such as ``create``.
-        name: of the one object that is meant; empty for any.
+        name: the name of the only object; empty for any.
     """
 
     namespace: str
@@ -43,7 +43,7 @@ class Access:
     name: str = ""
 
     def review(self) -> dict[str, Any]:
-        """The question whether oneself is allowed it."""
+        """The review that asks whether the user has it."""
         resource, _, subresource = self.resource.partition("/")
         attributes = {
             "namespace": self.namespace,
@@ -64,7 +64,7 @@ def _nodes() -> Iterator[Access]:
     yield from _verbs("", "nodes", "get list create patch delete")
     yield from _verbs("", "nodes/status", "patch")
     yield from _verbs("", "pods", "list patch delete")
-    # What is recorded of pools and faults, see docs/decisions/faults.md.
+    # The records of pools and faults, see docs/decisions/faults.md.
     yield from _verbs("", "configmaps", "get list create patch delete", "kube-system")
     # Whether KWOK has taken the nodes over.
     yield from _verbs("coordination.k8s.io", "leases", "get list", "kube-node-lease")
@@ -115,7 +115,7 @@ def _kwok() -> Iterator[Access]:
 
 
 def _addons() -> Iterator[Access]:
-    # What a chart has in it only Helm knows; it has to be able to make a namespace and to keep its release.
+    # Only Helm knows what a chart contains; Helm has to be allowed to make a namespace and to store its release.
     yield from _verbs("", "namespaces", "get create")
     yield from _verbs("", "secrets", "get list create update delete")
 
@@ -168,10 +168,10 @@ _OF = {
 
 
 def needed(wanted: Iterable[str]) -> list[Access]:
-    """What a stack has to be allowed for what it does, each once.
+    """The permissions that a stack needs for what it does, each once.
 
     Args:
-        wanted: of :data:`kumulus.model.needs.NEEDS`.
+        wanted: some of :data:`kumulus.model.needs.NEEDS`.
     """
     # The namespace kube-system, whose UID is the cluster's identity.
     found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])
@@ -181,7 +181,7 @@ def needed(wanted: Iterable[str]) -> list[Access]:
 
 
 async def missing(client: Client, wanted: Iterable[str]) -> list[Access]:
-    """What of it the user is not allowed.
+    """The needed permissions that the user does not have.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

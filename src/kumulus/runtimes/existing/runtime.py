@@ -1,4 +1,4 @@
-"""The existing runtime: the cluster is looked at, and refused if it is wrong; nothing of it is made or removed."""
+"""The existing runtime: checks a cluster, and refuses it if it is wrong; makes and removes nothing of it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _API_SERVER = "kube-apiserver"
 class ExistingRuntime(Runtime):
     """A cluster by kubeconfig and context; the stack has its own copy of both (see :mod:`.copy`).
 
-    Options: ``kubeconfig`` (a path, or the content of one), ``context``, and ``needs``: what the stack does there, of
-    :data:`kumulus.model.needs.NEEDS`, for which permissions are asked.
+    Options: ``kubeconfig`` (a path or a content), ``context``, and ``needs``: what the stack does there, some of
+    :data:`kumulus.model.needs.NEEDS`, whose permissions are checked.
     """
 
     name: ClassVar[str] = "existing"
@@ -63,7 +63,7 @@ class ExistingRuntime(Runtime):
             directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
             report.info(f"uses the cluster of {found}, at {found.server}")
             return Foreseen(actual, found.server, found.connection())
-        # The same cluster: so that whatever comes next has the credentials and the address of today.
+        # It is the same cluster, so later steps get its current credentials and address.
         _write(CopyPlace.of(wanted.home, wanted.name), found, wanted.owner)
         return None
 
@@ -76,14 +76,14 @@ class ExistingRuntime(Runtime):
         return _observed(place, found, identity)
 
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """See :meth:`Runtime.read`; on another machine than the last one's the copy is written here too."""
+        """See :meth:`Runtime.read`; this also writes the copy, which a new machine does not have yet."""
         found, place = _source(recorded), CopyPlace.of_directory(recorded.directory)
         identity = await self._look(found, {}, recorded.identity)
         _write(place, found, recorded.owner)
         return _observed(place, found, identity)
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
-        """See :meth:`Runtime.repair`: another way to the same cluster."""
+        """See :meth:`Runtime.repair`: the kubeconfig or context has changed, and leads to the same cluster."""
         place, found = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         actual = await self._look(found, wanted.options, identity)
         _write(place, found, wanted.owner)
@@ -100,10 +100,10 @@ class ExistingRuntime(Runtime):
         directories.remove_empty(place)
 
     async def _look(self, found: Source, options: dict[str, Any], identity: str | None) -> str:
-        """The identity of the cluster, after it was made sure that the stack may and can use it.
+        """The identity of the cluster, once it is certain that the stack may and can use it.
 
         Raises:
-            ProviderError: it cannot.
+            ProviderError: the stack cannot use it.
         """
         try:
             async with _client(found) as client:
@@ -138,7 +138,7 @@ def _source(wanted: Wanted | Recorded) -> Source:
 
 
 def _write(place: CopyPlace, found: Source, owner: str) -> None:
-    # A note that cannot be read is rewritten where nothing else is: the state says whose the place is.
+    # An unreadable note is rewritten if there are no foreign files: the state says whose the place is.
     if not place.damaged() or place.foreign():
         directories.require_free(place, owner)
     try:

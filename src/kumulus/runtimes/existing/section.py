@@ -50,15 +50,15 @@ class Existing(RuntimeSection):
         context = {"context": self.context} if self.context else {}
         if is_content(self.kubeconfig):
             return {"kubeconfig": self.kubeconfig, **context}
-        # Several files, as kubectl merges them, are reported when the first is looked for.
+        # A list of files, which kubectl would merge, is reported when the kubeconfig is looked for.
         path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
         return {"kubeconfig": str(base / Path(path).expanduser()), **context}
 
 
 def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:
-    """Problems of a kubeconfig's content in the stack file: in clear, it would be so in the stack's state too.
+    """Problems of a kubeconfig's content in the stack file: unencrypted, it would be so in the stack's state too.
 
-    Pulumi gives the whole configuration to the plugin's provider, and records it there.
+    Pulumi gives the whole configuration to the plugin's provider, and records it in the state.
 
     Args:
         existing: the section.

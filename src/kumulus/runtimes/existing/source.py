@@ -1,4 +1,4 @@
-"""Where a stack's cluster is: one context of a kubeconfig that the stack file names, or has in it."""
+"""Where a stack's cluster is: one context of a kubeconfig that the stack file names or contains."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _USER_FILES = ("client-certificate", "client-key", "tokenFile")
 
 @dataclass(frozen=True)
 class Source:
-    """One context of a kubeconfig, and nothing else of it.
+    """One context of a kubeconfig, without the rest of it.
 
     Attributes:
-        label: what to call the kubeconfig: its path, or that it is content.
+        label: the kubeconfig's name in messages: its path, or a text for content.
         path: the file; None for content.
         context: the context's name.
         document: a whole kubeconfig with this context alone, in which all paths are absolute.
@@ -37,10 +37,10 @@ class Source:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Source:
-        """The source that options of the runtime name.
+        """The source that the runtime's options name.
 
         Raises:
-            KubeconfigError: it is missing, malformed, or has no such context; without any of its content.
+            KubeconfigError: it is missing, malformed, or has no such context; the message has none of its content.
         """
         # Imported here: a plugin that only compares properties needs no YAML.
         from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
@@ -65,11 +65,11 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The document as a kubeconfig file has it: JSON is YAML."""
+        """The document as a kubeconfig file, in JSON, which is YAML."""
         return json.dumps(self.document, indent=2) + "\n"
 
     def connection(self) -> Connection:
-        """How it is reached.
+        """How to reach the cluster.
 
         Raises:
             KubeconfigError: an entry cannot be used.
@@ -86,7 +86,7 @@ def minified(document: Mapping[str, Any], label: Path, context: str | None) -> t
     """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute.
 
     Raises:
-        KubeconfigError: there is no such context, or what it names is not there.
+        KubeconfigError: there is no such context, or an entry that it names is missing.
     """
     from kumulus.kube.config import entries
 
@@ -95,7 +95,7 @@ def minified(document: Mapping[str, Any], label: Path, context: str | None) -> t
     user = _absolute(found.user, _USER_FILES, base)
     if isinstance(user.get("exec"), Mapping):
         command = str(user["exec"].get("command") or "")
-        # As kubectl has it: a command with a slash starts at the kubeconfig, another one is looked for on PATH.
+        # As in kubectl, a command with a slash is relative to the kubeconfig; another one is looked for on PATH.
         if "/" in command:
             user = {**user, "exec": {**user["exec"], "command": str(base / command)}}
     settings = {key: value for key, value in found.settings.items() if key not in ("cluster", "user")}
@@ -140,9 +140,9 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _several(options: Mapping[str, Any], source: Source) -> str:
-    """Why the context has to be written; empty when it is, or when there is one alone.
+    """A message that the context has to be written; empty when it is, or when there is only one.
 
-    The current one is what somebody last worked with: `kubectl config use-context` would move a stack's next update.
+    The current one is what somebody last worked with: `kubectl config use-context` would redirect the next update.
     """
     if options.get("context"):
         return ""

@@ -1,4 +1,4 @@
-"""The runtime kind: a cluster of containers, on whose nodes add-ons run beside the emulated ones."""
+"""The runtime kind: a cluster whose real nodes are containers that run add-ons, with emulated nodes beside them."""
 
 from kumulus.runtimes.descriptor import Descriptor, Options
 from kumulus.runtimes.kind.rules import rules

@@ -1,4 +1,4 @@
-"""Which capabilities Docker's engine cannot give: asked of the engine's own process, not of this one."""
+"""Which capabilities Docker's engine cannot give, read from the engine's own process, not from this one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECONDS = 2.0
 def withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The capabilities that the engine lacks and so cannot give to a privileged container, such as `SYS_RESOURCE`.
 
-    None of them where that cannot be known: an engine on another machine, or in another namespace of processes.
+    Empty where they cannot be known: for an engine on another machine, or in another pid namespace.
 
     Args:
         environment: the variables that the `docker` command is run with.
@@ -55,7 +55,7 @@ def lacking(pid: int) -> tuple[str, ...]:
 
 
 def _listener(path: str) -> int | None:
-    # The kernel names the process that began to listen; 0 is one that this one cannot see.
+    # The kernel reports the process that began to listen, or 0 if this process cannot see it.
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return None

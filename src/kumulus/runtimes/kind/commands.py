@@ -1,4 +1,4 @@
-"""Run kind and container tools, without a shell, and so that nothing of them outlives the call."""
+"""Run kind and container tools without a shell, so that none of their processes outlives the call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ended:
     Attributes:
         code: its exit code.
         stdout: what it printed.
-        stderr: the last lines of what it said besides.
+        stderr: the last lines of its standard error.
     """
 
     code: int
@@ -64,7 +64,7 @@ async def run(
         stderr=asyncio.subprocess.PIPE,
         env=environment,
         umask=0o077,
-        # A Ctrl-C in the terminal is for the engine, which passes it on; and what the command starts ends with it.
+        # Ctrl-C in the terminal is for Pulumi's engine, which passes it on; and the command's children end with it.
         start_new_session=True,
         limit=1 << 20,
     )
@@ -103,7 +103,7 @@ async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], 
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill what still runs of the command's session."""
+    """Kill the command, if it still runs, and all that it has started."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The containers that are kind's nodes, by the command of their engine: docker, podman or nerdctl."""
+"""The containers that are kind's nodes, through the command of their engine: docker, podman or nerdctl."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROLE_LABEL = "io.x-k8s.kind.role"
 _ENVIRONMENT = "KIND_EXPERIMENTAL_PROVIDER"
 # A preview or a refresh does not wait long for an engine that hangs.
 _PATIENCE = 15.0
-# A busy engine takes its time from a container's name to the container.
+# A busy engine takes a while from listing a container to having made it.
 _HALF_MADE = 30.0
 _NAMES = {"docker": "Docker", "podman": "Podman", "nerdctl": "containerd (nerdctl)"}
 
 
 class _NotThere(ProviderError):
-    """A container that was listed is not there."""
+    """A listed container does not exist."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Node:
         name: such as ``dev-control-plane``.
         container: its id.
         role: ``control-plane``, ``worker`` or ``external-load-balancer``.
-        state: as the engine has it: ``running``, ``paused``, ``exited`` …
+        state: as the engine reports it: ``running``, ``paused``, ``exited`` …
         created: when, in UTC; None where the engine does not say.
     """
 
@@ -69,7 +69,7 @@ class Engine:
 
     @classmethod
     def chosen(cls, options: Mapping[str, Any]) -> Engine:
-        """The one that the options name, or the environment, or the first that is installed, as kind itself looks."""
+        """The engine that the options name, or the environment, or the first one installed, in kind's own order."""
         named = options.get("provider") or os.environ.get(_ENVIRONMENT)
         if named in PROVIDERS:
             return cls(str(named))
@@ -77,7 +77,7 @@ class Engine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes kind use this engine."""
+        """The variables that make kind use this engine."""
         return {_ENVIRONMENT: self.provider}
 
     async def require(self) -> None:
@@ -99,7 +99,7 @@ class Engine:
             try:
                 return await self._nodes(cluster)
             except _NotThere:
-                # It is listed and cannot be looked at while it is being made, or when it has just been removed.
+                # A container that is being made, or has just been removed, is listed but cannot be inspected.
                 if time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.3)
@@ -113,7 +113,7 @@ class Engine:
         return sorted(found, key=lambda node: (node.role != "control-plane", node.name))
 
     def listed(self, cluster: str) -> list[str]:
-        """Ids of a cluster's containers, those that are still being made too; waited for, and empty if it fails."""
+        """Ids of a cluster's containers, including those still being made; blocks, and is empty if it fails."""
         command = [self.provider, "ps", "--all", "--quiet", "--filter", f"label={CLUSTER_LABEL}={cluster}"]
         with suppress(OSError, subprocess.TimeoutExpired):
             return subprocess.run(
@@ -122,7 +122,7 @@ class Engine:
         return []
 
     async def start(self, nodes: Sequence[Node]) -> None:
-        """Start what is stopped, and unpause what is paused.
+        """Start the containers that are stopped, and unpause those that are paused.
 
         Raises:
             ProviderError: the engine refused.
@@ -135,7 +135,7 @@ class Engine:
             await self._run("start", *stopped, timeout=60.0)
 
     async def restart(self, nodes: Sequence[Node]) -> None:
-        """Stop and start containers that run.
+        """Restart running containers.
 
         Raises:
             ProviderError: the engine refused.
@@ -203,7 +203,7 @@ def _time(written: object) -> datetime | None:
 
 
 def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, str]:
-    """Each node's state, and those that are recorded but not there.
+    """Each node's state, including nodes that are recorded but missing.
 
     Args:
         nodes: what was found.

@@ -35,10 +35,10 @@ _NODES = "/api/v1/nodes"
 
 
 def executable() -> str:
-    """Kind itself.
+    """The path of kind's executable.
 
     Raises:
-        ProviderError: it is not there; the message says how to get it.
+        ProviderError: it is missing; the message says how to get it.
     """
     try:
         return str(toolchain.find("kind"))
@@ -47,7 +47,7 @@ def executable() -> str:
 
 
 def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, str]:
-    """The variables to run kind with; what is said is what an engine cannot give to it."""
+    """The variables to run kind with; reports what the engine cannot give to it."""
     wanted = environment(os.environ)
     if wanted.notice and report:
         report.info(wanted.notice)
@@ -55,9 +55,9 @@ def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, st
 
 
 def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What kind is given: the stack's ``kindConfig``, with what a fleet needs and it leaves open.
+    """Kind's configuration: the stack's ``kindConfig``, with what a fleet needs where it leaves that open.
 
-    That is room for addresses, and a control plane whose metrics can be asked.
+    A fleet needs room for addresses, and a control plane whose metrics can be scraped.
     """
     return with_metrics(with_room(options.get("kindConfig") or {}))
 
@@ -69,7 +69,7 @@ def image(wanted: Wanted) -> str | None:
 
 
 async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter, stop: asyncio.Event) -> None:
-    """Have kind make the cluster, its kubeconfig at its place.
+    """Have kind make the cluster, and write its kubeconfig to its place.
 
     Raises:
         ProviderError: it failed, or was cancelled; kind may have left something.
@@ -106,7 +106,7 @@ def _report(line: str, report: Reporter) -> None:
 async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, stop: asyncio.Event) -> str:
     """Wait until the API server answers and every node is ready; returns the cluster's identity.
 
-    Without kind's own network (``disableDefaultCNI``) nodes are ready once an add-on brings one: not waited for here.
+    Without kind's own network (``disableDefaultCNI``), nodes are not waited for: an add-on has to bring one first.
 
     Raises:
         ProviderError: not within ``kind.wait``, or cancelled.
@@ -147,10 +147,10 @@ def _waiting(nodes: list[dict[str, Any]]) -> dict[str, str]:
 
 
 async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
-    """Write the kubeconfig of a cluster that is there.
+    """Write the kubeconfig of an existing cluster.
 
     Raises:
-        ProviderError: kind could not tell it.
+        ProviderError: kind could not read it.
     """
     ended = await commands.run(
         executable(), "get", "kubeconfig", "--name", place.name, timeout=30.0, environment=_environment(engine)
@@ -163,11 +163,11 @@ async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
 def discard(engine: Engine, place: KindPlace) -> None:
     """Remove every container of a cluster; finding none is success.
 
-    Waited for without letting anything else run: it is the last thing done when a call is cancelled, and a call that is
-    cancelled again would leave containers behind.
+    This blocks the event loop: it is the last step of a cancelled call, and if it could be cancelled again, it would
+    leave containers behind.
 
     Raises:
-        ProviderError: kind could not.
+        ProviderError: kind could not remove them.
     """
     deadline = time.monotonic() + _DELETING
     while True:
@@ -184,7 +184,7 @@ def discard(engine: Engine, place: KindPlace) -> None:
 
 
 def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
-    """Have kind delete a cluster; returns what keeps it from that, or ""."""
+    """Have kind delete a cluster; returns why it could not, or ""."""
     command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
     try:
         answer = subprocess.run(

@@ -1,7 +1,7 @@
-"""The DaemonSets that kind and kubeadm bring (the pod network, kube-proxy), for the nodes that kind made.
+"""Keep the DaemonSets of kind and kubeadm (the pod network, kube-proxy) to the nodes that kind made.
 
-They tolerate every taint. Each emulated node would get a pod of each, which nobody asked for, and which takes the API
-server more writes than the node itself.
+They tolerate every taint, so each emulated node would get a pod of each. Nobody asked for these pods, and each costs
+the API server more writes than the node itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 
 async def keep_to_real_nodes(client: Client) -> None:
-    """Have a new cluster's DaemonSets pass over emulated nodes; one that chooses its nodes itself is left as it is.
+    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone.
 
     Args:
         client: of the cluster.

@@ -1,8 +1,8 @@
 """The variables to run kind with.
 
 kind starts its nodes by `docker run --privileged`, which asks for every capability there is. An engine that lacks one
-itself, as in some containers and virtual machines, refuses. There, and only there, `shim/docker` is put before the real
-`docker` on kind's PATH and asks for one less; see docs/decisions/kind-offline.md.
+itself, as in some containers and virtual machines, refuses. Only there, `shim/docker` is put before the real `docker`
+on kind's PATH, and does not ask for the missing one; see docs/decisions/kind-offline.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Environment:
 
     Attributes:
         variables: its whole environment.
-        notice: a line for the user about what is not as it usually is; empty where all is.
+        notice: a line for the user about what is unusual; empty if nothing is.
     """
 
     variables: Mapping[str, str]
@@ -32,7 +32,7 @@ class Environment:
 
 
 def environment(base: Mapping[str, str]) -> Environment:
-    """How to run kind, given the variables it would have otherwise; those very ones wherever `--privileged` works."""
+    """How to run kind, given its usual variables; these are unchanged wherever `--privileged` works."""
     missing = capabilities.withheld(base)
     folders = [folder for folder in base.get("PATH", os.defpath).split(os.pathsep) if folder != str(SHIM)]
     docker = shutil.which("docker", path=os.pathsep.join(folders)) if missing else None

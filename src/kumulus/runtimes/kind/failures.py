@@ -1,4 +1,4 @@
-"""What kind says when it fails, in a line or two: what is wrong, where in the stack file, and what to do."""
+"""Kind's errors in a line or two: what is wrong, where in the stack file, and what to do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def explained(ended: Ended, config: str) -> str:
     """Why kind could not make a cluster.
 
     Args:
-        ended: how it ended.
-        config: the configuration that it was given, as a text.
+        ended: how kind ended.
+        config: the configuration that kind was given, as a text.
     """
     error, output = _parts(ended.stderr)
     if pulled := _PULL.search(error):
@@ -44,14 +44,14 @@ def explained(ended: Ended, config: str) -> str:
 
 
 def brief(ended: Ended) -> str:
-    """The last thing that a command said, on one line."""
+    """The last line of a command's messages."""
     error, output = _parts(ended.stderr)
     lines = (output or _core(error) or ended.stderr).strip().splitlines()
     return _short(lines[-1]) if lines else f"exit code {ended.code}"
 
 
 def _parts(said: str) -> tuple[str, str]:
-    """The error, and what the command said that it is about."""
+    """The error, and the output of the command that failed."""
     _, found, rest = said.rpartition("ERROR: ")
     if not found:
         return "", said.strip()
@@ -66,7 +66,7 @@ def _core(error: str) -> str:
 
 
 def _decoding(error: str, config: str) -> str:
-    """Kind's words with the line that they are about: its number is that of a file which nobody has seen."""
+    """Kind's message with the text of the line that it is about: its number is of a file that the user never saw."""
     lines = config.splitlines()
     reasons = []
     for number, what in _LINE.findall(error):

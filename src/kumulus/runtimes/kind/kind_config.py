@@ -1,4 +1,4 @@
-"""kind's own configuration, `kindConfig`: what can be said of it before kind is asked.
+"""kind's own configuration, `kindConfig`, and the checks of it that do not need kind.
 
 The shapes are those of kind.x-k8s.io/v1alpha4 (sigs.k8s.io/kind, pkg/apis/config/v1alpha4/types.go), which kind decodes
 strictly: a key that it does not know is an error. Everything else about it is left to kind.
@@ -17,7 +17,7 @@ from kumulus.model.names import suggest
 API_VERSION = "kind.x-k8s.io/v1alpha4"
 CONTROL_PLANE = "control-plane"
 EMPTY: Mapping[str, str] = {"kind": "Cluster", "apiVersion": API_VERSION}
-"""What kind makes of no configuration: one node."""
+"""The configuration that kind uses without one: one node."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,6 @@ def _scalar_problems(where: Where, value: object, shape: type) -> list[Problem]:
     elif shape is int:
         wrong, remedy = isinstance(value, bool) or not isinstance(value, int), "write a whole number"
     else:
-        # As go-yaml has it: any scalar is a text where a text is wanted.
+        # As in go-yaml, any scalar is a text where a text is wanted.
         wrong, remedy = isinstance(value, Mapping | list), "write a text"
     return [problem(where, f"is {shown(value)}", remedy)] if wrong else []

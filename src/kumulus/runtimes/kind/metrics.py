@@ -1,6 +1,6 @@
-"""A kind cluster's control plane, with its metrics where a Prometheus in the cluster gets at them.
+"""Make the metrics of a kind cluster's control plane reachable for a Prometheus in the cluster.
 
-kubeadm has them listen on 127.0.0.1 of their node, where no pod is. See docs/decisions/observability.md.
+kubeadm has them served on 127.0.0.1 of their node, out of reach of pods. See docs/decisions/observability.md.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from kumulus.runtimes.kind.kind_config import EMPTY
 
-# Without an API version, so that kind lays them on whichever it writes (its pkg/internal/patch). The first two programs
-# ask for a token; etcd and kube-proxy have no more there than numbers.
+# Without an API version, so that kind applies them to whichever it writes (its pkg/internal/patch). The first two
+# programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
 _COMPONENTS = """\
 kind: ClusterConfiguration
 controllerManager: {{extraArgs: {{bind-address: "{anywhere}"}}}}
@@ -28,7 +28,7 @@ def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
     """Kind's configuration with patches for kubeadm before its own, which win.
 
     Args:
-        config: a checked ``kindConfig``; it is left as it is.
+        config: a checked ``kindConfig``; it is not changed.
     """
     networking = config.get("networking") or {}
     anywhere = "::" if networking.get("ipFamily") == "ipv6" else "0.0.0.0"  # noqa: S104 - of a container's network

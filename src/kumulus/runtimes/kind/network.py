@@ -1,7 +1,7 @@
 """How many nodes a kind cluster has address ranges for, and a pod subnet with room for a fleet.
 
-kube-controller-manager cuts a range for each node, emulated ones too, out of the pod subnet: /24 each, from a /16 as
-kind has it by default, which is 256. See docs/decisions/kind.md.
+kube-controller-manager cuts a range for each node, including emulated ones, out of the pod subnet. With /24 each,
+kind's default subnet, a /16, is enough for 256. See docs/decisions/kind.md.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _ROOMY = {"ipv4": "100.64.0.0/10", "ipv6": "fd00:10:244::/48"}
 _DEFAULT = {"ipv4": "10.244.0.0/16", "ipv6": "fd00:10:244::/56"}
 # kube-controller-manager's defaults for --node-cidr-mask-size-ipv4 and -ipv6.
 _MASKS = {4: 24, 6: 64}
-# What says in a patch for kubeadm how ranges are cut.
+# The words in a patch for kubeadm that decide how ranges are cut.
 _OF_RANGES = ("podSubnet", "cluster-cidr", "node-cidr-mask-size", "allocate-node-cidrs")
 
 
 def with_room(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind's configuration with a pod subnet for 16,384 nodes, unless it says itself where pods get addresses.
+    """Kind's configuration with a pod subnet for 16,384 nodes, unless it decides itself where pods get addresses.
 
     Args:
-        config: a checked ``kindConfig``; it is left as it is.
+        config: a checked ``kindConfig``; it is not changed.
     """
     networking = config.get("networking") or {}
     if networking.get("podSubnet") or networking.get("disableDefaultCNI") or _patched(config):

@@ -19,7 +19,7 @@ IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
 
 
 def image_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value can be the name of an image."""
+    """Problems of a value that is to be the name of an image."""
     if isinstance(raw, str) and IMAGE.fullmatch(raw):
         return []
     return [problem(where, f"is {shown(raw)}, not an image", "write its name, such as kindest/node:v1.35.4")]

@@ -1,4 +1,4 @@
-"""Where the kind runtime keeps a cluster's files, and whose containers are whose.
+"""Where the kind runtime keeps a cluster's files, and which containers are the cluster's.
 
 kind labels containers with the cluster's name only, and anybody may make a cluster of any name. So the note beside the
 kubeconfig has the ids of the containers that were made here; see docs/decisions/kind.md.
@@ -20,10 +20,10 @@ from kumulus.surroundings import files
 
 LONGEST_S = 1800.0
 """How long kind may take to make a cluster. Pulling a node image of half a gigabyte can take a while; kind itself
-knows no limit."""
+has no limit."""
 
 _CREATING, _BEGUN = "creating", "begun"
-# The engine may be in a virtual machine of this machine.
+# The engine may run in a virtual machine of this machine, with a clock of its own.
 _CLOCKS_APART = timedelta(minutes=1)
 
 
@@ -35,7 +35,7 @@ class KindPlace(Place):
 
     @property
     def config_file(self) -> Path:
-        """What kind was given as its configuration."""
+        """The file with the configuration that kind was given."""
         return self.directory / "kind.yaml"
 
     def begin(self, owner: str, engine: Engine, config: Mapping[str, Any]) -> None:
@@ -46,12 +46,12 @@ class KindPlace(Place):
         files.write(self.config_file, yaml.safe_dump(dict(config), sort_keys=False))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
-        """Note that the cluster is whole, and which containers it is."""
+        """Note that the cluster is complete, and the ids of its containers."""
         made = json.dumps({node.name: node.container for node in nodes})
         self.write_note({"owner": owner, "provider": engine.provider, "containers": made})
 
     def containers(self) -> dict[str, str]:
-        """By name, the ids of the containers that were made; {} while they are being made, or nothing is known."""
+        """The ids of the containers that were made, by name; {} while they are being made, or if they are unknown."""
         try:
             found = json.loads(self.note().get("containers", "{}"))
         except ValueError:
@@ -59,10 +59,10 @@ class KindPlace(Place):
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def owns(self, nodes: Sequence[Node]) -> bool:
-        """Whether containers are those that were made here, or that a killed run was making.
+        """Whether the containers were made here, or left by a killed run that was making them.
 
-        Of the latter no id is known. They were created while kind was allowed to make them: a cluster that somebody
-        makes under the same name later, or had made before, is not taken for what the killed run has left.
+        The ids of the latter are unknown, so they count only if created within the time that kind was given. A cluster
+        that somebody makes under the same name later, or had made before, is not taken for theirs.
         """
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:

@@ -26,7 +26,7 @@ from kumulus.runtimes.owner import same
 _API = "kube-apiserver"
 _LOST = "lost"
 _SETTLED = 0.5
-# A node that is restarted has everything to start; one that was restarted since it did not answer will hardly ever.
+# A stopped node has everything to start; one that was restarted because it did not answer will hardly ever answer.
 _STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
 
 
@@ -49,7 +49,7 @@ class KindRuntime(Runtime):
         return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
-        """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
+        """See :meth:`Runtime.examine`: a new cluster's place has to be free."""
         if identity is None:
             directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
         return None
@@ -88,7 +88,7 @@ class KindRuntime(Runtime):
         return self._observed(place, nodes, identity, "running")
 
     async def _cleared(self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter) -> list[Node]:
-        """Remove what a killed run of ours left, and return what there is to adopt; refuse whatever else is there."""
+        """Remove what a killed run of ours left, and return the containers to adopt; refuse all others."""
         directories.require_free(place, wanted.owner)
         owner = place.note().get("owner", "")
         self._end_kind(place)
@@ -110,7 +110,7 @@ class KindRuntime(Runtime):
     async def _adopt(
         self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node], report: Reporter
     ) -> Observed:
-        """Take over a cluster that is there; it is ours only when the last word of that is written."""
+        """Take over an existing cluster; it is ours only once its note has been written."""
         await engine.start(nodes)
         try:
             place.directory.mkdir(mode=0o700)
@@ -149,7 +149,7 @@ class KindRuntime(Runtime):
     async def _found_again(
         self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter
     ) -> Observed | None:
-        """A cluster whose files are gone: it is ours if it is the one that the state has."""
+        """A cluster whose files are gone; it is ours if it has the identity that is in the state."""
         if await _identity_by_kind(place, engine) == recorded.identity:
             return self._observed(place, nodes, recorded.identity, _LOST)
         report.warn(
@@ -177,7 +177,7 @@ class KindRuntime(Runtime):
                     f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
                 )
             if place.note().get("owner") != wanted.owner:
-                # The stack has been given its identity, or another name, since.
+                # Since then, the stack has been given its identity, or another name.
                 place.write_note({**place.note(), "owner": wanted.owner})
             if not place.kubeconfig.exists():
                 await creating.kubeconfig(engine, place, place.kubeconfig)
@@ -193,7 +193,7 @@ class KindRuntime(Runtime):
         place.complete(wanted.owner, engine, nodes)
 
     async def _start(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], report: Reporter) -> None:
-        """Start what does not run; a control plane that runs and does not answer is restarted."""
+        """Start the nodes that do not run; a control plane that runs but does not answer is restarted."""
         down = [node for node in nodes if node.health != "running"]
         if down:
             report.status(f"starting {', '.join(node.name for node in down)}")
@@ -244,7 +244,7 @@ class KindRuntime(Runtime):
         return await _identity_by_kind(place, engine) == recorded.identity
 
     def _remove(self, place: KindPlace, engine: Engine, nodes: Sequence[Node]) -> list[str]:
-        """Remove a cluster's containers and files; the names of what else is there are returned."""
+        """Remove a cluster's containers and files; returns the names of foreign files, which are left."""
         place.mark_removed()
         self._end_kind(place)
         if nodes:
@@ -252,10 +252,10 @@ class KindRuntime(Runtime):
         return directories.remove(place)
 
     def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
-        """A creation was cancelled or has failed: nothing half-made may stay, and the record knows nothing of it."""
+        """Undo a creation that was cancelled or has failed: the state does not record it, so nothing may be left."""
         try:
             creating.discard(engine, place)
-            # What kind was ended in the midst of may have been created since.
+            # A container that kind was making when it was ended may have appeared since.
             time.sleep(_SETTLED)
             creating.discard(engine, place)
         except ProviderError as left:
@@ -263,7 +263,7 @@ class KindRuntime(Runtime):
         directories.remove(place)
 
     def _end_kind(self, place: KindPlace) -> None:
-        """End a run of kind for this cluster that outlived the plugin that began it."""
+        """End a kind process for this cluster that has outlived the plugin that started it."""
         processes.end(processes.naming("kind", str(place.kubeconfig)))
 
     def _observed(self, place: KindPlace, nodes: Sequence[Node], identity: str, api: str) -> Observed:

@@ -1,8 +1,8 @@
 """Who may query the components of a cluster: holders of its certificate, whose key is in its private folder.
 
-On 127.0.0.1 every user of the machine can knock, and by the name of a host that resolves there every web page can.
+Every user of the machine can connect to 127.0.0.1, and every web page can through a host name that resolves to it.
 kwokctl lets them read the metrics of the scheduler and the controller manager; Prometheus and kube-state-metrics have
-no authentication by themselves and tell the names of all pods. etcd's own is in :mod:`kumulus.runtimes.kwok.etcd`.
+no authentication by default and show the names of all pods. For etcd, see :mod:`kumulus.runtimes.kwok.etcd`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ ALWAYS_ALLOWED = "authorization-always-allow-paths"
 
 
 def flags(pki: Path) -> dict[str, dict[str, str]]:
-    """The flags by which the controllers give all but their health to the cluster's administrator alone.
+    """The flags with which the controllers serve everything except their health to the cluster's administrator only.
 
     Args:
         pki: the directory of the cluster's certificates.
     """
-    # Their own default for the group system:masters is to allow all (k8s.io/apiserver, DelegatingAuthorizationOptions).
+    # By default, they allow the group system:masters everything (k8s.io/apiserver, DelegatingAuthorizationOptions).
     mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
     return {name: dict(mine) for name in CONTROLLERS}
 
 
 def web_configuration(pki: str) -> dict[str, Any]:
-    """How Prometheus and kube-state-metrics serve: over TLS, to certificates of the cluster's authority.
+    """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
 
     Source: the "web configuration" of prometheus/exporter-toolkit, which both read.
 
@@ -49,7 +49,7 @@ def web_configuration(pki: str) -> dict[str, Any]:
 
 
 def client_configuration(pki: str) -> dict[str, Any]:
-    """How promtool asks (``--http.config.file``).
+    """Promtool's client configuration (``--http.config.file``).
 
     Args:
         pki: the directory of the cluster's certificates.
@@ -64,7 +64,7 @@ def client_configuration(pki: str) -> dict[str, Any]:
 
 
 def connection(pki: Path, server: str) -> Connection:
-    """How a component is asked with the cluster's certificate.
+    """The connection to a component with the cluster's certificate.
 
     Args:
         pki: the directory of the cluster's certificates.
@@ -91,7 +91,7 @@ def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) ->
     Args:
         component: its name.
         wanted: the flags.
-        replaced: those of them that kwokctl sets itself; the others are added.
+        replaced: the flags that kwokctl sets itself; the others are added.
     """
     return {
         "name": component,

@@ -1,4 +1,4 @@
-"""What a stack asks of its cluster besides the control plane: stages as objects, usage, monitoring; all in place."""
+"""What a stack's cluster has besides the control plane (stages as objects, usage, monitoring); all changed in place."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Rewrite the settings of the components, and end those that run with other ones.
+    """Rewrite the settings of the components, and end the components that run with other ones.
 
     Args:
         layout: the cluster.
         wanted: the control plane the stack asks for.
-        undefined: the kinds that kwokctl is to create the definitions of.
-        claims: where further ports come from.
+        undefined: the kinds whose definitions kwokctl is to create.
+        claims: provides further ports.
 
     Raises:
         toolchain.ToolMissing: a component is not built.
-        ports.NoFreePort: there is none for it.
+        ports.NoFreePort: there is none for a component.
     """
     asked = monitoring.asked_of(wanted.options)
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
@@ -53,7 +53,7 @@ def outdated(layout: Layout, wanted: Wanted) -> list[str]:
     except ValueError:
         then = {}
     now = configuration.parts(wanted.options)
-    # What is not on record was made by an earlier version, or by a run that did not come to its end.
+    # A component that is not recorded was made by an earlier version, or by a run that was interrupted.
     return [name for name in {*now, *then, *_ALL} if name not in then or then[name] != now.get(name)]
 
 
@@ -61,7 +61,7 @@ _ALL = ("kwok-controller", metrics_server.NAME, *monitoring.NAMES)
 
 
 def note(wanted: Wanted) -> dict[str, str]:
-    """What is noted of a cluster that has everything as wanted."""
+    """The note of a cluster that has everything as wanted."""
     return {
         "configuration": configuration.fingerprint(wanted.options),
         _PARTS: json.dumps(configuration.parts(wanted.options)),
@@ -69,7 +69,7 @@ def note(wanted: Wanted) -> dict[str, str]:
 
 
 def has_kinds(wanted: Wanted) -> bool:
-    """Whether there is something without which a component would not start."""
+    """Whether there are kinds without which a component would not start."""
     return kueue.asked_of(wanted.options) is not None or bool(wanted.options.get("autoscaler"))
 
 
@@ -87,14 +87,14 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
 
 
 def defined(layout: Layout) -> None:
-    """Note that KWOK's definitions are there: kwokctl would fail on creating them again."""
+    """Note that KWOK's definitions exist: kwokctl would fail to create them again."""
     if objects.is_defining(settings := layout.settings()):
         others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
         layout.write_documents([objects.defined(settings), *others])
 
 
 async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
-    """Put into the cluster what belongs to the additions, and take out what belongs to others.
+    """Apply the objects of the wanted additions, and delete those of the others.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -116,7 +116,7 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
 
 
 def port_problem(layout: Layout, wanted: Wanted) -> str | None:
-    """Why Prometheus cannot have the port that was asked for; None when it can, or has it."""
+    """Why Prometheus cannot have the port that was asked for; None if it can, or already has it."""
     asked = monitoring.asked_of(wanted.options)
     chosen = asked.prometheusPort if asked else None
     if not chosen or layout.ports().get(monitoring.PROMETHEUS) == chosen or not ports.in_use(chosen):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _START_TIMEOUT = 90.0
-# How etcd (server/storage/wal, server/etcdserver, bbolt) says, with its last words, that it cannot read its data.
+# etcd's last messages (server/storage/wal, server/etcdserver, bbolt) when it cannot read its data.
 _LAST_WORDS = re.compile(r'"level":"(fatal|panic)"|^\s*panic: |^\s*fatal error: ', re.MULTILINE)
 _UNREADABLE = re.compile(
     r"crc mismatch|checksum|invalid database|file size too small|failed to recover|failed to open|unexpected EOF"
@@ -37,7 +37,7 @@ async def answering(layout: Layout, report: Reporter) -> str:
     """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died.
 
     Raises:
-        ProviderError: it does not become ready; with the end of the log that says why.
+        ProviderError: it does not become ready; the message has the end of the log that says why.
     """
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
@@ -68,7 +68,7 @@ def explain(layout: Layout, message: str) -> str:
 
 
 def _etcd_lost(layout: Layout) -> str:
-    """What it means where etcd has ended since it cannot read what it has written; empty where it ended otherwise."""
+    """The consequence if etcd has ended because it cannot read its data; empty if it ended otherwise."""
     lines = layout.log_tail("etcd", lines=60).splitlines()
     if not any(_LAST_WORDS.search(line) and _UNREADABLE.search(line) for line in lines):
         return ""
@@ -79,7 +79,7 @@ def _etcd_lost(layout: Layout) -> str:
 
 
 def _etcd_stuck(layout: Layout) -> str:
-    """What it means if etcd runs and accepts nothing: it lost the end of its log, and its data is ahead of it."""
+    """The consequence if etcd runs but accepts nothing: it lost the end of its log, and its data is ahead of it."""
     last = layout.log_tail("etcd", lines=1)
     if "failed to publish local member to cluster through raft" not in last:
         return ""
@@ -91,5 +91,5 @@ def _etcd_stuck(layout: Layout) -> str:
 
 
 def failing(layout: Layout, error: ApiError | Unreachable) -> ProviderError:
-    """What to raise when the API server refuses what it should not, or is gone."""
+    """What to raise when the API server refuses what it should accept, or is gone."""
     return ProviderError(explain(layout, f"the API server of cluster {layout.name} fails: {error}"))

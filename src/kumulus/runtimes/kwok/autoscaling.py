@@ -1,6 +1,6 @@
 """A stack's `autoscaler` as one more process of a cluster, with what it needs in the cluster.
 
-It reaches the API server by the administrator's certificate, but as a user of its own, with the roles of that alone.
+It connects to the API server with the administrator's certificate, but acts as a user of its own, with only its roles.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _KUBECONFIG = "kubeconfig.yaml"
 
 
 def stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What KWOK is to do to the autoscaler's nodes; none without one."""
+    """KWOK's stages for the autoscaler's nodes; none without an autoscaler."""
     found = registry.asked_of(options)
     return found[0].stages(found[1]) if found else []
 
 
 def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
-    """For each of the autoscaler's processes a hash of everything that decides how it runs, but where."""
+    """For each of the autoscaler's processes, a hash of everything that decides how it runs, except its place."""
     found = registry.asked_of(options)
     if not found:
         return {}
     autoscaler, asked = found
     place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(ports(autoscaler), 0))
     files = autoscaler.files(asked, place)
-    # What Karpenter's has always been, so that an update of Kumulus restarts nothing.
+    # Karpenter's has the form that it has always had, so that an update of Kumulus restarts nothing.
     return {
         each.name: components.fingerprint(
             [
@@ -53,12 +53,12 @@ def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def names() -> set[str]:
-    """The processes of all autoscalers that there may be."""
+    """The processes of all known autoscalers."""
     return {each.name for name in registry.NAMES for each in registry.get(name).programs}
 
 
 def ports(autoscaler: Autoscaler) -> dict[str, tuple[str, str]]:
-    """The ports of an autoscaler, as its place has them, each with its program's name and what it is called there."""
+    """The ports of an autoscaler, by their keys in its place, each with its program and its name in the program."""
     return {
         called if each is autoscaler.programs[0] else f"{each.name}/{called}": (each.name, called)
         for each in autoscaler.programs
@@ -67,7 +67,7 @@ def ports(autoscaler: Autoscaler) -> dict[str, tuple[str, str]]:
 
 
 def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What a change of the section means, for people; [] when there is none."""
+    """What a change of the section means, for people; [] when there is no change."""
     before, after = registry.asked_of(old), registry.asked_of(new)
     if before == after:
         return []
@@ -92,11 +92,11 @@ def with_component(
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
         layout: the cluster.
-        options: the cluster's.
-        allotted: the ports that they listen on, by their keys in :func:`ports`.
+        options: the cluster's options.
+        allotted: the ports that the processes listen on, by their keys in :func:`ports`.
 
     Raises:
-        toolchain.ToolMissing: it is not built; the message says how to get it.
+        toolchain.ToolMissing: the autoscaler is not built; the message says how to get it.
     """
     found = registry.asked_of(options)
     if not found:
@@ -121,7 +121,7 @@ def with_component(
 
 
 def write(layout: Layout, options: Mapping[str, Any]) -> None:
-    """Write what the autoscaler reads, its own kubeconfig among it; without one, remove it.
+    """Write what the autoscaler reads, including its own kubeconfig; remove the files of all other autoscalers.
 
     Raises:
         OSError: the disk is full, or the like.
@@ -147,12 +147,12 @@ def write(layout: Layout, options: Mapping[str, Any]) -> None:
 
 
 def port_key(program: str, called: str) -> str:
-    """What a port of a program is called among those of its cluster (:meth:`Layout.ports`)."""
+    """The name of a program's port among those of its cluster (:meth:`Layout.ports`)."""
     return program if called == "http" else f"{program} ({called})"
 
 
 def forgetful(options: Mapping[str, Any]) -> str | None:
-    """The process of the autoscaler with which machines on their way are lost, if there is one (:func:`forget`)."""
+    """The autoscaler's process whose end loses the machines on their way, if there is one (:func:`forget`)."""
     found = registry.asked_of(options)
     return found[0].programs[0].name if found and found[0].forget else None
 

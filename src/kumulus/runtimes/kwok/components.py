@@ -1,4 +1,4 @@
-"""Components of ours among those that kwokctl starts: how they stand in its configuration."""
+"""Our own components among those that kwokctl starts, as entries of its configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from kumulus.runtimes.kwok.layout import Layout
 
 NOWHERE = Path("/nowhere/clusters/any")
-"""Where a component's definition has to stand that is only compared."""
+"""The cluster directory for a component's definition that is only compared."""
 
 
 def fingerprint(value: Any) -> str:
@@ -28,13 +28,13 @@ def definition(
     links: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A component, as kwokctl's configuration has it.
+    """A component as an entry of kwokctl's configuration.
 
     Args:
         layout: the cluster.
         name: its name, and its executable's in the cluster's ``bin``.
         arguments: its command line.
-        ports: the ports it listens on, by what they are called; ``http`` is the main one.
+        ports: the ports it listens on, by their names; ``http`` is the main one.
         links: the components to start first.
         environment: variables.
     """
@@ -50,14 +50,14 @@ def definition(
 
 
 def link(layout: Layout, name: str, executable: Path) -> None:
-    """Put an executable where the process table tells whose it is."""
+    """Link an executable into the cluster's ``bin``, so that the process table tells whose it is."""
     target = layout.directory / "bin" / name
     target.unlink(missing_ok=True)
     target.symlink_to(executable)
 
 
 def replaced(settings: Mapping[str, Any], names: Iterable[str], *definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Kwokctl's configuration without the components of these names, and with these instead."""
+    """Kwokctl's configuration without the components of these names, and with these definitions instead."""
     gone = set(names)
     others = [each for each in settings.get("components") or [] if each.get("name") not in gone]
     return {**settings, "components": [*others, *map(dict, definitions)]}

@@ -16,22 +16,22 @@ from kumulus.runtimes.kwok.layout import Layout
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (design §8).
 _PARALLELISM = 32
-# Nothing waits for leases: more at once would only slow the API server down for the creation of nodes.
+# Nothing waits for leases: with more at once, the API server would only create nodes more slowly.
 _LEASE_PARALLELISM = 8
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
 _API_SERVER_FLAGS = {
     # kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
     "service-cluster-ip-range": "10.96.0.0/16",
-    # It taints each new node as not ready, for the controller manager to take away when it gets round to it. Our nodes
-    # are posted Ready: without it they take pods at once, and the cluster is spared two requests for each of them.
+    # It taints each new node as not ready, until the controller manager removes the taint. Our nodes are posted Ready:
+    # without the plugin, they take pods at once, and the cluster saves two requests for each of them.
     "disable-admission-plugins": "TaintNodesByCondition",
 }
 _CONTROLLER_MANAGER_FLAGS = {
-    # There is one of each controller. Electing a leader, they would end themselves when etcd or the API server is
-    # silent for ten seconds, and a restarted one would wait for its predecessor's lease to expire.
+    # There is one of each controller. With leader election, they would exit when etcd or the API server is silent for
+    # ten seconds, and a restarted one would wait for its predecessor's lease to expire.
     "leader-elect": "false",
-    # Tells kubelets, which we have none of, how long to cache secrets: a patch of every node each time a fleet passes
-    # 100, 500, 1,000 and 2,000 nodes.
+    # It tells kubelets, of which there are none, how long to cache secrets, and patches every node each time a fleet
+    # passes 100, 500, 1,000 and 2,000 nodes.
     "controllers": "*,-ttl-controller",
 }
 _SCHEDULER_FLAGS = {"leader-elect": "false"}
@@ -54,7 +54,7 @@ def port_keys(options: dict[str, Any]) -> list[str]:
 
 
 def usage_kind(options: Mapping[str, Any]) -> str | None:
-    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; the most of them for observability alone."""
+    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; ``gpus`` for observability alone."""
     kind = options.get("podUsage")
     return str(kind) if kind else None if options.get("observability") is None else "gpus"
 
@@ -98,7 +98,7 @@ def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place."""
     wanted: Any = controller_documents(options)
-    # Only where they are asked for, so that clusters without any of it keep the fingerprint they were made with.
+    # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
     if kinds := custom_resources(options):
         wanted = [wanted, kinds, base_stages(options)]
     if asked := monitoring.asked_of(options):
@@ -111,7 +111,7 @@ def fingerprint(options: Mapping[str, Any]) -> str:
 
 
 def parts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Identify the settings of each component that is restarted to take them up, by its name."""
+    """Identify the settings of each component that is restarted when they change, by its name."""
     found = {"kwok-controller": components.fingerprint([controller_documents(options), custom_resources(options)])}
     if kind := usage_kind(options):
         found["metrics-server"] = components.fingerprint(kind)
@@ -123,7 +123,7 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def has_additions(options: Mapping[str, Any]) -> bool:
-    """Whether there are components besides those that kwokctl makes a cluster of."""
+    """Whether there are components that kwokctl does not start by itself."""
     queued, scaled = kueue.asked_of(options) is not None, bool(options.get("autoscaler"))
     return queued or scaled or usage_kind(options) is not None
 
@@ -136,7 +136,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         ports: a port for each of :func:`port_keys`.
 
     Raises:
-        toolchain.ToolMissing: a component's binary is not there; the message says how to get it.
+        toolchain.ToolMissing: a component's binary is missing; the message says how to get it.
     """
     head = {
         "apiVersion": _CONFIG_API,
@@ -167,7 +167,7 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
         **ports,
     }
-    # kwokctl itself only hands it on, to `kwokctl kubectl`.
+    # kwokctl uses it only for `kwokctl kubectl`.
     with contextlib.suppress(toolchain.ToolMissing):
         kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
     if options.get("apiServerPort"):
@@ -186,10 +186,10 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
 
 
 def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
-    """What is changed of the components that kwokctl starts."""
+    """The changes to the components that kwokctl starts."""
     options = wanted.options
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"
-    # kwokctl's `override` only replaces a flag that it sets itself: these are added, but for some of etcd's.
+    # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
         _flags("kube-controller-manager", _CONTROLLER_MANAGER_FLAGS),

@@ -1,8 +1,8 @@
 """etcd answers only the API server: over TLS, to holders of the key in the cluster's private folder.
 
 kwokctl (v0.8.0, pkg/kwokctl/components/etcd.go) starts it on plain HTTP without authentication, and etcd's own defaults
-let every web page ask its JSON gateway: any process on this machine could read and write past RBAC. The certificates
-are those that kwokctl makes for the API server and its administrator.
+let every web page query its JSON gateway: any process on this machine could bypass RBAC to read and write. The
+certificates are those that kwokctl makes for the API server and its administrator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
-# Those that kwokctl sets itself: the others are added.
+# The flags that kwokctl sets itself; the others are added.
 _OF_KWOKCTL = (
     "advertise-client-urls",
     "etcd-servers",
@@ -30,12 +30,12 @@ _OF_KWOKCTL = (
 
 
 def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
-    """The flags by which etcd and the API server know each other, by component.
+    """The flags with which etcd and the API server authenticate each other, by component.
 
     Args:
         pki: the directory of the cluster's certificates.
-        port: where the API server asks etcd.
-        peer_port: where other members would; there are none, and the port cannot be closed.
+        port: etcd's port for the API server.
+        peer_port: etcd's port for other members; there are none, but the port cannot be closed.
     """
     authority, certificate, key = (str(pki / name) for name in ("ca.crt", "admin.crt", "admin.key"))
     here, peers = f"https://127.0.0.1:{port}", f"https://127.0.0.1:{peer_port}"
@@ -54,7 +54,7 @@ def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
             "peer-key-file": key,
             "peer-trusted-ca-file": authority,
             "peer-client-cert-auth": "true",
-            # For pages in a browser that has the certificate, too. An empty list of origins would mean all.
+            # Against web pages in a browser that has the certificate. An empty list of origins would mean all.
             "enable-grpc-gateway": "false",
             "cors": here,
             "host-whitelist": "127.0.0.1",
@@ -74,18 +74,18 @@ def patches(pki: Path, port: int, peer_port: int) -> list[dict[str, Any]]:
 
 
 def is_secured(settings: Mapping[str, Any]) -> bool:
-    """Whether etcd asks for certificates, by what kwokctl saved; earlier versions had it made otherwise."""
+    """Whether etcd asks for certificates, by what kwokctl saved; in earlier versions' clusters it does not."""
     return "--client-cert-auth=true" in _arguments(settings, ETCD)
 
 
 def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
-    """The value of one of a component's flags, by what kwokctl saved; None where it is started without."""
+    """The value of one of a component's flags, by what kwokctl saved; None if it is started without the flag."""
     parsed = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
     return next((value for key, _, value in parsed if key == name), None)
 
 
 def connection(layout: Layout) -> Connection:
-    """How etcd is asked for its health.
+    """The connection for asking etcd for its health.
 
     Raises:
         OSError: the certificates cannot be read.

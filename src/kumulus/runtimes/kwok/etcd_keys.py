@@ -1,4 +1,4 @@
-"""etcd's keys, read at one revision and written in transactions, over its own protocol with the cluster's certificate.
+"""etcd's keys, read at one revision and written in transactions, over etcd's protocol with the cluster's certificate.
 
 Source of the messages: etcd's api/etcdserverpb/rpc.proto and api/mvccpb/kv.proto, whose field numbers do not change.
 """
@@ -38,7 +38,7 @@ _PAGE = 1000
 _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
 _WITHIN = 30.0
 Put = tuple[bytes, bytes | None]
-"""A key and its value; None for a key that is to go."""
+"""A key and its value; None for a key that is to be deleted."""
 
 
 class EtcdKeys:
@@ -48,7 +48,7 @@ class EtcdKeys:
         layout: the cluster.
 
     Raises:
-        ProviderError: it has no such certificates.
+        ProviderError: the cluster's certificates cannot be read.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -75,7 +75,7 @@ class EtcdKeys:
 
         Args:
             prefix: such as ``/registry/``.
-            revision: at which revision; 0 for the current one.
+            revision: the revision; 0 for the current one.
 
         Returns:
             The revision, and the keys.
@@ -91,7 +91,7 @@ class EtcdKeys:
         """Write keys, in their order, many in a transaction.
 
         Raises:
-            ProviderError: etcd refuses, or does not answer; what was written before it stays.
+            ProviderError: etcd refuses, or does not answer; what was written before that stays.
         """
         operations: list[Any] = []
         size = 0

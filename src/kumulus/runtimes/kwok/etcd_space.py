@@ -1,8 +1,8 @@
-"""Room in etcd: how much it may take, and what helps one that has taken all of it.
+"""Space in etcd: its quota, and how an etcd that has reached it gets space again.
 
-When etcd's data reach its quota it raises an alarm and takes no more writes, but deletions. What was deleted or
-overwritten still takes up room until it is compacted and the file is rewritten; and the alarm stays until somebody
-takes it back (https://etcd.io/docs/v3.6/op-guide/maintenance/).
+When etcd's data reach its quota, it raises an alarm and accepts no more writes except deletions. What was deleted or
+overwritten still takes up space until it is compacted and the file is rewritten; and the alarm stays until somebody
+disarms it (https://etcd.io/docs/v3.6/op-guide/maintenance/).
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from kumulus.runtimes.kwok import etcd, storage
 from kumulus.runtimes.kwok.layout import Layout
 
 _FLAG = "--quota-backend-bytes="
-# kwokctl's own (v0.8.0, pkg/config/vars.go), and etcd's most (https://etcd.io/docs/v3.6/dev-guide/limit/).
+# kwokctl's default (v0.8.0, pkg/config/vars.go), and etcd's maximum (https://etcd.io/docs/v3.6/dev-guide/limit/).
 _DEFAULT = "8Gi"
 _MI = 2**20
 
 
 def quota(options: Mapping[str, Any]) -> int:
-    """The bytes that etcd's data may take by a stack's options."""
+    """The bytes that a stack's options allow for etcd's data."""
     return int(parse(options.get("etcdQuota") or _DEFAULT).nanos // 10**9)
 
 
 def change(layout: Layout, options: Mapping[str, Any]) -> bool:
-    """Give an etcd another quota; it has to be restarted, and is ended.
+    """Change etcd's quota, and end etcd, since it has to be restarted.
 
     Returns:
-        whether it had another one.
+        whether the quota was another one.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the configuration cannot be written.
     """
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     listed = settings.get("components") or []
@@ -53,7 +53,7 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
 
 
 async def is_full(layout: Layout) -> bool:
-    """Whether etcd has raised the alarm; not, where it does not say."""
+    """Whether etcd has raised the alarm; False if it cannot be asked."""
     try:
         async with _asked(layout) as etcd_:
             return bool(await etcd_.full())
@@ -62,14 +62,14 @@ async def is_full(layout: Layout) -> bool:
 
 
 async def relieve(layout: Layout, report: Reporter) -> bool:
-    """Make room in an etcd that has raised the alarm, and take the alarm back.
+    """Make space in an etcd that has raised the alarm, and disarm it.
 
     Args:
         layout: the cluster.
-        report: takes how much there was to gain.
+        report: takes how much space was gained.
 
     Returns:
-        whether there is room now: False where there was no alarm, or etcd could not be asked.
+        whether there is space now: False where there was no alarm, or etcd could not be asked.
     """
     if not await is_full(layout):
         return False
@@ -89,7 +89,7 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
 
 @asynccontextmanager
 async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
-    """A connection for a question or two."""
+    """A connection for a few requests."""
     if not etcd.is_secured(layout.settings()):
         raise EtcdError("it was made by an earlier version")  # and is given certificates when it is next started
     found = storage.connected(layout)
@@ -100,6 +100,6 @@ async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
 
 
 async def relieve_cluster(kubeconfig: str, report: Reporter) -> bool:
-    """As :func:`relieve`, of the cluster that a kubeconfig is of; False where that is none of ours."""
+    """Like :func:`relieve`, for the cluster of a kubeconfig; False if the cluster is not of this runtime."""
     layout = Layout(Path(kubeconfig).parent)
     return layout.kwok_file.exists() and await relieve(layout, report)

@@ -1,7 +1,7 @@
 """Hand nodes and pods over from a kwok-controller that ended to the one that takes its place.
 
-KWOK's node leases are held by ``<host>_<uuid of the process>``: a new controller would wait for the old one's to
-expire, up to 200 s in which neither nodes nor pods are advanced.
+The holder of KWOK's node leases is ``<host>_<uuid of the process>``: a new controller would wait for the old one's
+leases to expire, up to 200 s in which neither nodes nor pods are advanced.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _PATIENCE = 20.0
 async def release(client: Client) -> bool:
     """Delete every node lease, before the new controller starts; False when the API server does not answer.
 
-    Deleted rather than taken from its holder: a new controller that does not see a lease yet tries to create it, and
-    comes back to one that exists only after a quarter of its 200 s.
+    Clearing the holder is not enough: a new controller that does not see a lease yet tries to create it, and if it
+    exists, retries only after a quarter of its 200 s.
     """
 
     async def delete(name: str) -> None:
@@ -44,15 +44,15 @@ async def release(client: Client) -> bool:
 
 
 async def resume(client: Client, *, everything: bool = False) -> None:
-    """Have the new controller look at every pod that has something to expect of it.
+    """Make the new controller look at every pod that waits for one of its stages.
 
     KWOK v0.8.0 looks at a node's pods when it has taken the node's lease, but passes over them while its own view of
-    that lease is some milliseconds behind (controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly): until
-    such a pod changes it neither runs, nor completes, nor goes. So each is changed, once the leases are held.
+    that lease is some milliseconds behind (controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly). Until
+    such a pod changes, it neither runs, nor completes, nor is deleted. So each is changed, once the leases are held.
 
     Args:
         client: of the cluster.
-        everything: any pod may have something to expect, as the stack declares stages of its own.
+        everything: any pod may wait, as the stack declares stages of its own.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

@@ -1,4 +1,4 @@
-"""Find components that run and do not answer: stopped by a signal, or stuck. Only an end and a new start helps them."""
+"""Find components that run but do not answer: stopped by a signal, or stuck. Only a restart helps them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.runtimes.kwok import etcd, renewals
 from kumulus.runtimes.kwok.layout import Layout
 
-# An API server that is only busy, or whose etcd has just come back, says something within this.
+# An API server that is only busy, or whose etcd has just come back, answers within this time.
 _SILENCE = 15.0
 _ETCD_SILENCE = 5.0
-# How long it may take to say so on a machine with much else to do, and where it cannot.
+# How long it may take to become ready: on a busy machine, and where waiting does not help.
 _PATIENCE = 30.0
 _IMPATIENCE = 2.0
 _ASKED = ("etcd", "kube-apiserver")
 
 
 def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """The components that run and cannot do their work, each with the reason; the two that answer others are asked.
+    """The components that run but cannot work, each with the reason; :func:`end_hung` finds a stopped :data:`_ASKED`.
 
     Args:
         layout: the cluster.
-        programs: what runs of it, as :func:`kumulus.host.processes.running` has found.
+        programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
     found = {}
@@ -39,12 +39,12 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
 def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
     """Seconds that an API server may take to say that it is ready before the cluster counts as degraded.
 
-    Where it and etcd run, it is a matter of the machine, which may have much else to do; where one of them does not, or
-    was stopped by a signal, waiting does not help.
+    If it and etcd run, the machine may just be busy; if one of them does not, or was stopped by a signal, waiting does
+    not help.
 
     Args:
         layout: the cluster.
-        programs: what runs of it.
+        programs: its running programs.
     """
     working = set(programs) - useless(layout, programs).keys()
     still = processes.suspended(programs)
@@ -53,11 +53,11 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
 
 async def end_stuck(layout: Layout, report: Reporter) -> None:
-    """End a kwok-controller that renews no lease any more.
+    """End a kwok-controller that no longer renews leases.
 
     Args:
         layout: the cluster.
-        report: takes that it is ended, and why.
+        report: takes the reason.
     """
     alive = processes.running(layout.directory)
     if since := await renewals.standing(layout, alive):
@@ -70,7 +70,7 @@ async def end_stuck(layout: Layout, report: Reporter) -> None:
 
 
 def end_useless(layout: Layout, report: Reporter) -> None:
-    """End the components that run and cannot do their work, so that they are restarted."""
+    """End the components that run but cannot do their work, so that they are restarted."""
     alive = processes.running(layout.directory)
     for name, why in useless(layout, alive).items():
         report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is stopped and restarted")
@@ -78,7 +78,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
 
 
 async def end_hung(layout: Layout, report: Reporter) -> None:
-    """End an API server or an etcd that has not answered for a while; their data survive it, as any crash.
+    """End an API server or an etcd that has not answered for a while; their data survive it, like any crash.
 
     Args:
         layout: the cluster.
@@ -102,7 +102,7 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
 
 
 async def _trouble(layout: Layout, report: Reporter) -> ApiError | Unreachable | None:
-    """What keeps the API server from being ready, once it has lasted; None when it is ready."""
+    """What has kept the API server from being ready for a while; None when it is ready."""
     # Imported here: a plugin that only compares properties needs no HTTP library.
     from kumulus.kube import Client, load_kubeconfig
 

@@ -1,4 +1,4 @@
-"""BestFit: the node that has least left, half of the score for its CPU and half for its GPUs.
+"""BestFit: the node with the least left; half of the score is for its CPU and half for its GPUs.
 
 What is left is taken relative to the largest machine; scores are whole numbers from 0 to 100.
 """

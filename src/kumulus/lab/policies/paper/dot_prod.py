@@ -1,7 +1,7 @@
-"""DotProd: the node whose free CPU and GPU point least the way of the pod's request, after Tetris (SIGCOMM 2014).
+"""DotProd: the node whose free CPU and GPU align least with the pod's request, after Tetris (SIGCOMM 2014).
 
-As the paper's simulator has it, with the GPUs of a node as one amount: both vectors are taken relative to the largest
-machine, and the smaller their product, the fuller the node and the higher its score, a whole number from 0 to 100.
+As in the paper's simulator, the GPUs of a node are one amount. Both vectors are taken relative to the largest machine;
+the smaller their product, the fuller the node and the higher its score, a whole number from 0 to 100.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def score(pod: Pod, nodes: Nodes, study: Study) -> np.ndarray:
 
 
 def gpu(pod: Pod, node: Nodes, study: Study) -> int:
-    """The GPU of a node whose use lets the fragmentation grow least; the first of equals."""
+    """The GPU of a node whose use increases the fragmentation least; the first of equals."""
     each, _, gpu = node.for_each_gpu(pod)
     before = study.fragmentation(node)[0]
     return int(gpu[_points(before - study.fragmentation(each.with_pod(pod, gpu))).argmax()])

@@ -1,7 +1,7 @@
-"""GpuClustering: pods of a size together, after Gandiva (OSDI 2018).
+"""GpuClustering: pods of one size together, after Gandiva (OSDI 2018).
 
-The best node has GPU pods of the pod's size only, then one that has others too, then an empty one, then one with others
-only; among those the one with the least GPU left. Pods without GPUs find all nodes equal.
+The best node has only GPU pods of the pod's size; next is one that also has others, then an empty one, then one with
+only others. Among equals, it is the one with the least GPU left. For pods without GPUs all nodes are equal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GpuPacking: GPUs in use first, then free GPUs of nodes in use, and empty nodes last, after PAI (NSDI 2022).
 
-A share goes where the GPU it gets has least free. Pods without GPUs find all nodes equal.
+A share goes where the GPU it gets has least free. For pods without GPUs all nodes are equal.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The formats of traces, one file each: its columns, their units, where they are described, and how a row is a task."""
+"""The formats of traces, one file each: columns, units, where they are described, and how a row becomes a task."""

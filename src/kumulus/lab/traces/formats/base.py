@@ -1,4 +1,4 @@
-"""What a format is: a function from files to machines and tasks, with a word about it."""
+"""What a format is: a function from files to machines and tasks, with a description."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kumulus.lab.traces.task import Task
 
 @dataclass(frozen=True)
 class Found:
-    """What a trace's files have.
+    """What a trace's files contain.
 
     Args:
         machines: of the cluster, where the trace lists them.
-        tasks: read one at a time, as they are taken.
+        tasks: read lazily, one at a time.
     """
 
     machines: list[Machine]
@@ -30,7 +30,7 @@ class Options:
     """What the user says about the files.
 
     Args:
-        columns: for the generic format, a column's heading by what it has.
+        columns: for the generic format, each column's heading by what it contains.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -41,10 +41,10 @@ class Format:
     """A format of traces.
 
     Args:
-        name: as the command has it.
+        name: used in the command.
         files: which files it takes, for the help.
         about: what it is, in a line.
-        source: where it is described or had.
+        source: where it is described or available.
         read: opens the files.
     """
 
@@ -56,7 +56,7 @@ class Format:
 
 
 def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
-    """See to the number of files.
+    """Check the number of files.
 
     Raises:
         LabError: there are too few or too many.

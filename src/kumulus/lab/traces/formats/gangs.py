@@ -10,7 +10,7 @@ PER_MACHINE = 8
 
 
 def workers_of(gpus: int, notes: Notes) -> tuple[int, int, int]:
-    """How many workers a job of so many GPUs is, the GPUs of each, and the milli-GPU of each GPU.
+    """How many workers a job of so many GPUs has, the GPUs of each, and the milli-GPU of each GPU.
 
     Args:
         gpus: of the job.

@@ -1,9 +1,9 @@
 """A CSV file of any headings, named by `--columns`.
 
-Columns, by what they have: `arrival`, seconds of any epoch or a date; `duration`, seconds; `workers`; `cpu`, CPUs of a
+Columns, by their content: `arrival`, seconds of any epoch or a date; `duration`, seconds; `workers`; `cpu`, CPUs of a
 worker, such as 4 or 500m; `memory`, a quantity such as 16Gi, or bytes; `gpus` of a worker, where 0.5 is half of one;
 `gpuModels`, `A|B`; `priority`, a whole number; `user`; `qos`; `name`. Only `arrival` has to be there. A column whose
-heading is what it has needs no telling.
+heading is one of these words need not be named.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ COLUMNS = (
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """The one file.
+    """Read the one file.
 
     Raises:
-        LabError: there are more, or a column that is named is not there.
+        LabError: there are more, or a column that is named is unknown, or arrival is missing.
     """
     exactly(files, 1, 1, "one CSV file")
     for key in options.columns:

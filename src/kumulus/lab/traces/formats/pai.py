@@ -1,4 +1,4 @@
-"""PAI: Alibaba's cluster-trace-gpu-v2020, its table of tasks and, beside it, its table of machines.
+"""PAI: Alibaba's cluster-trace-gpu-v2020, its table of tasks and, optionally, its table of machines.
 
 Source: alibaba/clusterdata, cluster-trace-gpu-v2020, README.md; the trace of Weng et al., NSDI 2022. Free for research.
 
@@ -26,11 +26,11 @@ TASKS = (
 )  # fmt: skip
 MACHINES = ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu")
 _MIB_OF_GB = 1024.0
-"""Its GB are of 1,024 MiB: 29.296875 GB, its commonest plan, is 30,000 MiB."""
+"""A GB of the trace has 1,024 MiB: 29.296875 GB, its most common plan, is 30,000 MiB."""
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A table of tasks, with or without one of machines; both also with a heading of their own.
+    """A table of tasks, with or without one of machines; either may have a heading.
 
     Raises:
         LabError: there is no table of tasks among them.

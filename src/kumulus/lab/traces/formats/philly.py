@@ -24,7 +24,7 @@ from kumulus.lab.traces.task import Task
 _PIECE = 1 << 16
 _LONGEST = 1 << 24
 _MACHINES = ("machineId", "number of GPUs")
-# A machine's CPUs and memory are not in the trace; the paper does not give them either. Nothing is requested of them.
+# Neither the trace nor the paper gives a machine's CPUs and memory. No task requests any.
 _CPU, _MEMORY = 64_000, 524_288
 
 
@@ -73,7 +73,7 @@ def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
 
 
 def _items(file: Path) -> Iterator[tuple[int, object]]:
-    """The items of a JSON array with the line each starts on, without holding more than one of them."""
+    """The items of a JSON array with the line each starts on, with only one of them in memory at a time."""
     decoder, text, line = json.JSONDecoder(), "", 1
     with opened(file) as source:
         text = source.read(_PIECE).lstrip()[1:]

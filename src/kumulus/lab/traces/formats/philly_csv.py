@@ -20,7 +20,7 @@ _NEEDED = ("timestamp", "duration", "num_gpus")
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """The one file.
+    """Read the one file.
 
     Raises:
         LabError: there are more.

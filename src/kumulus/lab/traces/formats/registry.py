@@ -1,4 +1,4 @@
-"""Which formats there are."""
+"""The formats of traces."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ FORMATS: Mapping[str, Format] = {
         swf.FORMAT,
     )
 }
-"""Each format by the name that the command has for it."""
+"""Each format by its name in the command."""

@@ -4,7 +4,7 @@ Source: S-Lab-System-Group/HeliosData, README.md (Hu et al., SC 2021; CC-BY-4.0)
 InternLM/AcmeTrace, README.md (Hu et al., NSDI 2024; CC-BY-4.0), trace_seren.csv and trace_kalos.csv.
 
 Columns of both: `job_id`; `user`; `gpu_num` and `cpu_num` of the whole job; `node_num`; `state`; `submit_time`,
-`start_time` and `end_time`, dates, Acme's with a zone; `duration` and `queue` in seconds. Helios has `vc` besides, the
+`start_time` and `end_time`, dates, Acme's with a zone; `duration` and `queue` in seconds. Helios also has `vc`, the
 virtual cluster; Acme `type`, the kind of work; Kalos `mem_per_pod_GB`, GB of each pod. Machines are in neither file.
 """
 
@@ -23,7 +23,7 @@ _MIB_OF_GB = 1e9 / 2**20
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """The one job table.
+    """Read the one job table.
 
     Raises:
         LabError: there are more.

@@ -2,10 +2,10 @@
 
 Source: "The Standard Workload Format", version 2.2, Feitelson et al., on the archive's pages.
 
-Lines that start with `;` are comments; each other has 18 numbers, -1 where one is not known. Of them: 1 the job's
+Lines that start with `;` are comments; every other line has 18 numbers, -1 where one is not known. Used are 1 the job's
 number; 2 submit time, seconds; 4 run time, seconds; 5 processors it got; 8 processors it asked for; 10 memory it asked
-for, KB of each processor; 12 the user; 15 the queue. A processor is taken as a CPU; there are no GPUs. Others, such as
-3 wait time and 11 status, say what came of the job and are not needed.
+for, KB of each processor; 12 the user; 15 the queue. A processor is taken as a CPU; there are no GPUs. The others, such
+as 3 wait time and 11 status, describe the outcome of the job and are not needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER, _SUBMITTED, _RAN, _GOT, _ASKED, _MEMORY, _USER, _QUEUE = 0, 1, 3, 4, 7,
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """The one file.
+    """Read the one file.
 
     Raises:
         LabError: there are more.
