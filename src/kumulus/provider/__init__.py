@@ -1,7 +1,7 @@
 """The Pulumi provider plugin "kumulus": Cluster, NodePool, Fault and the other resources of ``resources.registry``.
 
 ``rpc`` adapts Pulumi's provider protocol, ``resources`` holds one file per resource (check, diff, create, read, update,
-delete). What they do to a cluster is in the rooms below. Only ``rpc``, ``values`` and ``engine`` know of gRPC.
+delete). The packages below do the work on a cluster. Only ``rpc``, ``values`` and ``engine`` know of gRPC.
 """
 
 from kumulus.surroundings.version import VERSION

@@ -1,4 +1,4 @@
-"""One API connection per cluster for the whole plugin, so that pools working side by side share its connections."""
+"""One API client per cluster for the whole plugin, so that pools updated in parallel share its connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 
 
 class WrongCluster(Exception):
-    """Another cluster answers at the place of the one that was recorded.
+    """Another cluster answers at the address of the recorded one.
 
     Args:
         expected: identity (UID of the kube-system namespace) that was recorded.
@@ -35,17 +35,17 @@ class WrongCluster(Exception):
 
 
 GONE = (KubeconfigError, WrongCluster)
-"""A cluster that is not there any more: its kubeconfig has gone with it, or another one answers in its place."""
+"""A cluster that no longer exists: its kubeconfig was deleted with it, or another cluster answers in its place."""
 SILENT = (ApiError, Unreachable)
-"""A cluster that does not answer, or not as it should: it may be down, and what is recorded of it stands."""
+"""A cluster that does not answer, or not as it should: it may be down, and its recorded state stays valid."""
 UNASKED = (*GONE, *SILENT)
 
 
 class Connections:
-    """Clients by kubeconfig; a kubeconfig that was rewritten (a replaced cluster) gets a new client."""
+    """Clients by kubeconfig path; a rewritten kubeconfig (a replaced cluster) gets a new client."""
 
     def __init__(self, place: LastPlace | None = None) -> None:
-        """Begin without any.
+        """Start without any client.
 
         Args:
             place: where the stack was last updated.
@@ -58,16 +58,16 @@ class Connections:
         self._lock = asyncio.Lock()
 
     def foresee(self, kubeconfig: str, connection: Connection) -> None:
-        """Reach the cluster of a kubeconfig that is still to be written, in a preview.
+        """In a preview, set how to reach a cluster whose kubeconfig is not written yet.
 
         Args:
             kubeconfig: path of the kubeconfig.
-            connection: how the cluster is reached until it is there.
+            connection: how to reach the cluster until the kubeconfig exists.
         """
         self._foreseen[kubeconfig] = connection
 
     async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
-        """Return the client of a cluster, having made sure that it is the one with that identity.
+        """Return the client of a cluster after verifying the cluster's identity.
 
         Args:
             kubeconfig: path of the kubeconfig.
@@ -76,11 +76,11 @@ class Connections:
 
         Raises:
             KubeconfigError: the kubeconfig is missing or cannot be used.
-            ProviderError: it is missing since the cluster is elsewhere.
+            ProviderError: the kubeconfig is missing because the cluster is elsewhere.
             WrongCluster: another cluster answers there.
             ApiError, Unreachable: the server could not be asked.
         """
-        # Here and not above: a plugin that only compares properties needs no HTTP library.
+        # Imported here: a plugin that only compares properties needs no HTTP library.
         from kumulus.kube import Client, load_kubeconfig
 
         asked = time.monotonic()
@@ -116,7 +116,7 @@ class Connections:
         return client
 
     def _fail_fast(self, kubeconfig: str, patience: float, asked: float) -> None:
-        """Spare the other pools of a cluster that was just found silent the same wait, one after the other."""
+        """Fail at once if the cluster was just found silent, so that its pools do not wait one after another."""
         if kubeconfig not in self._silent:
             return
         found, waited, error = self._silent[kubeconfig]

@@ -1,4 +1,4 @@
-"""Tell the user how it goes, through Pulumi's engine: progress in the status column, messages under the resource."""
+"""Report to the user through Pulumi's engine: progress in the status column, messages under the resource."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Engine:
         self._channel = grpc.aio.insecure_channel(address) if address else None
         self._stub = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
         self._sending: set[asyncio.Task[None]] = set()
-        # One at a time, in the order they were said: side by side, an older status could overtake the last.
+        # Messages are sent one at a time, in order: sent concurrently, an older status could overtake the last.
         self._turn = asyncio.Lock()
 
     def reporter(self, urn: str) -> Reporter:
@@ -60,7 +60,7 @@ class Engine:
             return
 
     async def flush(self) -> None:
-        """Wait until the messages sent so far have arrived, so that none comes after its operation's end."""
+        """Wait until the messages sent so far have arrived, so that none arrives after its operation has ended."""
         if self._sending:
             await asyncio.wait(set(self._sending), timeout=2)
 

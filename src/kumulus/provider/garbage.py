@@ -1,4 +1,4 @@
-"""How often Python looks for garbage in the plugin."""
+"""How often Python's garbage collector runs in the plugin."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import gc
 
 
 def look_rarely() -> None:
-    """Set what is loaded by now aside, and look for cycles a hundredth as often as Python does by itself.
+    """Freeze the objects loaded so far, and collect cycles a hundredth as often as Python does by default.
 
-    The objects of a request are gone with it, without a search; at thousands of requests the searches took a tenth of
-    the plugin's time (docs/performance.md).
+    Reference counting frees a request's objects; with thousands of requests, collections took a tenth of the plugin's
+    time (docs/performance.md).
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -1,7 +1,7 @@
 """Where a stack was last updated, kept with the plugin's own configuration in the state.
 
-A resource in a cluster whose kubeconfig is not there counts as gone with the cluster. From another machine it only
-looks so: a refresh asks all resources at once, and would forget them while their cluster says that it is elsewhere.
+A resource counts as gone when its cluster's kubeconfig does not exist. On another machine the kubeconfig is always
+missing: a refresh reads all resources at once, and would drop them while their cluster reports that it is elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LastPlace:
     """Where the stack was last updated, once Pulumi has configured the plugin.
 
     Args:
-        here: finds out where this is.
+        here: finds out the current machine and project.
     """
 
     def __init__(self, here: Callable[[], Here] | None = None) -> None:
@@ -31,15 +31,15 @@ class LastPlace:
 
     @property
     def here(self) -> Here:
-        """Where this is."""
+        """The current machine and project."""
         return self._here()
 
     def noted(self, old: Mapping[str, Any], moving: bool) -> str:
-        """What to keep: what was kept, or this place, where there is nothing yet or the stack moves here.
+        """The place to record: the recorded one, or this one if there is none yet or the stack moves here.
 
         Args:
             old: the plugin's configuration as recorded.
-            moving: whether the user says so.
+            moving: whether the user says that the stack moves here.
         """
         kept = old.get(KEY)
         if isinstance(kept, str) and kept and not moving:
@@ -47,7 +47,7 @@ class LastPlace:
         return json.dumps({"machine": self.here.machine.id, "program": str(self.here.program)})
 
     def take(self, configuration: Mapping[str, Any]) -> None:
-        """Take over what was kept."""
+        """Load the recorded place."""
         try:
             found = json.loads(str(configuration.get(KEY) or "{}"))
         except ValueError:
@@ -55,7 +55,7 @@ class LastPlace:
         self._recorded = found if isinstance(found, dict) else {}
 
     def elsewhere(self, kubeconfig: str) -> str | None:
-        """Why a kubeconfig that is not there is no sign of its cluster's end; None when it is one."""
+        """Why a missing kubeconfig does not mean that its cluster is gone; None when it does."""
         if self._recorded and self._recorded.get("machine") != self.here.machine.id:
             return "the stack was last updated on another machine"
         program, file = Path(str(self._recorded.get("program") or self.here.program)), Path(kubeconfig)

@@ -1,4 +1,4 @@
-"""The object types of the package's schema, from the model's dataclasses: their fields, and what those say of them."""
+"""The object types of the package's schema, generated from the model's dataclasses: their fields and docstrings."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def of_dataclass(
     optional: tuple[str, ...] = (),
     known: Mapping[str, Type] | None = None,
 ) -> ObjectType:
-    """The object type of a dataclass: camelCase names, required where there is no default, described as documented.
+    """The object type of a dataclass: camelCase names, required without a default, described by the docstring.
 
     Args:
         made_from: the dataclass; its docstring has a section Args.
-        name: what it is called; the class's name when empty.
+        name: name of the object type; the class's name when empty.
         omit: fields that its plain form does not have.
         optional: fields without a default that its plain form can do without.
         known: types of fields, where they do not follow from the annotations.
@@ -72,7 +72,7 @@ def _needed(field: dataclasses.Field[Any]) -> bool:
 
 
 def documented(docstring: str) -> tuple[str, dict[str, str]]:
-    """What a docstring says of a class, and in its section Args of each field, each in one line."""
+    """The description of a class, and of each field from the section Args of its docstring, each in one line."""
     summary, _, rest = inspect.cleandoc(docstring).partition("Args:")
     found = _ARGUMENT.findall(inspect.cleandoc(rest))
     return _line(summary), {name: _sentence(text) for names, text in found for name in names.split(", ")}

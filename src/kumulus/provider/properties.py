@@ -1,4 +1,4 @@
-"""What a resource's properties are, said once: by it inputs are checked and compared, and the package's schema made."""
+"""Declares a resource's properties once: for checking and comparing inputs, and for the package's schema."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Type:
     """The type of a property.
 
     Args:
-        name: as JSON schema calls it: string, integer, number, boolean, array, object.
-        of: what an array or a mapping has; anything when None.
+        name: as in JSON schema: string, integer, number, boolean, array, object.
+        of: type of the elements of an array or a mapping; anything when None.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Type:
     anything: ClassVar[dict[str, object]] = {"$ref": "pulumi.json#/Any"}
 
     def schema(self) -> dict[str, object]:
-        """The type as a Pulumi schema has it."""
+        """The type in a Pulumi schema."""
         within = self.of.schema() if self.of else self.anything
         if self.name == "array":
             return {"type": "array", "items": within}
@@ -52,10 +52,10 @@ class Property:
         name: as Pulumi programs in YAML write it.
         type: its type.
         description: what it is, a sentence or two in Markdown.
-        required: whether it has to be given, as an input, and is always there, as an output.
-        replaces: whether another value means another resource.
+        required: whether it must be given as an input, and is always present as an output.
+        replaces: whether another value replaces the resource.
         secret: whether its value is a secret.
-        fleeting: whether it is used and not kept: an input that is no output.
+        fleeting: whether it is used but not kept: an input that is no output.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Property:
     fleeting: bool = False
 
     def schema(self) -> dict[str, object]:
-        """The property as a Pulumi schema has it."""
+        """The property in a Pulumi schema."""
         return {
             **self.type.schema(),
             "description": self.description,
-            # The resources' own diffs say when this is so; for programs it is a remark.
+            # Only documentation for programs: the resources' own diffs decide about replacements.
             **({"willReplaceOnChanges": True} if self.replaces else {}),
             **({"secret": True} if self.secret else {}),
         }
@@ -79,7 +79,7 @@ class Property:
 
 @dataclass(frozen=True)
 class ObjectType(Type):
-    """A type with properties of its own; `name` is what it is called in the schema, and in every language."""
+    """A type with properties of its own; `name` is its name in the schema and in every language."""
 
     description: str = ""
     properties: tuple[Property, ...] = ()
@@ -94,7 +94,7 @@ class ObjectType(Type):
         return {"$ref": f"#/types/{self.token}"}
 
     def definition(self) -> dict[str, object]:
-        """The type itself, as the schema's `types` have it."""
+        """The type's entry in the schema's `types`."""
         return {
             "type": "object",
             "description": self.description,
@@ -109,7 +109,7 @@ class ObjectType(Type):
 
 STRING, INTEGER, NUMBER, BOOLEAN, ANY = Type("string"), Type("integer"), Type("number"), Type("boolean"), Any()
 STRINGS, OBJECT = Type("object", STRING), Type("object")
-"""A mapping of texts, and one of anything."""
+"""A mapping to strings, and a mapping to anything."""
 
 
 def listing(of: Type) -> Type:

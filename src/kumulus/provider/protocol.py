@@ -1,7 +1,7 @@
 """Pulumi's provider protocol: the generated modules of its SDK, without the SDK.
 
-``import pulumi`` takes longer than everything else that the plugin needs (0.15 to 0.25 s), and every pulumi command
-waits for the plugin's start.
+``import pulumi`` takes longer (0.15 to 0.25 s) than everything else that the plugin needs, and every pulumi command
+waits for the plugin to start.
 """
 
 from __future__ import annotations

@@ -45,10 +45,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         engine: the engine to report to.
         resources: the resources by type token.
         program: directory of the user's Pulumi program, which relative paths and defaults refer to.
-        functions: what a program can ask, by token.
+        functions: functions that a program can invoke, by token.
         schema: makes the package's schema.
-        construct: answers a ConstructRequest with a ConstructResponse; none without components.
-        settings: takes what Pulumi configures the plugin with.
+        construct: answers a ConstructRequest with a ConstructResponse; None without components.
+        settings: takes the plugin's configuration from Pulumi.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
-        """Let the operations under way finish their current requests and begin nothing new."""
+        """Let running operations finish their current requests and start nothing new."""
         self._stop.set()
 
     def _resource(self, urn: str) -> Resource:
@@ -90,7 +90,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def _guard(
         self, context: grpc.aio.ServicerContext[Any, Any], work: Awaitable[T], inputs: struct_pb2.Struct | None = None
     ) -> T:
-        """Await the work on a resource with these inputs; what it raises becomes a message, never a traceback."""
+        """Await the work on a resource with these inputs; exceptions become a message, never a traceback."""
         try:
             return await work
         except PartialFailure as failure:
@@ -103,7 +103,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             await self._engine.flush()
             await context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except Exception as error:
-            # A defect of ours: the engine shows one line, the details go to the engine's debug log (-v=9).
+            # A bug in the plugin: the engine shows one line; the details go to the engine's debug log (-v=9).
             traceback.print_exc(file=sys.stderr)
             where = traceback.extract_tb(error.__traceback__)[-1]
             said = " ".join(str(error).split())
@@ -132,7 +132,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return await self._guard(context, work())
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
-        # What does not differ, the engine configures the plugin with as it was recorded.
+        # When nothing changed, the engine configures the plugin with the recorded configuration.
         changed = self._settings.changed(from_struct(request.olds), from_struct(request.news))
         answers = provider_pb2.DiffResponse
         return answers(changes=answers.DIFF_SOME if changed else answers.DIFF_NONE)
@@ -141,7 +141,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async def work() -> Any:
             self._settings.take(from_struct(request.args))
             return provider_pb2.ConfigureResponse(
-                # Components need all of it, to keep what they are given as it is.
+                # Components need all of these to keep their inputs unchanged.
                 acceptSecrets=True,
                 supportsPreview=True,
                 acceptResources=True,
@@ -160,7 +160,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
                 raise ProviderError(f"kumulus has no function {request.tok!r}; it has: {', '.join(self._functions)}")
             response = provider_pb2.InvokeResponse()
             answer = await self._functions[request.tok](from_struct(request.args))
-            # A field of that name is out of Python's reach otherwise.
+            # "return" is a Python keyword, so the field is reachable only through getattr.
             getattr(response, "return").CopyFrom(to_struct(answer))
             return response
 
@@ -279,7 +279,7 @@ def _partial(failure: PartialFailure, inputs: struct_pb2.Struct | None) -> _Stat
 
 
 def _invalid(error: InvalidInputs) -> _Status:
-    """Encode what is wrong with inputs, each with its path."""
+    """Encode the problems of inputs, each with its path."""
     detail = errors_pb2.InputPropertiesError()
     for path, reason in error.problems:
         detail.errors.add(property_path=path, reason=reason)

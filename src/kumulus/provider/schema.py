@@ -1,4 +1,4 @@
-"""The resources' part of the package's schema, from what they declare."""
+"""The resources' part of the package's schema, generated from their declarations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kumulus.provider.resources.base import Resource
 
 
 def resource_schema(resource: type[Resource]) -> dict[str, Any]:
-    """A resource as the schema has it."""
+    """A resource's entry in the schema."""
     kept = [each for each in resource.inputs if not each.fleeting] + list(resource.outputs)
     return {
         "description": " ".join(inspect.cleandoc(resource.__doc__ or "").split("\n\n")[0].split()),
@@ -23,11 +23,11 @@ def resource_schema(resource: type[Resource]) -> dict[str, Any]:
 
 
 def types_schema(properties: Iterable[Property]) -> dict[str, Any]:
-    """The object types that properties are of, by token."""
+    """The object types used by properties, by token."""
     found: dict[str, ObjectType] = {found.token: found for each in properties for found in each.type.objects()}
     return {token: found[token].definition() for token in sorted(found)}
 
 
 def declared(resources: Iterable[type[Resource]]) -> list[Property]:
-    """Every property of some resources."""
+    """Every property of the given resources."""
     return [each for resource in resources for each in (*resource.inputs, *resource.outputs)]

@@ -1,4 +1,4 @@
-"""What the user has said to the plugin as a whole: Pulumi configures it with the keys of the namespace kumulus."""
+"""The user's settings for the plugin as a whole: Pulumi configures it with the keys of the namespace kumulus."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from kumulus.provider.last_place import KEY, LastPlace
 from kumulus.surroundings import version
 
 WRITTEN = "writtenBy"
-"""The key under which the state says which version, and in which form, has written it."""
+"""The key under which the state records the version that wrote it, and in which format."""
 
 
 @dataclass
 class Settings:
-    """The user's word for what cannot be taken back.
+    """The user's settings: consent to what cannot be undone, and prices.
 
     Attributes:
         move_here: `kumulus:moveHere`: a cluster that is elsewhere is made again here.
-        allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything that is in it.
+        allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything in it.
         place: where the stack was last updated.
-        prices: `kumulus:prices`: a file of the user's own with what machines cost; empty for the catalog alone.
+        prices: `kumulus:prices`: the user's own file of machine prices; empty for the catalog alone.
     """
 
     move_here: bool = False
@@ -36,10 +36,10 @@ class Settings:
     prices: str = ""
 
     def take(self, configuration: Mapping[str, Any]) -> None:
-        """Take over what Pulumi configures the plugin with.
+        """Load the plugin's configuration from Pulumi.
 
         Raises:
-            ProviderError: the state was written by a later version, in a form of its own.
+            ProviderError: a later version wrote the state in a format that this one does not know.
         """
         _require_known(configuration)
         self.move_here = _is_true(configuration.get("moveHere"))
@@ -48,30 +48,30 @@ class Settings:
         self.place.take(configuration)
 
     def hourly(self, pool: Pool) -> float | None:
-        """What an hour of one of a pool's nodes costs, in US dollars; None where no price is known."""
+        """The price of one of a pool's nodes per hour, in US dollars; None if no price is known."""
         try:
             known = prices.with_own(Path(self.prices)) if self.prices else prices.catalog()
         except SpecError:
-            # The program reports its mistakes, where it reads it; what is taken away needs no price.
+            # The program reports errors in the file when it reads it; a removal needs no price.
             known = prices.catalog()
         found = known.of_node(pool.labels)
         return found.hourly if found else None
 
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-        """Whether two configurations say different things to the plugin."""
+        """Whether two configurations differ in what the plugin uses."""
         keys = ("moveHere", "allowReplace", "prices", KEY, WRITTEN)
         return any(old.get(key) != new.get(key) for key in keys)
 
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
-        """What is kept in the state beside what the user says.
+        """What is kept in the state besides the user's settings.
 
         Args:
             old: the recorded configuration.
-            configuration: the one that the user has now.
+            configuration: the user's current one.
 
         Raises:
-            ProviderError: the state was written by a later version, in a form of its own.
+            ProviderError: a later version wrote the state in a format that this one does not know.
         """
         _require_known(old)
         return {

@@ -56,7 +56,7 @@ def _from_value(value: struct_pb2.Value) -> Any:
 
 
 def by_urn(value: struct_pb2.Value) -> struct_pb2.Value:
-    """A value with every reference to a resource as that resource's URN."""
+    """A value with every resource reference replaced by the resource's URN."""
     if value.HasField("list_value"):
         return struct_pb2.Value(list_value=struct_pb2.ListValue(values=map(by_urn, value.list_value.values)))
     if not value.HasField("struct_value"):
@@ -95,9 +95,9 @@ def _to_value(value: Any) -> struct_pb2.Value:
 
 
 def keep_secret(outputs: struct_pb2.Struct, *inputs: struct_pb2.Struct) -> struct_pb2.Struct:
-    """Mark outputs as secret where the inputs of the same name are, or hold a secret; returns the outputs.
+    """Mark outputs as secret where the inputs of the same name are or contain a secret; returns the outputs.
 
-    The engine does so for plugins that know of no secrets; ours has to know of them for the sake of components.
+    The engine does this for plugins without support for secrets; this plugin needs the support for its components.
     """
     for source in inputs:
         for key in source.fields:
@@ -136,7 +136,7 @@ def _has_secret(value: struct_pb2.Value) -> bool:
 
 
 def contains_unknown(value: Any) -> bool:
-    """Whether an unknown stands anywhere in the value."""
+    """Whether the value contains an unknown at any depth."""
     if isinstance(value, Mapping):
         return any(contains_unknown(item) for item in value.values())
     if isinstance(value, (list, tuple)):

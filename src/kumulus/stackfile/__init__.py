@@ -1,4 +1,4 @@
-"""The stack file: what it may say, as pydantic models; reading and checking it; KEMU's format, and pools made from it.
+"""The stack file: its pydantic models, reading and checking it, KEMU's format, and the pools made from it.
 
-Needed once per run by the program and the command; the provider never imports it.
+The program and the command need it once per run; the provider never imports it.
 """

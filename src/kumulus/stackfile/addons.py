@@ -19,26 +19,26 @@ from kumulus.stackfile.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]
 Crds = Literal["CreateReplace", "Create", "Skip"]
-"""What becomes of a chart's CRDs, in the words of Flux's HelmRelease: made and upgraded, made once, or neither."""
+"""What happens to a chart's CRDs, in Flux's HelmRelease terms: created and upgraded, created once, or neither."""
 
 _RELEASE_NAME_LENGTH = 53
 DAY = 86_400
 
 
 def chart_kind(chart: str) -> ChartKind:
-    """Where a chart comes from: `oci://…` from a registry, `./…`, `../…` and `/…` from a path, else a repository."""
+    """Where a chart comes from: `oci://…` is in a registry, `./…`, `../…` and `/…` are paths, else a repository."""
     if chart.startswith("oci://"):
         return "oci"
     return "path" if chart.startswith(("./", "../", "/")) or chart in (".", "..") else "repository"
 
 
 def chart_name(chart: str) -> str:
-    """A chart without its repository's name, as Helm takes it beside a repository URL; other forms as they are."""
+    """A chart without its repository's name, as Helm expects it with a repository URL; other forms are unchanged."""
     return chart.rpartition("/")[2] if chart_kind(chart) == "repository" else chart
 
 
 def missing_chart(path: Path) -> tuple[str, str] | None:
-    """What keeps a path from being a chart's, and what to write instead; None when nothing does."""
+    """Why a path is not a chart's, and what to write instead; None if it is."""
     if path.is_file() or (path / "Chart.yaml").is_file():
         return None
     what = "has no Chart.yaml" if path.is_dir() else "is not there"
@@ -46,10 +46,10 @@ def missing_chart(path: Path) -> tuple[str, str] | None:
 
 
 def mapping_of_yaml(raw: object) -> object:
-    """A mapping from itself or from a YAML text of one, of JSON values only; an empty text is an empty mapping.
+    """A mapping of JSON values, given as a mapping or as YAML text; an empty text is an empty mapping.
 
     Raises:
-        SpecError: the text does not parse or is no mapping; paths are relative.
+        SpecError: the text does not parse or is not a mapping; paths are relative.
     """
     value = read_yaml(raw) if isinstance(raw, str) else raw
     if isinstance(raw, str) and value is None:
@@ -63,7 +63,7 @@ def mapping_of_yaml(raw: object) -> object:
 
 
 def mapping_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping or a YAML text of one."""
+    """Problems of a mapping, or of a YAML text of one."""
     try:
         mapping_of_yaml(raw)
     except SpecError as error:
@@ -78,14 +78,14 @@ def _as_mapping(raw: object) -> dict[str, Any]:
 
 
 def repository_fault(url: str) -> Fault | None:
-    """What is wrong with the URL of a chart repository."""
+    """What is wrong with the URL of a chart repository; None for nothing."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return Fault("is not the URL of a chart repository", "write a URL that starts with https://")
 
 
 def not_empty_fault(value: str) -> Fault | None:
-    """What is wrong with a text that names something."""
+    """What is wrong with a name; None for nothing."""
     if value and value == value.strip() and value.isprintable():
         return None
     return Fault("is not a name", "write it without blanks around it")
@@ -95,7 +95,7 @@ MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, _as_mapping,
 
 
 def in_order(addons: Sequence[Addon]) -> list[Addon]:
-    """Add-ons, each after those it depends on; the names they depend on exist and form no circle."""
+    """Add-ons, each after those it depends on; the dependencies must exist and have no cycle."""
     by_name = {addon.name: addon for addon in addons}
     order = TopologicalSorter({addon.name: addon.dependsOn for addon in addons}).static_order()
     return [by_name[name] for name in order]
@@ -151,7 +151,7 @@ class ReleaseOptions(Section):
     waitForJobs: bool = Field(default=False, description="Wait for Jobs to complete, too.", examples=["true"])
 
     def further(self) -> dict[str, Any]:
-        """Those of them that are set, by the file's names."""
+        """The options that are set, by the file's names."""
         return {
             key: value for key in ReleaseOptions.model_fields if (value := getattr(self, key)) not in (False, "", 0)
         }
@@ -221,7 +221,7 @@ class Addon(ReleaseOptions):
 
     @property
     def chart_name(self) -> str:
-        """The chart as Helm takes it beside `repoURL`: without the repository's name."""
+        """The chart as Helm expects it with `repoURL`: without the repository's name."""
         return chart_name(self.chart)
 
     def values(self) -> dict[str, Any]:

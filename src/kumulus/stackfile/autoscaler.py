@@ -21,7 +21,7 @@ from kumulus.stackfile.yamltext import json_problem
 if TYPE_CHECKING:
     Name = str
 else:
-    # A type checker wants to read the names here; they are the registry's.
+    # A type checker would need the literal names here, which only the registry has.
     Name = Literal[registry.NAMES]
 
 
@@ -159,6 +159,6 @@ KARPENTERS = (
     "preferencePolicy",
     "featureGates",
 )
-"""The fields that only Karpenter has a use for."""
+"""The fields that only Karpenter uses."""
 CLUSTER_AUTOSCALERS = ("binary", "options")
-"""Those that only cluster-autoscaler has a use for."""
+"""The fields that only cluster-autoscaler uses."""

@@ -1,4 +1,4 @@
-"""Rules of the stack file's `autoscaler`, and of the node groups whose number of nodes is an autoscaler's."""
+"""Rules of the stack file's `autoscaler`, and of the node groups that an autoscaler resizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 
 Found = Iterator[Problem]
 _BOUNDS = ("minReplicas", "maxReplicas")
-# What is counted from a number of nodes that stands in the stack file.
+# What depends on a number of nodes that is fixed in the stack file.
 _COUNTED = ("resourceSlices", "topology")
 
 
 def autoscaler_problems(asked: Mapping[str, object]) -> Found:
-    """Fields of the section that one autoscaler needs, or another one has no use for."""
+    """Fields of the section that the chosen autoscaler needs, or does not use."""
     name = asked.get("name")
     if name == "karpenter":
         if not asked.get("zones"):
@@ -37,12 +37,12 @@ def autoscaler_problems(asked: Mapping[str, object]) -> Found:
 
 
 def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found:
-    """What does not go with where the autoscaler runs: beside the cluster, or in it as a deployment.
+    """What conflicts with where the autoscaler runs: next to the cluster, or in it as a deployment.
 
     Args:
-        asked: the section, whatever it is.
+        asked: the section; may be malformed.
         runtime: the cluster's.
-        local: whether it is one whose components run beside it.
+        local: whether the cluster's components run next to it on this machine.
     """
     if not isinstance(asked, Mapping):
         return
@@ -63,7 +63,7 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
 
 
 def bounds_rules(raw: Mapping[str, object]) -> Found:
-    """Groups with `maxReplicas`: what of them has to be so that the stack and an autoscaler never want two things."""
+    """Rules of groups with `maxReplicas`, so that the stack and an autoscaler never want different things."""
     asked = raw.get("autoscaler")
     scaler = asked.get("name") if isinstance(asked, Mapping) else None
     bounded = False
@@ -89,7 +89,7 @@ def _group(where: Where, group: Mapping[str, object]) -> Found:
             message = "is not to be had with maxReplicas: it is laid out for a number of nodes"
             yield problem((*where, key), message, "leave one of the two out")
     placement = [each for each in _list(group.get("placement")) if isinstance(each, Mapping)]
-    # The bounds themselves are looked at once, and each zone's number of nodes against them.
+    # The bounds themselves are checked once, then each zone's number of nodes is checked against them.
     yield from bounds_problems(where, group, None)
     for number, each in enumerate(placement):
         here: Where = (*where, "placement", number)

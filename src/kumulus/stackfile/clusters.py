@@ -1,7 +1,7 @@
 """A stack file's `clusters`: several clusters in one stack, with what they share under `defaults`.
 
-Each becomes a cluster as `kumulus:cluster` would describe it, is read and checked as one, and mistakes are reported at
-the place where they were written.
+Each is converted to the form of `kumulus:cluster`, and read and checked in that form. Mistakes are reported at the
+place where they were written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kumulus.stackfile.load import SEVERAL, Loaded, load
 from kumulus.stackfile.secrets import Secrets
 
 MOST = 100
-"""How many clusters one entry may stand for, and how many a stack may have."""
+"""The most clusters that one entry may stand for, and that a stack may have."""
 _OWN = ("name", "count")
 _NONE = Secrets()
 
@@ -50,10 +50,10 @@ class Stack:
     """What a stack file declares.
 
     Attributes:
-        clusters: by what the file calls each of them, in its order; the only one of `kumulus:cluster` by "".
-        hub: the one that is meant where none is named; empty where the file names none.
+        clusters: by their names in the file, in its order; the only one of `kumulus:cluster` has the name "".
+        hub: the default cluster of commands; empty if the file names none.
         notices: what was corrected or has no effect.
-        federation: those that work as one; None where none do.
+        federation: the clusters that work as one; None if there is no federation.
     """
 
     clusters: Mapping[str, Loaded]
@@ -63,7 +63,7 @@ class Stack:
 
     @property
     def only(self) -> Loaded | None:
-        """The cluster of a file that declares one as `kumulus:cluster`; None of one with `clusters`."""
+        """The cluster of a file with `kumulus:cluster`; None for a file with `clusters`."""
         return self.clusters.get("")
 
 
@@ -78,15 +78,15 @@ def load_stack(
     """Read and check a stack of one cluster or of several.
 
     Args:
-        config: the stack's configuration, as :func:`kumulus.stackfile.load.load` has it, with `clusters`, `defaults`
-            and `hub` besides.
+        config: the stack's configuration, as for :func:`kumulus.stackfile.load.load`, and also with `clusters`,
+            `defaults` and `hub`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
-        source: what to call the stack's file in messages; the one of that name in stacks/ when not given.
+        source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
 
     Raises:
-        SpecError: with every problem there is.
+        SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
@@ -105,7 +105,7 @@ def load_stack(
 
 @dataclass(frozen=True)
 class _Entry:
-    """One cluster of the file: the index of what stands for it there, its name in the stack, and what it says."""
+    """One cluster of the file: the index of its entry, its name in the stack, and the entry's content."""
 
     index: int
     name: str
@@ -114,7 +114,7 @@ class _Entry:
 
 @dataclass
 class _Reading:
-    """The reading of one file, with what it has found so far."""
+    """The reading of one file, with the problems and notices found so far."""
 
     values: Mapping[str, Any]
     stack_name: str
@@ -144,14 +144,14 @@ class _Reading:
         return Stack(found, hub, tuple(self.notices), federation)
 
     def _by_entry(self, entries: list[_Entry]) -> dict[str, list[str]]:
-        """The clusters' names, by the name of the entry that stands for them."""
+        """The clusters' names, by the name of their entry."""
         found: dict[str, list[str]] = {}
         for each in entries:
             found.setdefault(str(self.values["clusters"][each.index]["name"]), []).append(each.name)
         return found
 
     def _entries(self) -> Iterator[_Entry]:
-        """The clusters of the file, each with a name of its own."""
+        """The clusters of the file, each with a unique name."""
         first: dict[str, int] = {}
         for index, raw in enumerate(self.values["clusters"]):
             if not isinstance(raw, Mapping):
@@ -203,16 +203,16 @@ class _Reading:
         return Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
 
     def _tell(self, *found: Problem) -> None:
-        # What is wrong in the defaults is so for each cluster, and reported once.
+        # A mistake in the defaults is found for each cluster, and reported once.
         self.problems |= dict.fromkeys(found)
 
 
 def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cluster says, laid on what all share: mappings key by key, anything else as a whole.
+    """The defaults overridden by a cluster's own values: mappings key by key, anything else as a whole.
 
     Args:
-        defaults: what all share.
-        own: the cluster's; a key without a value counts as absent.
+        defaults: what all clusters share.
+        own: the cluster's own values; a key without a value counts as absent.
     """
     laid = dict(defaults)
     for key, value in own.items():
@@ -224,7 +224,7 @@ def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
 
 
 def names_in(config: Mapping[str, object]) -> list[str]:
-    """What a stack file calls its clusters, without a check of anything; none of a file without `clusters`.
+    """The names of a stack file's clusters, unchecked; none for a file without `clusters`.
 
     Args:
         config: the file's configuration.
@@ -242,7 +242,7 @@ def _names(member: Member) -> list[str]:
 
 
 def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with the keys themselves."""
+    """Problems of the top-level keys."""
     if "clusters" not in values:
         for key in SEVERAL[1:]:
             if key in values:
@@ -271,7 +271,7 @@ def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _shared(entries: list[_Entry], found: Mapping[str, Loaded]) -> Iterator[Problem]:
-    """What two clusters cannot both have: a port of this machine, or the same cluster of somebody else's."""
+    """Two clusters with the same port on this machine, or on the same existing cluster."""
     first: dict[object, str] = {}
     for each in entries:
         spec = found[each.name].spec
@@ -291,7 +291,7 @@ def _shared(entries: list[_Entry], found: Mapping[str, Loaded]) -> Iterator[Prob
 
 
 def _origin(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> str:
-    """Where in the file a place in a cluster was written."""
+    """The place in the file where a place in a cluster was written."""
     return under("defaults" if _is_default(path, entry, defaults) else f"clusters[{entry.index}]", path)
 
 
@@ -300,7 +300,7 @@ def _is_default(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> bool:
 
 
 def _depth(path: str, written: object, prefix: Where = ()) -> int:
-    """How far a mapping leads towards a place: the length of the longest path in it that begins the place's."""
+    """How far a mapping leads towards a place: the length of the longest path in it that is a prefix of the place."""
     if not isinstance(written, Mapping):
         return 0
     deepest = 0

@@ -1,6 +1,6 @@
-"""Rules between a group's devices and the rest of the stack file, which no single field can keep.
+"""Rules between a group's devices and the rest of the stack file, which no single field can check.
 
-As in `rules`, they look at the plain file, so that all problems are reported at once.
+As in `rules`, they check the plain file, so that all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.quantity import QuantityError, parse
 
 FIRST_VERSION = (1, 34)
-"""Where resource.k8s.io/v1 is served and allocated from by default (k8s.io/kubernetes pkg/features)."""
+"""The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
 
 _GATE = "DynamicResourceAllocation"
 _SHARED_SINCE = (1, 36)
-"""Where parts of devices are allocated by default, of either kind (k8s.io/kubernetes pkg/features)."""
+"""The first version that allocates parts of devices, of either kind, by default (k8s.io/kubernetes pkg/features)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 Found = Iterator[Problem]
 
@@ -31,7 +31,7 @@ def device_problems(raw: Mapping[str, object]) -> Found:
     """Every problem between the groups' `resourceSlices` and the rest of a cluster's mapping.
 
     Args:
-        raw: the mapping as the file has it; parts of the wrong type are passed over, the models report them.
+        raw: the mapping as the file has it; parts of the wrong type are skipped, since the models report them.
     """
     groups = raw.get("nodeGroups")
     owners: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
     slices = _mapping(group, "resourceSlices")
     if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
         return
-    # What is given and wrong is reported where it stands.
+    # An unknown product or instance type is reported by its own field.
     product_known = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
     label = labels.get(GPU_PRODUCT_LABEL)
     if product_known or (isinstance(label, str) and label in gpu_products()):
@@ -105,7 +105,7 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
 
 
 def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:
-    """Only NVIDIA's driver publishes MIG devices, and only the catalog says which a product has."""
+    """Only NVIDIA's driver publishes MIG devices, and only the catalog has a product's MIG profiles."""
     driver = _driver(slices)
     if driver != NVIDIA_DRIVER:
         yield problem((*where, "partitionable"), f"is of MIG devices, which {driver} does not have", "leave it out")
@@ -154,7 +154,7 @@ def _served(raw: Mapping[str, object]) -> Found:
 
 
 def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
-    """The kwok runtime has the gate off; what another runtime's API server leaves out is reported once it has."""
+    """The kwok runtime has the gate off; other runtimes report what their API server drops, after the fact."""
     if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:

@@ -28,10 +28,10 @@ from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import devices_of, without_extended
 
 Flavour = Literal["kumulus", "kemu"]
-"""Whose labels nodes carry: ours, or KEMU's beside ours, so that workloads written for KEMU still fit."""
+"""Whose labels nodes have: ours, or also KEMU's, so that workloads written for KEMU still fit."""
 
 ROLE_LABEL = "kubernetes.io/role"
-# What KEMU's nodes carry where ours say otherwise or nothing.
+# Labels of KEMU's nodes that differ from ours, or that ours lack.
 KEMU_LABELS = {OS_LABEL: "kemu", ARCH_LABEL: "arm64", "kemu.datastrophic.io/managed": "true"}
 SYSTEM_NODES = 2
 _SYSTEM_CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110"}
@@ -60,7 +60,7 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") ->
 
 
 def system_pool(cluster_name: str) -> Pool:
-    """The two untainted nodes that take the emulated pods of add-ons where no real node runs containers.
+    """The two untainted nodes for the emulated pods of add-ons where no real node runs containers.
 
     Args:
         cluster_name: the value of the label kumulus.io/cluster.
@@ -86,13 +86,13 @@ def system_pool(cluster_name: str) -> Pool:
 
 
 def region_of(zone: str) -> str:
-    """The region a zone's name tells, by the conventions of three clouds; empty when it tells none.
+    """The region in a zone's name, by the conventions of three clouds; empty when there is none.
 
     `us-east1-b` (Google) is in us-east1, `us-east-1a` (Amazon) in us-east-1, `eastus-1` (Azure) in eastus.
     """
     for pattern in (_GCP_ZONE, _AWS_ZONE, _AZURE_ZONE):
         match = pattern.fullmatch(zone)
-        # All three clouds name regions by a place and a point of the compass, which tells eastus-1 from racks-1.
+        # All three clouds name regions by a place and a compass point, which distinguishes eastus-1 from racks-1.
         if match and _COMPASS.search(match[1]):
             return match[1]
     return ""

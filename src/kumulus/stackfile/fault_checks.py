@@ -1,4 +1,4 @@
-"""What is checked of single values of a fault: kinds, shares, names of nodes, changes of resources, conditions."""
+"""Checks of single values of a fault: kinds, shares, names of nodes, changes of resources, conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.model.quantity import canonical
 
 
 def kind_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is an entry of the catalog; others are reported with the entries it may mean."""
+    """Whether a value is an entry of the catalog; others are reported with the entries that may be meant."""
     if isinstance(raw, str) and raw in kinds():
         return []
     near = nearest(raw, kinds(), likeness=0.5) if isinstance(raw, str) else []
@@ -24,7 +24,7 @@ def kind_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def percent_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a share: more than 0, at most 100; a text may end in a per cent sign."""
+    """Whether a value is a percentage: more than 0, at most 100; a text may end in a percent sign."""
     remedy = "write a number from 0.01 to 100"
     number = percent(raw)
     if number is None:
@@ -35,7 +35,7 @@ def percent_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def percent(raw: object) -> float | None:
-    """A share as a number; None for what is none."""
+    """A percentage as a number; None for anything else."""
     if isinstance(raw, str):
         try:
             return float(raw.strip().removesuffix("%"))
@@ -50,7 +50,7 @@ def node_names_problems(where: Where, raw: object) -> list[Problem]:
         return [problem(where, f"is {shown(raw)}", "write a list, such as [a100-use1-0, 'a100-use1-[4-7]']")]
     found = []
     for index, name in enumerate(raw):
-        # A node that its pool names may be called anything.
+        # A node that its pool names may have any name.
         if isinstance(name, str) and is_dns_subdomain(name):
             continue
         try:
@@ -62,7 +62,7 @@ def node_names_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def split_node_name(name: str) -> tuple[str, frozenset[int]]:
-    """The pool and the ordinals of a node's name, or of several as `a100-use1-[0-99,105]`.
+    """The pool and the ordinals of a node's name, or of several names, `a100-use1-[0-99,105]`.
 
     Raises:
         ValueError: it is neither.
@@ -92,7 +92,7 @@ def change_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:
-    """What is left of resources, or lost, with quantities in canonical form."""
+    """Changes of resources, with quantities in canonical form."""
     return {name: canonical(written) for name, written in raw.items()}
 
 
@@ -121,7 +121,7 @@ def condition_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def kubelet_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a state that a kubelet can be in."""
+    """Whether a value is a known state of a kubelet."""
     if isinstance(raw, str) and raw and raw in KUBELETS:
         return []
     near = nearest(raw, KUBELETS[1:]) if isinstance(raw, str) else []

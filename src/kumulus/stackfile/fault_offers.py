@@ -1,4 +1,4 @@
-"""From a fault of what an autoscaler is offered to what it does there, and what is wrong with how it is written."""
+"""The effects of a fault of an autoscaler's offerings, and the problems of how it is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault
 from kumulus.stackfile.offers import Offers
 
 _DRAWN_BY = ("labels", "count", "percent", "seed")
-# What each of the kinds needs, and may have, besides `offers`.
+# What each kind needs, and may have, in addition to `offers`.
 _NEEDED = {"price-change": "priceFactor", "quota": "limits"}
 _REMEDIES = {"priceFactor": "write priceFactor: 2 for twice the price", "limits": 'write limits: {cpu: "64"}'}
 _OWN = {**{kind: (key,) for kind, key in _NEEDED.items()}, "spot-interruption": ("target", "notice")}
@@ -48,11 +48,11 @@ def offer_effects(fault: Fault) -> OfferEffects | None:
 
 
 def offer_problems(here: Where, fault: Fault) -> Iterator[Problem]:
-    """What such a fault says that is of other faults, and what it leaves out.
+    """Keys of such a fault that belong to other faults, and missing ones.
 
     Args:
         here: its place.
-        fault: of a kind that is about offerings.
+        fault: a fault of offerings.
     """
     kind = str(fault.kind)
     own = ("offers", *_OWN.get(kind, ()))

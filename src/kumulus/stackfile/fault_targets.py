@@ -1,8 +1,8 @@
 """From the faults of a stack file to the nodes they affect, and what they do there. Pure functions.
 
-Which nodes are meant follows from the pools alone, every node's own labels included, so that nothing has to be asked
-of a cluster and a preview names the same nodes as the update. Of a count or a share, those nodes are taken that come
-first in an order drawn from the seed and the nodes' names: a pool that grows or shrinks changes as few as it can.
+The selected nodes depend only on the pools, including every node's own labels, so that no cluster has to be queried and
+a preview names the same nodes as the update. A count or a share takes the first nodes in a random order given by the
+seed and the nodes' names: a pool that grows or shrinks changes as few of them as possible.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ResolvedFault:
         node: what it does to each of them.
         pods: what it does to pods; None for a fault of nodes.
         lost: what the fleet loses by it, quantities by resource.
-        offers: what it does to what an autoscaler is offered; None for other faults.
+        offers: what it does to an autoscaler's offerings; None for other faults.
     """
 
     name: str
@@ -58,12 +58,12 @@ class ResolvedFault:
 def resolve(
     faults: Sequence[Fault], pools: Sequence[Pool], before: Sequence[ResolvedFault] = ()
 ) -> tuple[list[ResolvedFault], list[Problem]]:
-    """Resolve faults on pools; with every problem there is, each at its place below `faults`.
+    """Resolve faults on pools; with every problem found, each at its place below `faults`.
 
     Args:
-        faults: as the stack file has them.
-        pools: as the stack file means them.
-        before: faults that are declared already, which must not decide the same.
+        faults: as in the stack file.
+        pools: the stack file's pools.
+        before: faults that are already declared, with which the new ones must not conflict.
     """
     found: list[ResolvedFault] = []
     problems: list[Problem] = []
@@ -93,7 +93,7 @@ def resolve(
 
 
 def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
-    """What a fault does: the catalog's entry, with what is given beside it on top."""
+    """What a fault does: the catalog's entry, overridden by the fault's own fields."""
     kind = kinds()[fault.kind] if fault.kind else None
     base = kind.node if kind else NodeEffects()
     kubelet = fault.kubelet or base.kubelet
@@ -112,12 +112,12 @@ def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
 
 
 def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tuple[NodeSet, list[Problem]]:
-    """The nodes that a target means, or what is wrong with it.
+    """The nodes that a target selects, or what is wrong with it.
 
     Args:
         target: the target.
         name: the fault's, which seeds count and percent unless the target has a seed.
-        pools: all there are.
+        pools: all pools.
         where: the target's place.
     """
     pools = list(pools)
@@ -162,7 +162,7 @@ def _fitting(target: Target, pools: Iterable[Pool]) -> Iterator[Pool]:
 
 
 def _members(target: Target, pool: Pool) -> list[int]:
-    """The ordinals of a pool that a target means, without its count and percent."""
+    """The ordinals of a pool that a target selects, regardless of its count and percent."""
     among: Iterable[int] = range(pool.replicas)
     if target.names:
         named = [ordinals for name, ordinals in _located(target, [pool]) if name == pool.name]
@@ -174,7 +174,7 @@ def _members(target: Target, pool: Pool) -> list[int]:
         among = [n for n in among if place in (level.place(n), place_name(pool.name, level.place(n)))]
     if target.labels:
         cluster = pool.labels.get(CLUSTER_LABEL, "")
-        # Those that all nodes of the pool share are not looked at again on each.
+        # Labels that all nodes of the pool share are not checked again on each node.
         of_nodes = pool.topology is not None or any(node.labels for node in pool.nodes)
         varying = of_nodes or "kubernetes.io/hostname" in target.labels or POOL_LABEL in target.labels
         if not varying and any(pool.labels.get(key) != value for key, value in target.labels.items()):
@@ -185,13 +185,13 @@ def _members(target: Target, pool: Pool) -> list[int]:
 
 
 def _located(target: Target, pools: Iterable[Pool]) -> list[tuple[str, frozenset[int]]]:
-    """The pool and the ordinals of each of a target's names: a node that a pool names, or one by its ordinal."""
+    """The pool and the ordinals of each of a target's names: a node with its own name, or nodes by ordinal."""
     own = {node.name: (pool.name, frozenset({n})) for pool in pools for n, node in enumerate(pool.nodes)}
     return [own.get(name) or _counted(name) for name in target.names]
 
 
 def _counted(name: str) -> tuple[str, frozenset[int]]:
-    """The pool and the ordinals of a name; of one without a number the name alone, which is no pool's."""
+    """The pool and the ordinals in a name; for one without ordinals the whole name, which is no pool's, and 0."""
     try:
         return split_node_name(name)
     except ValueError:
@@ -199,7 +199,7 @@ def _counted(name: str) -> tuple[str, frozenset[int]]:
 
 
 def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Problem]:
-    """Parts of a target that nothing in the stack is called."""
+    """Names in a target that nothing in the stack has."""
     known = {
         "nodeGroup": {pool.group for pool in pools},
         "zone": {pool.zone for pool in pools if target.nodeGroup in (None, pool.group)} - {""},
@@ -238,7 +238,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
 
 
 def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
-    """What a fault says of pods while it is one of nodes, or the other way round; and one that does nothing."""
+    """Keys of another type of fault, of nodes, pods or offerings; and a fault that does nothing."""
     kind = kinds()[fault.kind] if fault.kind else None
     present = fault.model_fields_set
     if kind is not None and kind.offers is not None:

@@ -1,4 +1,4 @@
-"""Faults as the stack file has them: which nodes they affect, and what they do to nodes and pods there."""
+"""Faults in the stack file: which nodes they affect, and what they do to nodes and pods there."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -108,7 +108,7 @@ class Target(Section):
     )
 
     def places(self) -> dict[str, str]:
-        """The places in the topology that are given, by level."""
+        """The given places in the topology, by level."""
         levels = ("nvlinkDomain", "rack", "leaf", "block", "spine")
         return {level: place for level in levels if (place := getattr(self, level)) is not None}
 
@@ -210,7 +210,7 @@ OFFER_KEYS = {
     "limits": "quota",
     "notice": "spot-interruption",
 }
-"""What is for an autoscaler's offerings, and the kinds that have it."""
+"""The keys for faults of offerings, and the kinds that have them."""
 POD_KEYS = ("pods", "container", "exitCode", "reason", "message", "delay", "jitter", "repeat", "share")
 
 
@@ -222,6 +222,6 @@ def fault_from(raw: Mapping[str, object], source: str) -> Fault:
         source: where it is from, for the error's first line.
 
     Raises:
-        SpecError: with every problem there is.
+        SpecError: with every problem found.
     """
     return validated(Fault, raw, source)

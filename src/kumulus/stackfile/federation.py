@@ -1,4 +1,4 @@
-"""A stack file's `federation`: clusters of the stack that work as one, by a hub that gives its Jobs to workers."""
+"""A stack file's `federation`: clusters that work as one, with a hub that dispatches its Jobs to workers."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -99,12 +99,12 @@ class Federation(Section):
 
 @dataclass(frozen=True)
 class Federated:
-    """A federation of clusters that there are.
+    """A federation whose clusters exist in the stack file.
 
     Attributes:
-        hub: the hub, by what the file calls it.
-        workers: likewise, in the order of the file.
-        asked: what the file says of it.
+        hub: the hub's name in the file.
+        workers: the workers' names, in the order of the file.
+        asked: the file's section.
     """
 
     hub: str
@@ -112,11 +112,11 @@ class Federated:
     asked: Federation
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
-        """What is asked of Kueue beside a cluster; None where there is to be none.
+        """The options of Kueue for a cluster; None for a cluster without Kueue.
 
         Args:
-            name: the cluster's, as the file has it.
-            cluster_name: its own.
+            name: the cluster's name in the file.
+            cluster_name: its real name.
         """
         if name == self.hub:
             asked = self.asked
@@ -136,7 +136,7 @@ def federated(
 
     Args:
         values: the file's keys.
-        entries: the names of its clusters, by the name of the entry that stands for them.
+        entries: the names of its clusters, by the name of their entry.
     """
     if values.get(KEY) is None:
         return None, []
@@ -157,7 +157,7 @@ def federated(
 
 
 def quota(pools: Sequence[Pool]) -> dict[str, Quantity]:
-    """What the Jobs of a cluster may have together: all that its nodes have, but for the number of pods."""
+    """The total quota of a cluster's Jobs: all resources of its nodes except the number of pods."""
     return {name: amount for name, amount in totals(pools).resources.items() if name != "pods"}
 
 

@@ -1,4 +1,4 @@
-"""A node group's `topology`: how many nodes, racks and switches belong together, and which labels say so."""
+"""A node group's `topology`: how many nodes, racks and switches belong together, and the labels that show it."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -28,7 +28,7 @@ _OWN = {
     "block": "topology.kumulus.io/block",
     "spine": "topology.kumulus.io/spine",
 }
-# Topograph's keys for what the schedulers' own documents have no key for: docs.nvidia.com/topograph, "Node Labels".
+# Topograph's keys, for levels without a key in the schedulers' own docs: docs.nvidia.com/topograph, "Node Labels".
 _NVIDIA = {
     "nvlinkDomain": "network.topology.nvidia.com/accelerator",
     "leaf": "network.topology.nvidia.com/leaf",
@@ -62,7 +62,7 @@ _TAKEN = (
     "kubernetes.io/role",
     "type",
 )
-# Which key of the section makes a level exist, and what its domains are called in messages.
+# The key of the section that defines a level, and the name of the level's domains in messages.
 _SIZED_BY = {
     "nvlinkDomain": ("nodesPerNvlinkDomain", "NVLink domains"),
     "rack": ("nodesPerRack", "racks"),
@@ -144,7 +144,7 @@ class GroupTopology(Section):
         return Topology.of(Level(name, keys[name], nodes) for name, nodes in self.sizes().items())
 
     def sizes(self) -> dict[str, int]:
-        """Nodes in one domain of each level there is."""
+        """Nodes in one domain of each defined level."""
         rack = self.nodesPerRack
         leaf = rack * self.racksPerLeaf if self.racksPerLeaf else None
         sizes = {
@@ -157,12 +157,12 @@ class GroupTopology(Section):
         return {name: nodes for name, nodes in sizes.items() if nodes}
 
     def places(self) -> int | None:
-        """How many nodes a zone has room for; None when blocks are added as nodes need them."""
+        """The number of nodes that fit in a zone; None when blocks are added as nodes need them."""
         return self.nodesPerRack * self.racksPerBlock * self.blocks if self.blocks and self.racksPerBlock else None
 
 
 def well_formed(raw: object) -> GroupTopology | None:
-    """A topology as the file has it, for rules between it and other parts; None when there is none that is right."""
+    """A topology from the file, for rules between it and other parts; None when it is missing or malformed."""
     try:
         return GroupTopology.model_validate(raw) if isinstance(raw, Mapping) else None
     except ValidationError:
@@ -170,7 +170,7 @@ def well_formed(raw: object) -> GroupTopology | None:
 
 
 def placement_problems(where: Where, topology: GroupTopology, pool: str, replicas: int) -> Iterator[Problem]:
-    """Whether a zone's nodes have places, and whether the names of their places fit into labels.
+    """Whether there is a place for each of a zone's nodes, and whether the names of the places fit into labels.
 
     Args:
         where: the place of the zone in the stack file.
@@ -200,7 +200,7 @@ def template_problems(where: Where, topology: GroupTopology, labels: object) -> 
     Args:
         where: the group's place.
         topology: the group's.
-        labels: the template's, anything.
+        labels: the template's; may be malformed.
     """
     for level in topology.topology().levels:
         if isinstance(labels, Mapping) and level.label in labels:
@@ -233,11 +233,11 @@ def _labels_problems(made: GroupTopology) -> Iterator[Problem]:
 
 
 def _nesting_problems(made: GroupTopology) -> Iterator[Problem]:
-    """A domain must not stand in two domains of a larger level, or there would be no tree of them."""
+    """A domain must not be in two domains of a larger level, or the domains would not form a tree."""
     for inner, outer in pairwise(made.topology().levels):
         if outer.nodes % inner.nodes == 0:
             continue
-        # Racks are what the other levels are made of, so the other of the two is reported.
+        # Other levels consist of racks, so the level that is not the rack is reported.
         key = _SIZED_BY[inner.name if outer.name == "rack" else outer.name][0]
         (_, small), (_, large) = _SIZED_BY[inner.name], _SIZED_BY[outer.name]
         message = f"gives {small} of {inner.nodes} nodes and {large} of {outer.nodes}, so that one would stand in two"

@@ -1,4 +1,4 @@
-"""Node groups as the stack file has them: where nodes stand, how many, and what each of them is like."""
+"""Node groups in the stack file: where their nodes are, how many there are, and what each of them has."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -30,7 +30,7 @@ from kumulus.stackfile.resource_slices import ResourceSlices
 from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems
 
 KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
-"""Keeps pods off emulated nodes unless they ask for them; a template without `taints` has it."""
+"""Keeps pods off emulated nodes unless they tolerate it; a template without `taints` has it."""
 
 
 NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, named_nodes_from, form="namedNodes")]

@@ -1,4 +1,4 @@
-"""What a stack runs on the user's machine, `hostCommands`, and the images it loads into its nodes, `loadImages`."""
+"""The commands that a stack runs on the user's machine, `hostCommands`, and the images it loads, `loadImages`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _environment_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def is_archive(image: str) -> bool:
-    """Whether an image is the path of an archive, as `docker save` writes it, and not a name that Docker knows."""
+    """Whether an image is the path of an archive made by `docker save`, rather than a name that Docker knows."""
     return image.startswith(("./", "../", "/")) or image.endswith((".tar", ".tar.gz", ".tgz"))
 
 

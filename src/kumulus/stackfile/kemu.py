@@ -1,8 +1,8 @@
 """KEMU's `ClusterConfig`, read unmodified: by path or URL, into the same model as our own format.
 
-KEMU checks nothing: it ignores unknown keys, and two mistakes of its own documentation make nodes on which nothing
-schedules. Such things are corrected or passed over here, each with a notice; what no cluster could be made of is a
-problem, as in our own format. Its scalars are texts: KEMU declares them so, and go-yaml keeps `1.10` as it is written.
+KEMU checks nothing: it ignores unknown keys, and two mistakes in its own documentation make nodes on which nothing
+schedules. Such things are corrected or ignored here, each with a notice; a file that cannot become a cluster has
+problems, as in our own format. Its scalars are strings: KEMU declares them so, and go-yaml keeps `1.10` as written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kumulus.stackfile.yamltext import read_yaml_texts
 
 KIND = "ClusterConfig"
 PODS = "110"
-# What KWOK's stage node-initialize gives a node that has no resources at all.
+# The capacity that KWOK's stage node-initialize sets on a node without any resources.
 _KWOK_CAPACITY = {"cpu": "1k", "memory": "1Ti", "pods": "1M"}
 
 _SPEC_KEYS = ("kindConfig", "clusterAddons", "nodeGroups")
@@ -41,9 +41,9 @@ class KemuFile:
 
     Args:
         spec: the cluster; its pools are expanded with the flavour `kemu`.
-        notices: what was corrected or passed over.
+        notices: what was corrected or ignored.
         source: the path or URL.
-        plain: the same cluster as a mapping of our format, without KEMU's labels; texts of YAML are as they were.
+        plain: the same cluster as a mapping in our format, without KEMU's labels; YAML texts are unchanged.
     """
 
     spec: ClusterSpec
@@ -60,29 +60,29 @@ def read_kemu(
     Args:
         location: a path, relative to `base` or absolute, or an http(s) URL.
         base: the project's directory.
-        runtime: kwok, kind or existing; KEMU itself knows kind only.
+        runtime: kwok, kind or existing; KEMU itself supports only kind.
         skip_addons: leave the file's add-ons out.
         asked_in: the stack file that names the location, for errors about reaching it.
 
     Raises:
-        SpecError: it cannot be reached, does not parse, is no ClusterConfig, or has problems; all of them at once.
+        SpecError: the file cannot be reached, does not parse, is not a ClusterConfig, or has problems; all of them.
     """
     source, text = read_text(location, base, "clusterConfig", asked_in)
     return convert(text, source, runtime, skip_addons)
 
 
 def meant_runtime(text: str, source: str) -> str:
-    """The runtime that a KEMU file speaks of: kind where it says how kind is to run, else kwok, which needs nothing.
+    """The runtime that a KEMU file implies: kind if it configures kind, else kwok, which needs nothing.
 
     Raises:
-        SpecError: it does not parse, or is no ClusterConfig.
+        SpecError: the file does not parse, or is not a ClusterConfig.
     """
     asked = _spec_of(read_yaml_texts(text, source), source).get("kindConfig")
     return registry.owner_of("kindConfig") if asked else registry.DEFAULT
 
 
 def convert(text: str, source: str, runtime: str = registry.DEFAULT, skip_addons: bool = False) -> KemuFile:
-    """The cluster in the text of a KEMU file; arguments and errors as of `read_kemu`."""
+    """The cluster in the text of a KEMU file; arguments and errors are those of `read_kemu`."""
     conversion = _Conversion()
     raw = conversion.spec(_spec_of(read_yaml_texts(text, source), source))
     if skip_addons:
@@ -105,7 +105,7 @@ def _spec_of(raw: object, source: str) -> Mapping[str, object]:
         problem = Problem("", f"is {shown(raw)}, not a KEMU {KIND}", f"write kind: {KIND} and a spec")
         raise SpecError([problem], source)
     kind = raw.get("kind")
-    # KEMU never looks at the kind; a file without one is taken for what it looks like.
+    # KEMU never checks the kind; a file without one is accepted if it has a spec.
     if kind != KIND and (kind is not None or "spec" not in raw):
         message = f"is {shown(kind)}, not KEMU's {KIND}" if kind is not None else "is missing"
         raise SpecError([Problem("kind", message, f"write kind: {KIND}, or name another file")], source)
@@ -119,7 +119,7 @@ def _spec_of(raw: object, source: str) -> Mapping[str, object]:
 
 @dataclass
 class _Conversion:
-    """One file on its way into our format. Values of a wrong type pass unchanged: the models report them."""
+    """The conversion of one file into our format. Values of a wrong type stay unchanged: the models report them."""
 
     notices: list[Notice] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -129,7 +129,7 @@ class _Conversion:
         self.notices.append(Notice(path_text(where), message))
 
     def as_in_file(self, problem: Problem) -> Problem:
-        """A problem of our format with the paths the KEMU file has."""
+        """A problem in our format, with the paths of the KEMU file."""
         path = under("spec", problem.path)
         message = re.sub(r"(?<![\w.])(nodeGroups|clusterAddons)\[(?=[0-9])", r"spec.\1[", problem.message)
         return Problem(self.renamed.get(path, path), message, problem.remedy)
@@ -188,7 +188,7 @@ class _Conversion:
 
     def _capacity(self, where: Where, raw: Mapping[str, object]) -> Plain:
         if not all(isinstance(name, str) for name in raw):
-            # A key without a text, which the model refuses.
+            # A key that is not a string, which the model rejects.
             return dict(raw)
         result: Plain = {}
         for name, amount in raw.items():
@@ -215,7 +215,7 @@ class _Conversion:
         return {key: raw[key] for key in keys if raw.get(key) is not None}
 
     def _text_only(self, where: Where, result: Plain, key: str) -> None:
-        # Every scalar inside would have been read as a text: not what a chart's values or kind's settings need.
+        # Every scalar inside would be read as a string, but a chart's values and kind's settings need types.
         if isinstance(result.get(key), Mapping | list):
             message = "is not a text, which KEMU's format needs here"
             self.problems.append(Problem(path_text((*where, key)), message, f"write {key}: | and indent what follows"))

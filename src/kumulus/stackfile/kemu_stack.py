@@ -1,4 +1,4 @@
-"""A KEMU file as a stack file of our format that gives the same cluster, to be edited from there."""
+"""Converts a KEMU file to a stack file that describes the same cluster, for further editing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stack_file_of(file: KemuFile) -> str:
     """The text of a stack file.
 
     Args:
-        file: a KEMU file as read; what was corrected in it is noted in comments.
+        file: a KEMU file as read; comments list what was corrected in it.
     """
     return "\n".join([*_comments(file.source, file.notices), _dumped({"config": {"kumulus:cluster": _cluster(file)}})])
 
@@ -36,7 +36,7 @@ def _cluster(file: KemuFile) -> Plain:
 def _group(group: Mapping[str, Any]) -> Plain:
     template = dict(group["nodeTemplate"])
     metadata = dict(template.get("metadata") or {})
-    # KEMU's own labels, which a template may have overridden there as well.
+    # KEMU's own labels, which a template may override, as in KEMU.
     metadata["labels"] = {**KEMU_LABELS, **(metadata.get("labels") or {})}
     named = {"name": group["name"], "placement": group["placement"]}
     return {**named, "nodeTemplate": {**template, "metadata": metadata}}
@@ -50,7 +50,7 @@ def _comments(source: str, notices: tuple[Notice, ...]) -> list[str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks; what some YAML reader could take for something else in quotes."""
+    """Writes multi-line strings as blocks, and quotes whatever a YAML reader could take for another type."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

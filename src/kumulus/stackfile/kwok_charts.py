@@ -1,4 +1,4 @@
-"""KWOK inside a cluster, as the runtimes kind and existing have it: by its Helm charts."""
+"""KWOK inside a cluster, installed by its Helm charts with the runtimes kind and existing."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -19,7 +19,7 @@ from kumulus.model.shards import MOST_SHARDS
 from kumulus.stackfile.addons import chart_kind
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
-# The smallest part a shard may get of the range: 4,094 addresses.
+# The smallest address range that a pod network may have: 4,094 addresses.
 LONGEST_PREFIX = 20
 
 
@@ -116,13 +116,13 @@ class KwokCharts(Section):
     memory: str = Field(default="128Mi", description="Memory that each kwok-controller requests.", examples=["1Gi"])
 
     def addon(self, chart: str) -> dict[str, str | None]:
-        """Where a chart is, as an add-on has it."""
+        """Where a chart is, in the fields of an add-on."""
         if chart_kind(chart) != "repository":
             return {"chart": chart, "version": self.version if chart_kind(chart) == "oci" else None}
         return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
 
     def settings(self) -> Settings:
-        """What the kwok-controllers of the cluster have in common."""
+        """The settings shared by the cluster's kwok-controllers."""
         image = IMAGE.fullmatch(self.image)
         assert image
         return Settings(

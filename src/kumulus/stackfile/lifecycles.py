@@ -1,4 +1,4 @@
-"""Pod lifecycles as the stack file has them: how long pods pull, initialise, start and run, and how they end."""
+"""Pod lifecycles in the stack file: how long pods pull, initialise, start and run, and how they end."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -50,7 +50,7 @@ class Failure(Section):
     )
 
     def failure(self) -> model.Failure:
-        """As KWOK's stages are made of it."""
+        """The model from which KWOK's stages are made."""
         return model.Failure(self.share, self.exitCode, self.reason, self.message, self.container, self.after)
 
 
@@ -91,7 +91,7 @@ class PodLifecycle(Section):
     )
 
     def lifecycle(self) -> model.Lifecycle:
-        """As KWOK's stages are made of it."""
+        """The model from which KWOK's stages are made."""
         return model.Lifecycle(
             self.name,
             self.selector.selection(),

@@ -1,4 +1,4 @@
-"""From a stack's configuration to its cluster and node pools, everything checked before anything is made."""
+"""From a stack's configuration to its cluster and node pools; everything is checked before anything is created."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault
 
 WORDS = ("moveHere", "allowReplace")
-"""Keys by which the user gives the plugin leave for what cannot be taken back: it is configured with them."""
+"""Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
 SEVERAL = ("clusters", "defaults", "hub", "federation")
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
 CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *WORDS)
@@ -35,21 +35,21 @@ CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "p
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a stack is to become.
+    """The wanted state of a stack.
 
     Args:
         spec: the cluster.
-        cluster_name: the spec's name, or else one made from the stack's.
-        flavour: whose labels the nodes carry; `kemu` when the spec was read from a KEMU file.
+        cluster_name: the spec's name, or else one derived from the stack's.
+        flavour: whose labels the nodes have; `kemu` when the spec was read from a KEMU file.
         pools: one per group and zone, in the order of the file.
         faults: with the nodes they affect, in the order of the file.
         notices: what was corrected or has no effect.
         source: the file or URL the spec was read from.
-        secrets: what of the spec the stack's configuration keeps secret.
-        member: what the file calls it among several; empty where it has one cluster.
-        prices: a file of the user's own with what machines cost; None for the catalog alone.
-        kueue: what is asked of Kueue beside the cluster; None where there is none.
-        autoscaler: what the plugin is given for its autoscaler; None without one.
+        secrets: the places in the spec that the stack's configuration keeps secret.
+        member: its name among several clusters in the file; empty if there is only one.
+        prices: the user's own file of machine prices; None for the catalog alone.
+        kueue: options of the cluster's Kueue; None if it has none.
+        autoscaler: the plugin's inputs for its autoscaler; None without one.
     """
 
     spec: ClusterSpec
@@ -69,7 +69,7 @@ class Loaded:
         """What machines cost.
 
         Raises:
-            SpecError: the stack's file of prices has been changed since, and has mistakes now.
+            SpecError: the stack's file of prices has been changed since it was checked, and now has mistakes.
         """
         return with_own(self.prices) if self.prices else catalog()
 
@@ -79,7 +79,7 @@ class Loaded:
 
     @property
     def system_pool(self) -> Pool | None:
-        """The pool for the emulated pods of add-ons; None where there are none or real nodes run them."""
+        """The pool for the emulated pods of add-ons; None without add-ons, or when real nodes run them."""
         emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
         return system_pool(self.cluster_name) if emulated else None
 
@@ -102,7 +102,7 @@ def load(
             and :data:`WORDS`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
-        source: what to call the stack's file in messages; the one of that name in stacks/ when not given.
+        source: the name of the stack's file in messages; by default the stack's file in stacks/.
         runtime: used instead of the configuration's.
         skip_addons: likewise.
         secrets: the places in `cluster` that the configuration keeps secret.
@@ -110,7 +110,7 @@ def load(
     Keys without a value count as absent.
 
     Raises:
-        SpecError: with every problem there is.
+        SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = _Settings.read(config, runtime, skip_addons)
@@ -118,7 +118,7 @@ def load(
         if settings.problems:
             raise SpecError(settings.problems, source)
         location = cast(str, settings.values["clusterConfig"])
-        # Its models take 40 ms to build, which stacks of our own format need not wait for.
+        # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
         from kumulus.stackfile.kemu import read_kemu
 
         file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
@@ -145,14 +145,14 @@ def load(
 
 
 def _scaled(loaded: Loaded, base: Path) -> Loaded:
-    """The stack with what its autoscaler is given: machines or node groups, with their prices.
+    """The stack with its autoscaler's inputs: machines or node groups, with their prices.
 
     Raises:
         SpecError: there are none.
     """
     if loaded.spec.autoscaler is None:
         return loaded
-    # The catalog and its prices, which other stacks need not wait for.
+    # Imported here, so that other stacks do not have to load the catalog and its prices.
     from kumulus.stackfile import machines
 
     asked, prices = loaded.spec.autoscaler, loaded.known_prices()
@@ -167,7 +167,7 @@ def _scaled(loaded: Loaded, base: Path) -> Loaded:
 
 @dataclass(frozen=True)
 class _Settings:
-    """The configuration's keys, each of the right type or reported as a problem."""
+    """The configuration's keys, each either valid or reported as a problem."""
 
     values: Mapping[str, object]
     runtime: str | None
@@ -201,10 +201,10 @@ class _Settings:
 
 
 def _with_nodes(cluster: object, settings: _Settings, base: Path, source: str) -> object:
-    """The cluster's mapping with the nodes of the file that the stack names, if it does.
+    """The cluster's mapping with the nodes of the stack's nodes file, if it has one.
 
     Raises:
-        SpecError: it is not there, or has mistakes.
+        SpecError: the file does not exist, or has mistakes.
     """
     named = settings.values.get("nodes")
     if not isinstance(named, str) or settings.problems:
@@ -215,10 +215,10 @@ def _with_nodes(cluster: object, settings: _Settings, base: Path, source: str) -
 
 
 def _own_prices(settings: _Settings, base: Path) -> Path | None:
-    """The file of prices that the stack names, read once for its mistakes.
+    """The stack's file of prices, which is read once to check it.
 
     Raises:
-        SpecError: it is not there, or has mistakes.
+        SpecError: the file does not exist, or has mistakes.
     """
     named = settings.values.get("prices")
     if named is None:
@@ -233,7 +233,7 @@ def _is_switch(value: object) -> bool:
 
 
 def _sources(values: dict[str, object]) -> list[Problem]:
-    """Problems of where the cluster is described; a JSON text of it is replaced by what it says."""
+    """Problems of the keys that describe the cluster; JSON text is replaced by its parsed value."""
     location = values.get("clusterConfig")
     if "cluster" in values and location is not None:
         return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
@@ -246,14 +246,14 @@ def _sources(values: dict[str, object]) -> list[Problem]:
         )
         return [Problem("cluster", "is missing", remedy)]
     if isinstance(values.get("cluster"), str):
-        # Otherwise the model says that a text is no mapping.
+        # If it does not parse, the model reports that a text is not a mapping.
         with contextlib.suppress(ValueError, RecursionError):
             values["cluster"] = json.loads(cast(str, values["cluster"]))
     return []
 
 
 def _overridden(settings: _Settings, notices: list[Notice]) -> object:
-    """The cluster's mapping with the settings that override it; what then has no effect is dropped with a notice."""
+    """The cluster's mapping with the overriding settings; keys that then have no effect are dropped with a notice."""
     raw = settings.values["cluster"]
     if not isinstance(raw, Mapping):
         return raw
@@ -285,7 +285,7 @@ def _loaded(
 
 
 def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
-    """Nodes for which a kind cluster's pod subnet has no room, as far as the stack says how large that is."""
+    """A notice of more nodes than a kind cluster's pod subnet has room for, if the subnet's size is known."""
     if not spec.kindConfig:
         return None
     room = node_ranges(with_room(spec.kindConfig))
@@ -300,10 +300,10 @@ def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -
 
 
 def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
-    """The faults of a spec on its pools, and every problem of theirs."""
+    """The faults of a spec on its pools, and all their problems."""
     if not spec.faults:
         return (), []
-    # Imported here: most stacks have none.
+    # Imported here, because most stacks have no faults.
     from kumulus.stackfile.fault_targets import resolve
 
     found, problems = resolve(spec.faults, expanded)
@@ -311,7 +311,7 @@ def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[Resolve
 
 
 def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem]:
-    """What the spec names on this machine and is not there."""
+    """Files and directories that the spec names and that do not exist on this machine."""
     charts = [
         ((*prefix, "clusterAddons", index, "chart"), missing_chart(base / addon.chart))
         for index, addon in enumerate(spec.clusterAddons)

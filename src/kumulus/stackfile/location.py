@@ -1,4 +1,4 @@
-"""Reading a text by path or http(s) URL, with errors a user can act on."""
+"""Reading a text by path or http(s) URL, with errors that a user can act on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kumulus.model.errors import Problem, SpecError, shown, shown_path
 from kumulus.model.names import suggest
 
 TIMEOUT_SECONDS = 2.0
-"""For all of it: the name's resolution, every redirect, and the last byte."""
+"""The limit for the whole download: name resolution, every redirect, and the last byte."""
 
 
 def read_text(location: str, base: Path, path: str, source: str = "", most: int = MOST_BYTES) -> tuple[str, str]:
@@ -28,13 +28,13 @@ def read_text(location: str, base: Path, path: str, source: str = "", most: int 
         base: the directory that relative paths start from.
         path: the setting that holds the location, for errors.
         source: the file that holds the setting, for errors.
-        most: bytes that a file may have; what comes from elsewhere may have 4 MiB.
+        most: the most bytes of a file; a download may have 4 MiB.
 
     Returns:
-        How to call the location in messages, without credentials, and its text.
+        The location's name in messages, without credentials, and its text.
 
     Raises:
-        SpecError: it cannot be reached or read within two seconds, is larger than it may be, or is not UTF-8.
+        SpecError: it cannot be reached or read within two seconds, is too large, or is not UTF-8.
     """
     try:
         if "://" in location:
@@ -45,17 +45,17 @@ def read_text(location: str, base: Path, path: str, source: str = "", most: int 
 
 
 def large_file(location: str, base: Path, path: str, source: str, most: int) -> Path | None:
-    """The file at a location, where it is larger than a text that is read at once may be (4 MiB); None otherwise.
+    """The file at a location, if it is larger than a text that is read at once may be (4 MiB); otherwise None.
 
     Args:
-        location: as of :func:`read_text`, whose business are URLs, and whatever cannot be read.
+        location: as for :func:`read_text`, which handles URLs, and files that cannot be read.
         base: as there.
         path: as there.
         source: as there.
-        most: bytes that it may have.
+        most: the most bytes of the file.
 
     Raises:
-        SpecError: it has more.
+        SpecError: the file is larger.
     """
     if "://" in location:
         return None
@@ -90,8 +90,8 @@ def _fetch(url: str) -> bytes:
     if not url.lower().startswith(("http://", "https://")):
         raise _Unreadable(f"{name} is neither http nor https", "write a path, or a URL that starts with https://")
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-    # A thread, because no timeout of a socket's ends a server that sends a byte now and then. It ends by itself, at the
-    # latest with the program.
+    # In a thread, because no socket timeout stops a server that sends a byte now and then. The thread ends by itself,
+    # at the latest with the program.
     threading.Thread(target=_answer, args=(url, name, answers), daemon=True).start()
     try:
         answer = answers.get(timeout=TIMEOUT_SECONDS)
@@ -115,7 +115,7 @@ def _answer(url: str, name: str, answers: queue.SimpleQueue[bytes | Exception]) 
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https alone; urllib's own goes to ftp as well."""
+    """Follows redirects only to http and https; urllib's own handler also follows those to ftp."""
 
     def redirect_request(
         self,
@@ -159,7 +159,7 @@ def _read(location: str, base: Path, most: int) -> bytes:
     try:
         path = base / Path(location).expanduser()
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            # A pipe would be waited for, a device has no end.
+            # Reading a pipe would block, and a device has no end.
             raise _Unreadable(f"{shown_path(path)} is not a regular file", "write the path of a file")
         with path.open("rb") as file:
             return file.read(most + 1)

@@ -1,4 +1,4 @@
-"""What the machines of a stack cost, as its cluster's Prometheus is given it."""
+"""What the machines of a stack cost, in the form passed to its cluster's Prometheus."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def machine_prices(loaded: Loaded) -> list[dict[str, Any]]:
-    """The price of each kind of machine that the stack has, or that its autoscaler may make; those that are known.
+    """The known prices of each kind of machine that the stack has, or that its autoscaler may create.
 
     Raises:
-        SpecError: the stack's file of prices has been changed since, and has mistakes now.
+        SpecError: the stack's file of prices has been changed since it was checked, and now has mistakes.
     """
     prices = loaded.known_prices()
     found = {

@@ -1,4 +1,4 @@
-"""The machines that an autoscaler may make nodes of: as node groups of the same instance types would have them."""
+"""The machines that an autoscaler may create, whose nodes are like those of node groups of the same instance types."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
-# Machines whose delay is drawn; the next one has the first's again.
+# Number of delays that are drawn; further machines start again with the first delay.
 _DRAWN = 499
 # Labels that a placement sets, and the one that names a node's group.
 _PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
 def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, Any], list[Problem]]:
-    """What the plugin is given for an autoscaler, JSON-able, and what keeps it from having machines.
+    """The plugin's inputs for an autoscaler, JSON-able, and the problems that leave it without machines.
 
     Args:
         asked: the stack's section.
-        prices: what machines cost; those without a price cannot be chosen from.
-        cluster: the cluster's name, which the nodes carry.
+        prices: what machines cost; those without a price are not offered.
+        cluster: the cluster's name, for the nodes' label.
     """
     plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [], "")}
     for key in ("zones", "instanceTypes", "capacityTypes", "registrationDelay"):
@@ -73,14 +73,14 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
 def of_groups(
     asked: Autoscaler, prices: Prices, cluster: str, pools: Iterable[Pool], base: Path
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """What the plugin is given for an autoscaler of node groups, JSON-able, and what keeps it from running.
+    """The plugin's inputs for an autoscaler of node groups, JSON-able, and the problems that keep it from running.
 
     Args:
         asked: the stack's section.
         prices: what machines cost; groups without a price are resized too.
         cluster: the cluster's name.
         pools: the stack's.
-        base: where the path of the program starts.
+        base: the directory that the program's path is relative to.
     """
     binary = Path(base, asked.binary).absolute()
     if not binary.is_file() or not os.access(binary, os.X_OK):
@@ -100,11 +100,11 @@ def of_groups(
 
 
 def delays(delay: Distribution, seed: str) -> dict[str, Any]:
-    """How long machines take: one duration for all, or a list of drawn ones that is used in turn, again and again.
+    """How long machines take: one duration for all, or a list of random ones that is used cyclically.
 
     Args:
-        delay: as a file has it.
-        seed: what they are drawn with.
+        delay: as in the file.
+        seed: the seed they are drawn with.
     """
     if delay.kind == "fixed":
         return {"registrationDelay": f"{delay.first:g}s"}
@@ -123,7 +123,7 @@ def _offerings(name: str, regions: dict[str, str], kinds: Iterable[str], prices:
 
 
 def _node(name: str, cluster: str) -> dict[str, Any]:
-    """What a node of a type says of itself, wherever it stands."""
+    """The part of a type's nodes that is the same in every zone."""
     pool = _pool(name, cluster)
     labels = {key: value for key, value in pool.labels.items() if key not in _PLACED}
     return {

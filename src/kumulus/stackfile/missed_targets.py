@@ -1,4 +1,4 @@
-"""What is said of a fault's target that matches no node: what there is instead. Pure functions."""
+"""Remedies for a fault's target that matches no node: what could be written instead. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from kumulus.model.pools import Pool
 from kumulus.model.topology import place_name
 from kumulus.stackfile.faults import Target
 
-# Of more, the first and the last say as much.
+# Of longer lists, only the first and the last name are shown.
 _LISTED = 6
 
 
 def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | None:
-    """What to write instead of a place that no node stands at; None when some node does.
+    """What to write instead of a place that has no node; None when it has one.
 
     Args:
         level_name: one of `LEVELS`.
-        place: as the target has it: `r3`, or with the pool, `a100-use1-r3`.
-        pools: those with that level that the rest of the target leaves.
+        place: as in the target: `r3`, or with the pool, `a100-use1-r3`.
+        pools: the pools with that level that match the rest of the target.
     """
     short: list[str] = []
     full: list[str] = []
@@ -31,18 +31,18 @@ def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | No
             full += [place_name(pool.name, each) for each in there]
     if place in short or place in full:
         return None
-    # A target that names the pool means one of the pool's own.
+    # A target that names a pool means one of that pool's places.
     of_pool = [each for each in full if place.rpartition("-")[0] == each.rpartition("-")[0]]
     return f"write {_alternatives(of_pool or short)}" if short else "there are none, as the groups have no nodes"
 
 
 def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], int]) -> str:
-    """How many nodes each part of a target matches by itself, where no node fulfils all of it.
+    """How many nodes each part of a target matches by itself, when no node matches all parts.
 
     Args:
         target: the target.
-        pools: all there are.
-        matched: how many nodes a target matches.
+        pools: all pools.
+        matched: counts the nodes that a target matches.
     """
     if not any(pool.replicas for pool in pools):
         return "there are none"
@@ -62,7 +62,7 @@ def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], 
 
 
 def label_remedy(target: Target, pools: Iterable[Pool]) -> str | None:
-    """Which values a label has, where a target names one that no node has; None when that is not what is wrong."""
+    """The values of a label, if a target has a value that no node has; None when that is not the problem."""
     there = list(pools)
     for key, value in target.labels.items():
         values = sorted({pool.labels[key] for pool in there if key in pool.labels})

@@ -1,4 +1,4 @@
-"""The stack file's `kumulus:cluster` as a model, and the one way from a plain mapping to it."""
+"""The model of the stack file's `kumulus:cluster`, and the only way to make one from a plain mapping."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Runtime = str
 else:
-    # A type checker wants to read the names here; they are the registry's.
+    # A type checker would need the literal names here, which only the registry has.
     Runtime = Literal[registry.NAMES]
 VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
 
@@ -142,7 +142,7 @@ if TYPE_CHECKING:
         existing: Existing = Existing()
 
 else:
-    # Each runtime has a section of its name; a type checker wants to read the fields above.
+    # Each runtime has a section with its name; a type checker needs the fields above.
     _WithSections = create_model(
         "_WithSections",
         __base__=_Fleet,
@@ -177,11 +177,11 @@ class ClusterSpec(_WithSections):
 
     @property
     def runtime_descriptor(self) -> Descriptor:
-        """What there is to say of its runtime."""
+        """The descriptor of its runtime."""
         return registry.get(self.runtime)
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
-        """What its file says of its runtime, JSON-able: options of the resource Cluster.
+        """The file's settings of its runtime, JSON-able: options of the resource Cluster.
 
         Args:
             base: the project's directory.
@@ -206,13 +206,13 @@ class ClusterSpec(_WithSections):
 
     @classmethod
     def checked(cls, raw: object, source: str = "") -> ClusterSpec:
-        """A cluster from a plain mapping, as JSON or YAML gives it.
+        """A cluster from a plain mapping, as parsed from JSON or YAML.
 
         Args:
             raw: the mapping; None is an empty one.
             source: the file or stack it is from, for the error's first line.
 
         Raises:
-            SpecError: with every problem there is.
+            SpecError: with every problem found.
         """
         return validated(cls, {} if raw is None else raw, source)

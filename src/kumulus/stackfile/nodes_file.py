@@ -1,8 +1,8 @@
-"""The names of a stack's nodes in a file of their own: in the stack's there is not room for all of a large cluster.
+"""The names of a stack's nodes in a separate file, since the stack file has no room for those of a large cluster.
 
-Pulumi hands a program its configuration in one environment variable, which Linux limits to 128 KiB: the names
-and labels of several hundred nodes. The file is JSON: a mapping of groups to zones to lists, as `placement[].nodes` has
-them.
+Pulumi passes a program its configuration in one environment variable, which Linux limits to 128 KiB: the names and
+labels of several hundred nodes. The file is JSON: a mapping of groups to zones to lists, in the form of
+`placement[].nodes`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.stackfile.location import read_text
 
 MOST = 64 << 20
-"""Bytes that such a file may have: a million nodes."""
+"""The most bytes of such a file: a million nodes."""
 _MOST_OF_A_VARIABLE = 131_072
-"""Bytes of an environment variable that Linux takes (MAX_ARG_STRLEN), its name and an end among them."""
+"""The most bytes of an environment variable in Linux (MAX_ARG_STRLEN), including its name and terminator."""
 # The rest is for what Pulumi and the user add.
 _ROOM = 100_000
 _REMEDY = "write a mapping of groups to zones to lists of nodes, such as {web: {us-east1-b: [{name: node-a}]}}"
 
 
 def with_nodes(cluster: object, location: str, base: Path, source: str) -> object:
-    """A cluster's mapping with the nodes of its file in their places.
+    """A cluster's mapping with the nodes of its nodes file inserted.
 
     Args:
-        cluster: the mapping; anything, as its model checks it.
+        cluster: the mapping; may be malformed, which its model reports.
         location: the file's path, or its URL.
         base: the directory that relative paths start from.
         source: the stack's file, for errors.
 
     Raises:
-        SpecError: the file cannot be read, is something else, or has nodes of places that the cluster does not have.
+        SpecError: the file cannot be read, has another form, or has nodes in places that the cluster does not have.
     """
     name, text = read_text(location, base, "nodes", source, most=MOST)
     try:
@@ -64,7 +64,7 @@ def with_nodes(cluster: object, location: str, base: Path, source: str) -> objec
 
 
 def without_nodes(cluster: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, list[Any]]]]:
-    """A cluster's mapping without its nodes' names, and these as they are in a file."""
+    """A cluster's mapping without its nodes' names, and the names in the form of a nodes file."""
     left: dict[str, Any] = copy.deepcopy(dict(cluster))
     found: dict[str, dict[str, list[Any]]] = {}
     for group, placement in _placements(left):
@@ -74,23 +74,23 @@ def without_nodes(cluster: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def is_too_long(config: Mapping[str, object]) -> bool:
-    """Whether a configuration is to have its nodes in a file of their own."""
+    """Whether a configuration needs a separate file for its nodes."""
     return _length(config) > _ROOM
 
 
 def is_refused(config: Mapping[str, object]) -> bool:
-    """Whether Pulumi cannot hand a configuration to its program."""
+    """Whether a configuration is too long for Pulumi to pass to its program."""
     return _length(config) > _MOST_OF_A_VARIABLE
 
 
 def _length(config: Mapping[str, object]) -> int:
-    """How long Pulumi's JSON of it is: a mapping of keys to texts, which are JSON again where they are no texts."""
+    """The length of Pulumi's JSON of it: a mapping of keys to strings, which are JSON for values of other types."""
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     return len(json.dumps(texts).encode())
 
 
 def written(lists: Mapping[str, Mapping[str, list[Any]]]) -> str:
-    """A file's text, a node on each line."""
+    """A nodes file's text, with one node per line."""
     groups = []
     for group, zones in lists.items():
         placed = []
@@ -108,7 +108,7 @@ def _lists(found: object, name: str) -> dict[tuple[str, str], Any]:
 
 
 def _placements(cluster: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each placement that is one, with its group's name; what else there is, the model reports."""
+    """Each well-formed placement, with its group's name; the model reports the others."""
     groups = cluster.get("nodeGroups")
     for group in groups if isinstance(groups, list) else ():
         places = group.get("placement") if isinstance(group, dict) else None

@@ -1,4 +1,4 @@
-"""Which of an autoscaler's offerings a fault is about, and how much a quota lets there be of them."""
+"""Which of an autoscaler's offerings a fault affects, and how much a quota allows of them."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -19,11 +19,11 @@ from kumulus.stackfile.autoscaler import CapacityType
 from kumulus.stackfile.shapes import instance_type_problems
 
 MACHINES = "nodes"
-"""What a quota's limit of machines is called, as in the limits of a NodePool."""
+"""The name of a quota's limit of machines, as in the limits of a NodePool."""
 
 
 def _types_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a text is an instance type of the catalog, or several as `e2-*`."""
+    """Whether a text is an instance type of the catalog, or matches several, like `e2-*`."""
     if not isinstance(raw, str) or "*" not in raw:
         return instance_type_problems(where, raw)
     if any(fnmatchcase(name, raw) for name in instance_types()):
@@ -32,7 +32,7 @@ def _types_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _limits_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping from resources, or `nodes`, to how much there may be."""
+    """Problems of a mapping from resources, or `nodes`, to their limits."""
     if wrong := mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)

@@ -1,4 +1,4 @@
-"""Which pods a lifecycle or a usage is for: by labels, namespaces, and what they belong to."""
+"""Which pods a lifecycle or a usage selects: by labels, namespaces, and owners."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -39,7 +39,7 @@ def _namespace_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _owner_kind_problems(where: Where, raw: object) -> list[Problem]:
-    """Any kind may own pods; one that differs from a known kind in its case alone is a slip."""
+    """Any kind may own pods; one that differs from a known kind only in spelling, such as its case, is a mistake."""
     found = _text_list_problems(where, raw)
     if found:
         return found
@@ -71,15 +71,15 @@ class PodSelector(Section):
     )
 
     def selection(self) -> PodSelection:
-        """Which pods it means."""
+        """The selection in the model's form."""
         return PodSelection(self.labels, self.namespaces, self.ownerKinds)
 
 
 def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[Problem]:
-    """Names that are there twice, and selectors whose every pod is an earlier item's: the first in the file wins.
+    """Duplicate names, and selectors whose pods are all selected by an earlier item: the first in the file wins.
 
     Args:
-        key: the list's, such as podLifecycles; places in the problems are relative to it.
+        key: the list's key, such as podLifecycles; places in the problems are relative to it.
         items: name and selector of each.
     """
     wrong: list[Problem] = []

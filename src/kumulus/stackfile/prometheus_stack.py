@@ -1,4 +1,4 @@
-"""How the chart kube-prometheus-stack is installed, as the runtimes kind and existing have it for `observability`."""
+"""How the chart kube-prometheus-stack is installed for `observability` with the runtimes kind and existing."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -12,7 +12,7 @@ from kumulus.fields import Section, short_label, text, whole
 from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_fault, repository_fault
 
 NAME = "kube-prometheus-stack"
-"""The release's, by which its parts' names begin."""
+"""The release's name, with which the names of its parts begin."""
 
 
 class PrometheusStack(Section):
@@ -43,7 +43,7 @@ class PrometheusStack(Section):
         ),
         examples=["{grafana: {enabled: false}}"],
     )
-    # Eight images, on a machine that may have none of them.
+    # Long enough to pull eight images on a machine that may have none of them.
     timeout: Annotated[int, whole(1, DAY)] = Field(
         default=600, description="Seconds to wait until all of it is ready.", examples=["600"]
     )

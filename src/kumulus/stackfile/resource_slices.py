@@ -1,4 +1,4 @@
-"""Devices as the stack file has them: `nodeGroups[].resourceSlices`, and what a group's nodes publish by it."""
+"""Devices in the stack file, `nodeGroups[].resourceSlices`, and what a group's nodes publish because of it."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -117,7 +117,7 @@ def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
 
 
 def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:
-    """A node's resources, less the extended one when the group offers its devices by slices only."""
+    """A node's resources, without the extended resource if the group offers its devices only by slices."""
     dropped = extended_resource(slices.driver) if slices and not slices.extendedResource else ""
     return {name: amount for name, amount in resources.items() if name != dropped}
 
@@ -126,8 +126,8 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
     """The devices that each node of a group publishes; None when it publishes none.
 
     Args:
-        slices: the group's section, whose rules (`kumulus.stackfile.device_rules`) hold.
-        capacity: its nodes' capacity as written, extended resources included.
+        slices: the group's section, which fulfils the rules (`kumulus.stackfile.device_rules`).
+        capacity: its nodes' capacity as written, including extended resources.
         labels: its nodes' labels, which name the product of its GPUs.
     """
     if slices is None:
@@ -151,7 +151,7 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
 
 
 def _nvidia(product: GpuProduct) -> dict[str, Attribute]:
-    """What NVIDIA's driver says of a GPU by its product."""
+    """The attributes that NVIDIA's driver publishes for a GPU, by its product."""
     major, minor = product.compute
     return {
         "productName": {"string": product.model},
@@ -165,6 +165,6 @@ def _nvidia(product: GpuProduct) -> dict[str, Attribute]:
 
 
 def _version(written: str) -> str:
-    """A driver's version as a version of three numbers: 580.95.05 is 580.95.5, 13.0 is 13.0.0."""
+    """A driver's version as a version of three numbers: 580.95.05 becomes 580.95.5, 13.0 becomes 13.0.0."""
     numbers = [str(int(number)) for number in written.split(".")]
     return ".".join([*numbers, "0", "0"][:3])

@@ -1,7 +1,7 @@
-"""Rules between the parts of a stack file, which no single field can keep: duplicates, collisions, dependencies.
+"""Rules between the parts of a stack file, which no single field can check: duplicates, collisions, dependencies.
 
-They look at the plain file rather than at the models, because a model exists only once every field is right, and the
-user is to see all problems at once. Whatever has the wrong type is passed over here: the models report it.
+They check the plain file rather than the models, because a model exists only if every field is valid, and the user
+should see all problems at once. Values of the wrong type are skipped here: the models report them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _text(raw: Mapping[str, object], key: str) -> str:
 def _runtime(raw: Mapping[str, object]) -> Found:
     runtime = raw.get("runtime") or registry.DEFAULT
     if not isinstance(runtime, str) or runtime not in registry.NAMES:
-        # The model says so.
+        # The model reports it.
         return
     known = registry.get(runtime)
     for key, owner in registry.sections().items():
@@ -105,7 +105,7 @@ def _runtime(raw: Mapping[str, object]) -> Found:
 
 
 def _offerings(raw: Mapping[str, object]) -> Found:
-    """Faults of what an autoscaler is offered, where there is none, or it is not offered that."""
+    """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
     asked = raw.get("autoscaler")
     for index, fault in _items(raw, "faults"):
         kind = kinds().get(str(fault.get("kind")))
@@ -123,7 +123,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
         for key in ("zones", "instanceTypes") if isinstance(which, Mapping) else ():
             assert isinstance(which, Mapping)
             there, chosen = asked.get(key), which.get(key)
-            # Without a list of types it may choose from all.
+            # Without a list of types, the autoscaler may choose from all.
             for at, each in enumerate(chosen if isinstance(chosen, list) and isinstance(there, list) else ()):
                 assert isinstance(there, list)
                 if there and not any(fnmatchcase(str(one), str(each)) for one in there):
@@ -132,7 +132,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
 
 
 def _autoscaler(raw: Mapping[str, object]) -> Found:
-    """Where a node group and the autoscaler would both have a say in a node."""
+    """Problems of the autoscaler's section, and node groups whose nodes the autoscaler would manage too."""
     asked = raw.get("autoscaler")
     if not isinstance(asked, Mapping):
         return
@@ -190,11 +190,11 @@ def _addons(raw: Mapping[str, object]) -> Found:
 def _chart(where: Where, addon: Mapping[str, object]) -> Found:
     chart, url, repository = _text(addon, "chart"), _text(addon, "repoURL"), _text(addon, "repoName")
     if not chart or not chart.isprintable():
-        # What is wrong with it is reported at its field, and no remedy can be made of it.
+        # The model reports what is wrong with it, and it cannot be quoted in a remedy.
         return
     kind = chart_kind(chart)
     if addon.get("repositoryOpts") is not None and (kind != "repository" or url.startswith("oci://")):
-        # Of a registry, helm.v3.Release takes neither a password nor a certificate authority.
+        # For a registry, helm.v3.Release accepts neither a password nor a certificate authority.
         host = "" if kind == "path" else urlsplit(chart if kind == "oci" else url).netloc
         remedy = f"leave it out, and run: helm registry login {host}" if host else "leave it out"
         yield problem((*where, "repositoryOpts"), "is for chart repositories only", remedy)
@@ -271,7 +271,7 @@ def _pools(raw: Mapping[str, object]) -> Found:
         for number, placement in _items(group, "placement"):
             parts = _text(group, "name"), _text(placement, "availabilityZone")
             where: Where = ("nodeGroups", index, "placement", number)
-            # Malformed names are reported by the models, and repeated ones as duplicates.
+            # The models report malformed names, and repeated ones are reported as duplicates.
             if not all(map(is_dns_subdomain, parts)) or parts in seen:
                 continue
             seen.add(parts)
@@ -279,7 +279,7 @@ def _pools(raw: Mapping[str, object]) -> Found:
             places.append(where)
             named = placement.get("nodes")
             yield from count_problems((*where, "replicas"), named, placement.get("replicas"))
-            # A pool's name is part of its nodes' names only where these have none of their own.
+            # A pool's name is part of its nodes' names only if the nodes do not have their own.
             yield from _length(where, names[-1], 0 if named else placement.get("replicas"))
             if topology:
                 yield from placement_problems(where, topology, names[-1], _count(placement.get("replicas")))
@@ -290,7 +290,7 @@ def _pools(raw: Mapping[str, object]) -> Found:
 
 
 def _node_names(raw: Mapping[str, object]) -> Found:
-    """Nodes that are named twice, or as a pool without names calls one of its own."""
+    """Nodes with the same name as another named node, or as a node of a pool without named nodes."""
     counted: dict[str, int] = {}
     first: dict[str, str] = {}
     named: list[tuple[Where, str]] = []

@@ -1,7 +1,7 @@
-"""Secrets of a stack's configuration: where Pulumi has them, and how to keep them out of what is shown.
+"""Secrets of a stack's configuration: where they are, and how to keep them out of what is shown.
 
-Pulumi hands a program its configuration in clear and says of a whole key, such as `kumulus:cluster`, that there is a
-secret in it. Where, the stack file tells: each secret stands there as `{secure: <ciphertext>}`.
+Pulumi passes a program its configuration in plain text and only reports that a whole key, such as `kumulus:cluster`,
+contains a secret. The stack file shows where: each secret is written as `{secure: <ciphertext>}`.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ class Secrets:
     """The places of secrets in a cluster's description.
 
     Args:
-        places: keys and indices, outermost first; an empty one means that all of it is secret.
+        places: keys and indices, outermost first; an empty place means that the whole description is secret.
     """
 
     places: tuple[Where, ...] = ()
 
     def within(self, *where: str | int) -> tuple[Where, ...]:
-        """The places below one, relative to it; an empty one when all that is there is secret."""
+        """The places below a given one, relative to it; an empty place when everything there is secret."""
         if any(where[: len(place)] == place for place in self.places):
             return ((),)
         return tuple(place[len(where) :] for place in self.places if place[: len(where)] == where)
 
 
 def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
-    """Where the secrets of a key are.
+    """The places of the secrets in a key's value.
 
     Args:
-        document: a parsed stack file; anything else is no stack file.
-        key: such as `kumulus:cluster`, which Pulumi says contains a secret.
+        document: a parsed stack file; may be malformed.
+        key: such as `kumulus:cluster`, which according to Pulumi contains a secret.
 
     Returns:
-        the places in the key's value; all of it where the file has none, for then it was not this file that was read.
+        the places in the key's value; all of it if the file has no secret there, since then Pulumi read another file.
     """
     config = document.get("config") if isinstance(document, Mapping) else None
     value = config.get(key) if isinstance(config, Mapping) else None
@@ -50,17 +50,17 @@ def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
 
 
 def read_secrets(file: Path, key: str) -> Secrets:
-    """Where a stack file has secrets in a key's value; a file that cannot be read counts as one without the key.
+    """The secrets of a stack file in a key's value; a file that cannot be read counts as one without the key.
 
     Args:
         file: the stack file.
-        key: such as `kumulus:cluster`, which Pulumi says contains a secret.
+        key: such as `kumulus:cluster`, which according to Pulumi contains a secret.
     """
     return Secrets(places_of_secrets(parsed(file), key))
 
 
 def parsed(file: Path) -> object:
-    """A stack file's document; None where it cannot be read."""
+    """A stack file's document; None when it cannot be read."""
     try:
         return read_yaml_file(file)
     except (OSError, UnicodeDecodeError, SpecError):
@@ -68,7 +68,7 @@ def parsed(file: Path) -> object:
 
 
 def hidden(problems: Iterable[Problem], secrets: Secrets) -> list[Problem]:
-    """Problems without what they quote of secrets."""
+    """Problems without quotes of secret values."""
     paths = [path_text(place) for place in secrets.places]
     return [
         Problem(each.path, "is not what is needed here; its value is secret and not shown", "set it again")
@@ -83,7 +83,7 @@ def _is_below(path: str, place: str) -> bool:
 
 
 def without_secrets(value: object) -> object:
-    """A stack file's value with a placeholder for each secret, for commands that cannot decrypt and need not know."""
+    """A stack file's value with a placeholder for each secret, for commands that cannot decrypt and need no secrets."""
     if _is_secret(value):
         return HIDDEN
     if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def without_secrets(value: object) -> object:
 
 
 def left_out(value: object) -> object:
-    """A stack file's value without what is secret in it, for where a placeholder is none of what can stand there."""
+    """A stack file's value without its secrets, for uses in which a placeholder would not be a valid value."""
     if isinstance(value, Mapping):
         return {key: left_out(inner) for key, inner in value.items() if not _is_secret(inner)}
     return [left_out(inner) for inner in value if not _is_secret(inner)] if isinstance(value, list) else value

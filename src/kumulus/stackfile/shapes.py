@@ -1,7 +1,7 @@
 """What an instance type and a GPU product add to a node group, before the group is checked.
 
-The catalog's figures become those of the group's nodeTemplate where the stack file gives none, so that everything after
-sees one complete template, and an error in it has the path the file has.
+The catalog fills in the figures of the group's nodeTemplate that the stack file leaves out, so that all later code sees
+one complete template, and an error in it has the path in the file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Group = Mapping[str, object]
 def with_shapes(raw: object) -> object:
     """A cluster's mapping with the templates of its node groups completed from the catalog.
 
-    Whatever has the wrong type is left as it is: the models report it.
+    Values of the wrong type are left unchanged: the models report them.
 
     Args:
-        raw: the mapping as the file has it; it is not changed.
+        raw: the mapping as in the file; it is not changed.
     """
     groups = raw.get("nodeGroups") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or not isinstance(groups, list | tuple):
@@ -34,7 +34,7 @@ def with_shapes(raw: object) -> object:
 
 
 def instance_type_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a text is an instance type of the catalog; others are reported with the types it may mean."""
+    """Whether a text is an instance type of the catalog; others are reported with the types that may be meant."""
     if not isinstance(raw, str) or raw in instance_types():
         return []
     near = nearest(raw, instance_types())
@@ -45,7 +45,7 @@ def instance_type_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a text is a GPU product of the catalog; others are reported with the products it may mean."""
+    """Whether a text is a GPU product of the catalog; others are reported with the products that may be meant."""
     if not isinstance(raw, str) or raw in gpu_products():
         return []
     near = nearest(raw, gpu_products(), likeness=0.5) or list(gpu_products())
@@ -53,7 +53,7 @@ def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def shape_problems(where: Where, group: Group) -> list[Problem]:
-    """Problems between a completed group's product and its capacity.
+    """Conflicts between a completed group's product and its capacity.
 
     Args:
         where: the group's place.
@@ -85,9 +85,9 @@ def _shaped(group: Group) -> Group:
 
 
 def _completed(template: Group, kind: InstanceType | None, named: bool) -> dict[str, object]:
-    """The parts of a template that an instance type decides."""
+    """The parts of a template that an instance type determines."""
     if kind is None:
-        # An unknown type is reported as such; that the capacity it would have given is missing would only repeat it.
+        # An unknown type is reported as such; a problem about the capacity that it leaves out would only repeat that.
         return {"capacity": _under(template.get("capacity"), {"pods": PODS})} if named else {}
     capacity = {"capacity": _under(template.get("capacity"), kind.capacity)}
     if kind.architecture == "amd64":
@@ -106,7 +106,7 @@ def _gpu_labels(template: Group, kind: InstanceType | None, product: object) -> 
 
 
 def _gpus(template: object) -> int:
-    """How many GPUs a template's capacity has: 0 for none; -1 when that is malformed or absurd (reported elsewhere)."""
+    """The number of GPUs in a template's capacity; -1 when it is malformed or absurd, which is reported elsewhere."""
     capacity = template.get("capacity") if isinstance(template, Mapping) else None
     if not isinstance(capacity, Mapping):
         return -1
@@ -121,7 +121,7 @@ def _gpus(template: object) -> int:
 
 
 def _under(written: object, known: Mapping[str, str]) -> object:
-    """What is known with what is given laid over it; what is given alone when it is no mapping."""
+    """The known values overridden by the given ones; only the given value when it is not a mapping."""
     if written is None:
         return dict(known)
     return {**known, **written} if isinstance(written, Mapping) else written

@@ -1,4 +1,4 @@
-"""Tenants as the stack file has them: who shares the cluster, in which namespace, with how much of it."""
+"""Tenants in the stack file: who shares the cluster, in which namespace, with which quota."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -119,9 +119,9 @@ class Tenant(Section):
 
 
 def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list[Problem]:
-    """Two tenants in one namespace, and a tenant named like a namespace of Kubernetes'.
+    """Two tenants in one namespace, and a tenant named like one of Kubernetes' own namespaces.
 
-    That two have one name is reported elsewhere.
+    Duplicate names are reported elsewhere.
 
     Args:
         tenants: their plain mappings, each with its place in the list.

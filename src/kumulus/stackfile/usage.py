@@ -1,4 +1,4 @@
-"""What pods use, as the stack file has it: constant amounts, ranges, and curves over a pod's time."""
+"""What pods use, in the stack file: constant amounts, ranges, and curves over a pod's age."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -25,7 +25,7 @@ _MOST_PERCENT = 100.0
 
 
 def _amount_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
-    """Problems of an amount; `absolute` is an example of an absolute one, empty where there is none."""
+    """Problems of an amount; `absolute` is an example of an absolute amount, empty if none is allowed."""
     remedy = f"write a share of the request such as 80%, or a quantity such as {absolute}" if absolute else "write 80%"
     if isinstance(raw, str) and (match := _PERCENT.fullmatch(raw)):
         too_much = float(match[1]) > _MOST_PERCENT
@@ -143,7 +143,7 @@ class PodUsage(Section):
     )
 
     def usage(self) -> model.PodUsage:
-        """As KWOK reads it."""
+        """The usage in the model's form."""
         return model.PodUsage(self.selector.selection(), self.cpu, self.memory, self.gpu, self.gpuMemory)
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
-"""Reading YAML texts: with the types Helm and kind would see, or with every scalar as the text it was written as.
+"""Reading YAML texts: with the types that Helm and kind would see, or with every scalar as the string that was written.
 
-PyYAML follows YAML 1.1 to the letter, where `12:30` is 750 and 2026-01-31 a date; the Go programs these texts are meant
-for read neither that way. Duplicate keys, which PyYAML lets pass, are refused as in Go.
+PyYAML follows YAML 1.1 to the letter, where `12:30` is 750 and 2026-01-31 is a date; the Go programs that these texts
+are meant for read neither of them that way. Duplicate keys, which PyYAML accepts, are rejected as in Go.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Once:
-    """Refuses a key that is there twice, which PyYAML lets pass."""
+    """Rejects duplicate keys, which PyYAML accepts."""
 
     def get_single_node(self) -> Any:
         return _checked(super().get_single_node())  # type: ignore[misc]
@@ -35,19 +35,19 @@ class _Once:
 
 
 class _TextLoader(_Once, _Fast):
-    """Scalars stay text, except nothing at all: as go-yaml fills fields that are declared as strings."""
+    """Scalars other than null stay strings, as when go-yaml fills fields that are declared as strings."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
 
 
 class _TypedLoader(_Once, _Fast):
-    """Scalars have the types go-yaml gives them, without timestamps and sexagesimal numbers."""
+    """Scalars have the types that go-yaml gives them, without timestamps and sexagesimal numbers."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
 
 
 class _Counting(yaml.SafeLoader):
-    """For texts that libyaml refuses, whose values nobody has counted yet."""
+    """For texts that libyaml rejects, whose values have not been counted against the limits yet."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -91,7 +91,7 @@ _resolve(_TypedLoader, "float", _FLOAT, "-+0123456789.")
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
-    # PyYAML's own constructor takes colons for sexagesimal digits and misreads 1e3.
+    # PyYAML's own constructor reads colons as sexagesimal and misreads 1e3.
     text = loader.construct_scalar(node).lower()
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
@@ -101,8 +101,8 @@ for _typed in (_TypedLoader, _SlowTypedLoader):
 
 
 def _checked(root: yaml.Node | None) -> yaml.Node | None:
-    """A document, once no key in it is there twice."""
-    # Here, and not where values are made: there, merge keys have already added keys that may legally occur twice.
+    """The document, after checking that it has no duplicate keys."""
+    # Not checked where values are constructed: there, merge keys have already added keys that may legally occur twice.
     waiting, seen = [root] if root is not None else [], set()
     while waiting:
         node = waiting.pop()
@@ -132,7 +132,7 @@ _TEXTS, _TYPED = (_TextLoader, _SlowTextLoader), (_TypedLoader, _SlowTypedLoader
 
 
 def read_yaml(text: str, source: str = "") -> object:
-    """A YAML text with typed scalars, as Helm reads values and kind its configuration.
+    """A YAML text with typed scalars, as Helm reads values and kind reads its configuration.
 
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
@@ -141,7 +141,7 @@ def read_yaml(text: str, source: str = "") -> object:
 
 
 def read_yaml_file(file: Path, source: str = "") -> object:
-    """As :func:`read_yaml`, from a file; no more of it is read than it may have.
+    """As :func:`read_yaml`, from a file, of which no more than the size limit is read.
 
     Raises:
         SpecError: it does not parse, with line and column, or is larger than 4 MiB.
@@ -156,7 +156,7 @@ def read_yaml_file(file: Path, source: str = "") -> object:
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:
-    """A YAML text with every scalar as it was written, so that `version: 1.10` stays 1.10.
+    """A YAML text with every scalar as written, so that `version: 1.10` stays 1.10.
 
     Raises:
         SpecError: it does not parse, with line and column, or it has more than one document.
@@ -174,7 +174,7 @@ def read_all_yaml(text: str, source: str = "") -> list[object]:
 
 
 def json_problem(value: object) -> str | None:
-    """Why a value cannot be written as JSON, in words; None when it can. Pulumi and Helm take nothing else."""
+    """Why a value cannot be written as JSON, in words; None when it can. Pulumi and Helm accept only JSON values."""
     try:
         json.dumps(value, allow_nan=False)
     except RecursionError:
@@ -202,7 +202,7 @@ def _read(
 ) -> T:
     fast, slow = loaders
     try:
-        # What libyaml refuses, PyYAML's own parser may take; and it says better what is wrong.
+        # PyYAML's own parser may accept what libyaml rejects, and it has better error messages.
         reading = (fast if check_limits(text, only_fast=True) else slow)(text)
         try:
             return wanted(reading)
@@ -217,7 +217,7 @@ def _read(
     except RecursionError:
         raise SpecError([Problem("", "is nested too deeply", "write fewer levels")], source) from None
     except (ValueError, TypeError, AttributeError, OverflowError) as reason:
-        # Explicit tags such as !!int on a word make PyYAML's constructors fail in ways of their own.
+        # Explicit tags such as !!int on a word make PyYAML's constructors raise other exceptions.
         raise SpecError([Problem("", f"is not a YAML text: {reason}")], source) from None
 
 

@@ -1,1 +1,1 @@
-"""From what the watches report to numbers. Pure functions and plain state, but for `listening`, which watches."""
+"""Turns what the watches report into numbers. Pure functions and plain state, except `listening`, which watches."""

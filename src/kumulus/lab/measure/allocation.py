@@ -1,4 +1,4 @@
-"""What of the nodes is allocated, kept up as pods come and go: in all, by product and zone, and how it is scattered."""
+"""What is allocated of the nodes, updated as pods come and go: in all, by product and zone, and how scattered it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Share:
 
 @dataclass
 class Part:
-    """What one of several clusters has that are measured together.
+    """What one of several clusters that are measured together has.
 
     Args:
         nodes: how many there are.
@@ -59,8 +59,8 @@ class Allocation:
     Attributes:
         nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
         kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
-        every: each node as it was last, by its name; also those that are gone.
-        parts: what each of several clusters has, by its name; none where there is one.
+        every: the last known state of each node, by its name; also of those that are gone.
+        parts: what each of several clusters has, by its name; empty if there is only one.
     """
 
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
@@ -100,7 +100,7 @@ class Allocation:
         return _share(self.allocated, self.capacity, of)
 
     def put_node(self, node: NodeView) -> None:
-        """A node is there, or has changed."""
+        """Add or update a node."""
         if node.name in self._nodes:
             self._account(node.name, -1)
             self.kinds[self._nodes[node.name].kind] -= 1
@@ -112,7 +112,7 @@ class Allocation:
         self._account(node.name, +1)
 
     def remove_node(self, name: str) -> None:
-        """A node is gone; its pods are reported by themselves."""
+        """Remove a node; its pods are reported separately."""
         if name in self._nodes:
             self._account(name, -1)
             self.kinds[self._nodes.pop(name).kind] -= 1
@@ -121,34 +121,34 @@ class Allocation:
             self.hours.take(name)
 
     def begin(self) -> None:
-        """What adds up over time, and the most at one time, does so from now on."""
+        """Start the sums over time and the peaks from now on."""
         self.nodes_peak = len(self._nodes)
         self.nodes_came = self.nodes_gone = 0
         self.meter.begin()
         self.hours.begin()
 
     def end(self) -> None:
-        """What adds up over time does so until now."""
+        """End the sums over time now."""
         self._counting = False
         self.meter.end()
         self.hours.end()
 
     def bind(self, node: str, wants: Amounts, share: int = 0) -> None:
-        """A pod has a node.
+        """Add a pod to its node.
 
         Args:
             node: its name.
             wants: what the pod requests.
-            share: milli-GPU that it requests of one GPU, beside.
+            share: milli-GPU that it also requests of one GPU.
         """
         self._change(node, wants, share, +1)
 
     def release(self, node: str, wants: Amounts, share: int = 0) -> None:
-        """A pod has given its node back; arguments as of :meth:`bind`."""
+        """Remove a pod from its node; the arguments are those of :meth:`bind`."""
         self._change(node, wants, share, -1)
 
     def by_cell(self) -> Mapping[Cell, Share]:
-        """GPUs by product and zone, of those that have any."""
+        """GPUs by product and zone, where there are any."""
         return {cell: share for cell, share in sorted(self.cells.items()) if share.capacity}
 
     def gpus_by_product(self) -> Counter[str]:
@@ -168,7 +168,7 @@ class Allocation:
             self._account(node, +1)
 
     def _account(self, name: str, sign: int) -> None:
-        """Add a node with its pods to the sums, or take it out of them."""
+        """Add a node with its pods to the sums, or subtract it."""
         node, used = self._nodes[name], self._used.get(name, NOTHING)
         self.capacity = _add(self.capacity, node.has, sign)
         self.allocated = _add(self.allocated, used, sign)

@@ -1,7 +1,7 @@
 """What each user, or queue, had: how long pods waited, how much longer they took for it, their share over time.
 
-A user is what the trace calls one, else the queue of the workload. Shares are of GPUs, parts of them included; where no
-pod wants any, of CPUs.
+A user is one that the trace names, or else the queue of the workload. Shares are of GPUs, including parts of them; if
+no pod wants any, they are of CPUs.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kumulus.lab.measure.statistics import spread
 from kumulus.lab.policies.pod import WHOLE_GPU
 
 MOST_DRAWN = 9
-"""So many users have a line of their own over time, those who had most; the others have one together."""
+"""How many users, those who had most, have a line of their own over time; the others share one."""
 OTHERS = "others"
 _MOMENTS = 200
-# A pod that ran for less counts as having run for so long: what ends at once would be slowed down without bound
+# A pod that ran for less counts as having run this long: the slowdown of one that ends at once would be unbounded
 # (Feitelson and Rudolph, "Metrics and Benchmarking for Parallel Job Scheduling", 1998).
 _SHORTEST = 1.0
 
@@ -31,11 +31,11 @@ class User:
     Attributes:
         pods: how many were created.
         scheduled: how many got a node.
-        waited: seconds from a pod's creation to its node, of those that got one.
+        waited: seconds from a pod's creation to its binding, of those that got a node.
         slowdown: of the pods that completed, the time from creation to end over the time that they ran.
         had: resource-seconds of GPUs, or of CPUs.
         asked: likewise, if every pod had had its node at once.
-        held: from when to when how much was had.
+        held: the start, end and amount of each allocation.
     """
 
     pods: int = 0
@@ -52,9 +52,9 @@ class Users:
     """All users of a repetition.
 
     Args:
-        by_name: each.
+        by_name: each user.
         of: gpus or cpus: what shares are of.
-        until: seconds that it lasted.
+        until: seconds that the repetition lasted.
     """
 
     by_name: Mapping[str, User]
@@ -62,7 +62,7 @@ class Users:
     until: float
 
     def measures(self) -> dict[str, float]:
-        """Slowdowns of all pods, and how fairly users were served; the latter only of two users or more."""
+        """Slowdowns of all pods, and how fairly users were served; the latter only for two users or more."""
         slowed = spread(value for user in self.by_name.values() for value in user.slowdown)
         found = {f"slowdown.{part}": value for part, value in slowed.items()}
         named = [user for name, user in self.by_name.items() if name and user.asked]
@@ -73,7 +73,7 @@ class Users:
         return found
 
     def shares(self) -> dict[str, list[float]]:
-        """The share that each user had of all that users had, at moments `t` in seconds; 0 where nobody had any."""
+        """Each user's share of what all users had, at moments `t` in seconds; 0 where nobody had anything."""
         named = sorted((name for name in self.by_name if name), key=lambda name: (-self.by_name[name].had, name))
         if not named or not self.until:
             return {}
@@ -94,7 +94,7 @@ def users_of(pods: Iterable[PodRecord], names: Mapping[str, str], until: float) 
 
     Args:
         pods: of a repetition.
-        names: the user of each job; those of others have none.
+        names: the user of each job; pods of other jobs have none.
         until: seconds until the measurement ended.
     """
     records = list(pods)

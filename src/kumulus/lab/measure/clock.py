@@ -6,15 +6,15 @@ import time
 
 
 class Clock:
-    """Seconds since the repetition began, by a clock that nobody sets."""
+    """Seconds since the repetition began, by a monotonic clock."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
 
     def restart(self) -> None:
-        """Begin now."""
+        """Count from now on."""
         self._began = time.monotonic()
 
     def __call__(self) -> float:
-        """Seconds since then."""
+        """Seconds since the beginning."""
         return time.monotonic() - self._began

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from kumulus.cluster.live.amounts import Amounts
 
 _HOUR = 3600.0
-# Prices are added up as whole billionths of a dollar: what comes and goes a million times leaves nothing behind.
+# Prices are added up as whole billionths of a dollar: a million additions and removals leave no remainder.
 _NANO = 1_000_000_000
 
 
 @dataclass(slots=True)
 class _Node:
-    """A node that is counted: its price, how much of that nothing runs for, and GPUs that pods have, all per hour."""
+    """A node that is counted: its price per hour, the part of that for which nothing runs, and GPUs that pods have."""
 
     price: int
     idle: int
@@ -22,7 +22,7 @@ class _Node:
 
 
 def idle_share(has: Amounts, used: Amounts) -> float:
-    """The share of a node that nothing runs on: of its GPUs; without any, of what is used most of CPU and memory.
+    """The share of a node that nothing runs on: of its GPUs; without any, of CPU or memory, whichever is used more.
 
     Args:
         has: what pods can have of it.
@@ -36,10 +36,10 @@ def idle_share(has: Amounts, used: Amounts) -> float:
 
 
 class Meter:
-    """Adds up what nodes cost, to the moment at which each comes or goes.
+    """Adds up what nodes cost, exact to the moment at which each comes or goes.
 
     Between two events nothing changes, so that a sum over the events is the integral. Nodes without a price are counted
-    apart and cost nothing.
+    separately and cost nothing.
 
     Args:
         now: seconds, on any clock that does not go back.
@@ -54,7 +54,7 @@ class Meter:
         self.begin()
 
     def begin(self) -> None:
-        """Count from now on: what came before costs nothing."""
+        """Count from now on: earlier time costs nothing."""
         self._at = self._now()
         self._spent = self._wasted = self._gpu_seconds = 0.0
         self._peak = self._price
@@ -62,21 +62,21 @@ class Meter:
         self._any = bool(self._nodes)
 
     def end(self) -> None:
-        """Count until now: what comes after costs nothing."""
+        """Count until now: later time costs nothing."""
         self._advance()
         self._ended = True
 
     @property
     def hourly(self) -> float:
-        """What the nodes that are there cost, in US dollars for an hour."""
+        """What the present nodes cost, in US dollars per hour."""
         return self._price / _NANO
 
     def put(self, name: str, hourly: float | None, has: Amounts, used: Amounts) -> None:
-        """A node is there, or what pods have of it has changed.
+        """Add a node, or update what pods have of it.
 
         Args:
             name: the node's.
-            hourly: its price in US dollars for an hour; None where none is known.
+            hourly: its price in US dollars per hour; None where none is known.
             has: what pods can have of it.
             used: what pods have of it.
         """
@@ -95,7 +95,7 @@ class Meter:
         self._peak = max(self._peak, self._price)
 
     def take(self, name: str) -> None:
-        """A node is gone."""
+        """Remove a node."""
         if self._ended:
             return
         self._without.discard(name)
@@ -103,7 +103,7 @@ class Meter:
             self._add(node, -1)
 
     def measures(self) -> dict[str, float]:
-        """The measures of cost; none where no node has a price."""
+        """The measures of cost; none if no node had a price."""
         if not self._any:
             return {}
         self._advance()

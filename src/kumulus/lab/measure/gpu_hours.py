@@ -1,4 +1,4 @@
-"""GPU-hours: what pods had, what nobody had, and what of that nobody could have used."""
+"""GPU-hours: what pods had, what nobody had, and the part of the latter that nobody could have used."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class _Node(NamedTuple):
 
 
 class GpuHours:
-    """Adds up GPU-hours, to the moment at which a node or what pods have of it changes.
+    """Adds up GPU-hours, exact to the moment at which a node or what pods have of it changes.
 
     Stranded is what is free on nodes where no typical pod fits: by CPU, GPU model, and the node's free GPUs. Parts of
-    GPUs count as what they ask for; which GPU they are of is not known here, so that a node where parts lie on several
-    GPUs counts as stranded later than it is.
+    GPUs count as requested. Which GPU they are on is not known here, so a node with parts on several GPUs counts as
+    stranded later than it is.
 
     Args:
         now: seconds, on a clock that does not go back.
@@ -47,7 +47,7 @@ class GpuHours:
         self._spent = [0.0, 0.0, 0.0]
 
     def expect(self, pods: Iterable[Pod]) -> None:
-        """Say which pods are typical, before the first node is put: the kinds that together make 95 % of these."""
+        """Set the typical pods, before the first node is put: the kinds that together make up 95 % of these pods."""
         least: dict[tuple[int, int, frozenset[str]], int] = {}
         for (cpu, milli, gpus, models), _ in typical_kinds(pods):
             if gpus:
@@ -65,14 +65,14 @@ class GpuHours:
         self._ended = True
 
     def put(self, name: str, model: str, has: Amounts, used: Amounts, shares: int) -> None:
-        """A node is there, or what pods have of it has changed.
+        """Add a node, or update what pods have of it.
 
         Args:
             name: the node's.
             model: of its GPUs.
             has: what pods can have of it.
             used: what they have of it, in whole GPUs.
-            shares: milli-GPU that pods have of it beside.
+            shares: milli-GPU that pods have of it in addition.
         """
         self.take(name)
         if self._ended or not has.gpus:
@@ -85,14 +85,14 @@ class GpuHours:
         self._add(node, +1)
 
     def take(self, name: str) -> None:
-        """A node is gone."""
+        """Remove a node."""
         if not self._ended and (node := self._nodes.pop(name, None)):
             self._add(node, -1)
 
     def measures(self) -> dict[str, float]:
-        """The measures; without typical pods that want GPUs nothing is said of what is stranded, without GPUs nothing.
+        """The measures; none without GPUs, and none of stranded GPUs if no typical pod wants any.
 
-        Hours are those of the cluster's clock: a trace that is played faster has fewer of them.
+        Hours are those of the cluster's clock: a trace that is replayed faster has fewer of them.
         """
         self._advance()
         used, idle, stranded = (spent / WHOLE_GPU / _HOUR for spent in self._spent)

@@ -41,12 +41,12 @@ class Listener:
 
     Args:
         client: of the cluster.
-        records: kept up with the pods, and their allocation with the nodes.
+        records: updated with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start.
         placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
-        known: what the templates of claims ask for, by their names.
-        cluster: which of several that are measured together it is; empty where there is one.
+        known: what each claim template asks for, by name.
+        cluster: the cluster's name among several that are measured together; empty if there is only one.
     """
 
     def __init__(
@@ -72,18 +72,18 @@ class Listener:
         self._priced = PricedNodes(records.allocation, cluster)
 
     def silence(self) -> tuple[float, str]:
-        """For how many seconds nothing can be heard, and why; 0 while everything can."""
+        """For how many seconds a watch has been interrupted, and why; 0 while none is."""
         if not self._silent:
             return 0.0, ""
         since, why = min(self._silent.values())
         return self._clock() - since, why
 
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
-        """From now on nodes cost what these faults make of their price."""
+        """Apply these faults to the prices of nodes from now on."""
         self._priced.reprice(offers)
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
-        """Watch a namespace's pods until cancelled; of every namespace those of workloads, where none is named.
+        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces.
 
         Raises:
             ApiError, Unreachable: the server refused the first list, or gave no answer.
@@ -93,13 +93,13 @@ class Listener:
         await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
 
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
-        """Watch the nodes until cancelled; raises as :meth:`pods`."""
+        """Watch the nodes until cancelled; raises the same errors as :meth:`pods`."""
         taints: dict[str, tuple[tuple[str, str], ...]] = {}
 
         def take(event: Event[Any], now: float) -> None:
             found = None if event.kind == "DELETED" else _taints(event.item)
             if found != taints.get(event.key):
-                # It came, went, or takes other pods than before; its heartbeats are no change.
+                # The node came, went, or has other taints than before; its heartbeats are no change.
                 self._records.nodes_changed = now
             if found is None:
                 taints.pop(event.key, None)
@@ -116,7 +116,7 @@ class Listener:
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
     async def slices(self, synced: asyncio.Event) -> None:
-        """Watch the GPUs that nodes publish for claims until cancelled; silent where there are no such objects.
+        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects.
 
         Raises:
             ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
@@ -136,12 +136,12 @@ class Listener:
         await asyncio.Event().wait()
 
     async def claims(self, namespace: str, take: OnClaim, synced: asyncio.Event) -> None:
-        """Watch the claims of a namespace until cancelled; raises as :meth:`pods`.
+        """Watch the claims of a namespace until cancelled; raises the same errors as :meth:`pods`.
 
         Args:
             namespace: which one.
             take: called with each claim's name and what it has got, None once it is gone.
-            synced: set when those that were there are known.
+            synced: set when the existing claims are known.
         """
 
         def claim(event: Event[Any], _: float) -> None:
@@ -152,7 +152,7 @@ class Listener:
         await self._listen(follow(self._client, path, codec=MessageCodec("ResourceClaim")), claim, synced)
 
     async def queues(self) -> None:
-        """Watch what there is of queues and quotas until cancelled."""
+        """Watch the queues and quotas that there are until cancelled."""
         collections = self._placement.collections if self._placement is not None else {}
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in collections.items()))
 
@@ -162,7 +162,7 @@ class Listener:
         async with aclosing(news):
             async for each in news:
                 if isinstance(each, Events):
-                    # One time for what arrived at once: it is when the client heard of it.
+                    # Events that arrived together get one time: when the client received them.
                     now = self._clock()
                     for event in each.events:
                         take(event, now)
@@ -196,13 +196,13 @@ def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
 
 
 async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None, cluster: str = "") -> None:
-    """Account for the pods that are there before the experiment; they are taken to stay.
+    """Account for the pods that exist before the experiment; they are assumed to stay.
 
     Args:
         client: of the cluster.
-        allocation: what of its nodes is taken.
-        placement: records what is where.
-        cluster: which of several that are measured together it is; empty where there is one.
+        allocation: the pods are added to it.
+        placement: records where they are.
+        cluster: the cluster's name among several that are measured together; empty if there is only one.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

@@ -1,4 +1,4 @@
-"""What a run leaves to be looked at again: which pod was where and when, as the watches saw it."""
+"""Records a run for later inspection: which pod was where and when, as the watches saw it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 
 _WAITING_ROOMS = ("/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/scheduling.volcano.sh/v1beta1/podgroups")
-"""Where jobs wait before any pod of theirs is tried, so that no pod says why."""
+"""Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
 _HELPERS = frozenset({"PodGroup", "PriorityClass"})
 
 
@@ -30,13 +30,13 @@ class Placement:
 
     Args:
         about: what is run, see :class:`History`.
-        places: which labels say where nodes stand.
+        places: which labels say where nodes are.
         clock: seconds since the start.
         queues: in which queue the jobs of each workload wait.
 
     Attributes:
-        collections: what else of the cluster to follow, and what takes it: the queues, and where a scheduler says of a
-            job why it waits.
+        collections: which other collections to follow, and what takes their events: the queues, and objects in which a
+            scheduler says why a job waits.
     """
 
     def __init__(
@@ -58,28 +58,28 @@ class Placement:
         return self._recorder.history
 
     def begin(self) -> None:
-        """From now on the clock counts; what came before was so at the beginning."""
+        """Use the clock from now on; everything earlier is recorded at time 0."""
         self._begun = True
 
     def end(self) -> None:
-        """The repetition is over: it covers the time until now."""
+        """End the repetition: its history covers the time until now."""
         self.history.end = max(self.history.end, self._now())
 
     def node(self, name: str, message: Any) -> None:
-        """A node, of its name, is now so; None: it is gone."""
+        """Record the state of a node, by its name; None if it is gone."""
         node = node_from(message, self._places) if message is not None else None
         if node is not None and node.name != name:
             node = replace(node, name=name)
         self._recorder.node(name, node, self._now())
 
     def pod(self, key: str, message: Any, gone: bool, cluster: str = "") -> None:
-        """A pod is now so, or has gone with this as its last word; None when not even that is known.
+        """Record the state of a pod, or its last state if it is gone; None when not even that is known.
 
         Args:
             key: the pod's.
-            message: as the watch brought it.
-            gone: whether it has gone.
-            cluster: which of several that are measured together it is in; empty where there is one.
+            message: as received by the watch.
+            gone: whether it is gone.
+            cluster: its cluster's name among several that are measured together; empty if there is only one.
         """
         at, key = self._now(), in_cluster(cluster, key)
         if message is not None:
@@ -91,25 +91,25 @@ class Placement:
             self._recorder.pod(key, None, JobKey("", "", ""), at)
 
     def job(self, planned: PlannedJob) -> None:
-        """A job was created."""
+        """Record that a job was created."""
         kinds = [str(each["kind"]) for each in planned.objects if each["kind"] not in _HELPERS]
         key = JobKey(planned.name, kinds[0] if kinds else "Job", planned.workload)
-        # Its pods may have been heard of first, and have said more.
+        # Its pods may have been seen first, which gives more facts.
         _, facts = self._jobs.get(planned.name, (key, Facts(queue=self._queues.get(planned.workload, ""))))
         self._note(planned.name, key, facts._replace(size=planned.workers), self._now())
 
     def resized(self, name: str, workers: int) -> None:
-        """A job, of its name, is to have so many pods from now on."""
+        """Record that a job, by its name, should have this many pods from now on."""
         if known := self._jobs.get(name):
             self._note(name, known[0], known[1]._replace(size=workers), self._now())
 
     def deleted(self, name: str) -> None:
-        """A job was deleted, of its name."""
+        """Record that a job, by its name, was deleted."""
         if known := self._jobs.get(name):
             self._recorder.job(known[0], None, self._now())
 
     def happened(self, what: str, sort: Sort) -> None:
-        """Something else has happened."""
+        """Record that something else has happened."""
         self._recorder.happened(what, sort, self._now())
 
     def _job_of(self, workload: str, job: str, pod: Pod, at: int) -> JobKey:
@@ -122,7 +122,7 @@ class Placement:
 
     def _says(self, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
         said = read(event.item) if event.kind != "DELETED" and event.item is not None else None
-        # What is gone has said its last word.
+        # A deleted object has no news.
         if said is None or said.namespace != self.history.about.get("namespace"):
             return
         self._said[said.name] = said.says

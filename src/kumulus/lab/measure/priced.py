@@ -1,4 +1,4 @@
-"""The nodes of a run at what they cost now: a fault may change the price of machines while they are there."""
+"""The nodes of a run at their current prices: a fault may change the price of machines while they are there."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kumulus.model.pools import INSTANCE_TYPE_LABEL
 
 
 class PricedNodes:
-    """Puts nodes into an allocation, at the prices of now.
+    """Puts nodes into an allocation, at their current prices.
 
     Args:
-        allocation: kept up with them.
-        cluster: which of several that are measured together they are of; empty where there is one.
+        allocation: updated with the nodes.
+        cluster: their cluster's name among several that are measured together; empty if there is only one.
     """
 
     def __init__(self, allocation: Allocation, cluster: str = "") -> None:
@@ -31,13 +31,13 @@ class PricedNodes:
         self._devices = Devices()
 
     def put(self, key: str, message: Any, product_label: str, prices: Prices) -> None:
-        """A node is there, or has changed.
+        """Add or update a node.
 
         Args:
-            key: its name, as :func:`in_cluster` has it.
+            key: its name, see :func:`in_cluster`.
             message: ``Node`` of :mod:`kumulus.kube.messages`.
             product_label: the label that says which GPUs it has.
-            prices: what machines cost where no fault changes that.
+            prices: what machines cost unless a fault changes that.
         """
         labels = message.metadata.labels
         view = node_view(message, product_label, prices)._replace(name=key, cluster=self._cluster)
@@ -46,18 +46,18 @@ class PricedNodes:
         self._allocation.put_node(self._at_price_of_now(key))
 
     def remove(self, key: str) -> None:
-        """A node is gone."""
+        """Remove a node."""
         self._nodes.pop(key, None)
         self._allocation.remove_node(key)
 
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
-        """From now on nodes cost what these faults make of their price."""
+        """Apply these faults to the prices of nodes from now on."""
         self._offers = offers
         for key in self._nodes:
             self._allocation.put_node(self._at_price_of_now(key))
 
     def publish(self, key: str, slices: Published | None) -> None:
-        """A ResourceSlice is now so, None: it is gone; its node has the GPUs in it, which claims can have."""
+        """Set a ResourceSlice, None if it is gone; its node has the GPUs in it, which claims can have."""
         found = slices and replace(slices, node=in_cluster(self._cluster, slices.node))
         for node in self._devices.set_slice(key, found):
             if node in self._nodes:
@@ -65,7 +65,7 @@ class PricedNodes:
 
     def _at_price_of_now(self, key: str) -> NodeView:
         view, offering = self._nodes[key]
-        # What a node offers both ways it has once.
+        # GPUs that a node offers both ways are the same ones.
         view = view._replace(has=view.has._replace(gpus=max(view.has.gpus, self._devices.published(key))))
         if view.hourly is None:
             return view

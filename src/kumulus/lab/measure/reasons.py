@@ -1,4 +1,4 @@
-"""Why pods have no node, in the scheduler's words, without the numbers that make every sentence another one."""
+"""Why pods have no node, in the scheduler's words, without the numbers that make every message different."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 _AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
 _PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
-# What dynamic resource allocation adds to it, whether a pod has claims or not.
+# Dynamic resource allocation adds this to the message, whether a pod has claims or not.
 _CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
 _COUNT = re.compile(r"\b\d+ (?=(?:node\(s\)|Insufficient|Preemption|No preemption))")
 _NUMBER = re.compile(r"\b\d+\b")

@@ -1,6 +1,6 @@
-"""What became of each pod and of each job, kept up as events arrive.
+"""What became of each pod and of each job, updated as events arrive.
 
-All times are seconds on the client's monotonic clock, counted from the experiment's start: when the watch reported it.
+All times are seconds on the client's monotonic clock from the experiment's start to when the watch reported an event.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class PodRecord:
     """A pod.
 
     Attributes:
-        workload, job: what it is of.
+        workload, job: what it belongs to.
         wants: what it requests.
-        created, bound, running, ended: when each was first seen so; None while it was not.
+        created, bound, running, ended: when it was first seen in this state; None if it was not.
         node: where it is, or was, bound.
         phase: its last phase; Deleted when it was deleted before it ended.
-        waits: why it has no node, by the scheduler.
+        waits: why it has no node, according to the scheduler.
         disrupted: why it was evicted; empty when it was not.
-        share: milli-GPU that it requests of one GPU, beside.
-        owner: the name of the Job of batch/v1 that made it; empty for any other.
-        cluster: which of several that are measured together it is, or was, in.
+        share: milli-GPU that it also requests of one GPU.
+        owner: the name of the Job of batch/v1 that created it; empty for any other pod.
+        cluster: its cluster's name among several that are measured together.
     """
 
     workload: str
@@ -59,11 +59,11 @@ class JobRecord:
     """A job.
 
     Attributes:
-        workload: what it is of.
-        workers: how many pods it is to have; 0 where that is not known.
+        workload: what it belongs to.
+        workers: how many pods it should have; 0 where that is not known.
         first: when its first pod was created.
-        last: when the last of its workers was bound that made it whole; None while it never was.
-        seen: pods that there are or were.
+        last: when the worker that made it whole was bound; None if it was never whole.
+        seen: all its pods, present and past.
         placed: pods that have a node now.
         succeeded: pods that completed.
     """
@@ -78,7 +78,7 @@ class JobRecord:
 
     @property
     def wanted(self) -> int:
-        """How many of its workers are to be placed."""
+        """How many of its workers should be placed."""
         return self.workers or self.seen
 
     @property
@@ -91,8 +91,8 @@ class Records:
     """Everything that is known of an experiment's pods and jobs.
 
     Args:
-        allocation: kept up with it.
-        jobs: name, workload and number of workers of each job that is to come.
+        allocation: updated with the pods.
+        jobs: name, workload and number of workers of each planned job.
     """
 
     def __init__(self, allocation: Allocation, jobs: Iterable[tuple[str, str, int]] = ()) -> None:
@@ -110,7 +110,7 @@ class Records:
         self._strangers: dict[str, tuple[str, Amounts, int]] = {}
 
     def put(self, pod: PodView, now: float) -> None:
-        """A pod was added or has changed."""
+        """Add or update a pod."""
         if not pod.workload:
             self._others(pod)
             return
@@ -133,7 +133,7 @@ class Records:
             self._ended(record, pod.phase, now)
 
     def gone(self, uid: str, now: float) -> None:
-        """A pod was deleted."""
+        """Record that a pod was deleted."""
         if uid in self._strangers:
             self.allocation.release(*self._strangers.pop(uid))
         record = self.pods.get(uid)
@@ -142,7 +142,7 @@ class Records:
             self._ended(record, "Deleted", now)
 
     def resized(self, job: str, workers: int) -> None:
-        """A job is to have another number of pods from now on."""
+        """Change the number of pods that a job should have."""
         record = self.jobs[job]
         before = record.partly
         record.workers = workers
@@ -150,7 +150,7 @@ class Records:
 
     @property
     def pending(self) -> int:
-        """Pods that live and have no node."""
+        """Pods that have not ended and have no node."""
         return self.counts["created"] - self.counts["bound"] - self.counts["ended unbound"]
 
     @property
@@ -164,7 +164,7 @@ class Records:
         return self.counts["ran"] - self.counts["ended ran"]
 
     def _others(self, pod: PodView) -> None:
-        """A pod that is of no workload, such as a placeholder of YuniKorn's: it takes its place and is not counted."""
+        """Add a pod of no workload, such as a YuniKorn placeholder: it takes up room on its node and is not counted."""
         if pod.phase in FINAL:
             self.gone(pod.uid, self.changed)
         elif pod.node and pod.uid not in self._strangers:
@@ -172,7 +172,7 @@ class Records:
             self.allocation.bind(pod.node, pod.wants, pod.share)
 
     def pending_by_reason(self) -> Counter[str]:
-        """Pods without a node, by what the scheduler says of it."""
+        """Pods without a node, by the scheduler's reason."""
         return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
 
     def _created(self, pod: PodView, now: float) -> PodRecord:

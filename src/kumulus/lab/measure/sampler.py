@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 # The API server's metrics are long: asking each second would cost it more than some of what is measured.
 _COUNT_EVERY = 5.0
-# While something is measured, a sample must not wait for it for long.
+# During a measurement, a sample must not wait long for the metrics.
 _PATIENCE = 2.0
 
 
 @dataclass
 class Counted:
-    """The API server's counter beside ours, at one time: seconds, its count, ours."""
+    """The API server's count and ours at one time: seconds, its count, ours."""
 
     at: float
     counted: int
@@ -39,11 +39,11 @@ class Sampler:
     Args:
         records: what the watch has seen.
         components: the cluster's processes.
-        client: asks for the API server's counter; None where that counts something else.
+        client: asks for the API server's counter; None if that counts something else.
         now: seconds from the start.
         scheduler: the name of the component that schedules.
         on_sample: called after each sample.
-        more: what is sampled besides, by columns.
+        more: further values to sample, by column.
     """
 
     records: Records
@@ -61,7 +61,7 @@ class Sampler:
     _bound: int = 0
 
     async def start(self) -> None:
-        """Note what had been used before, and what the counter said."""
+        """Note the usage and the API server's count before the start."""
         self.began = self.components.usage()
         self._own = time.process_time()
         await self.count()

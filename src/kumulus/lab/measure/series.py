@@ -1,4 +1,4 @@
-"""How a run went over time: a sample each second, fewer where it lasts long."""
+"""How a run went over time: a sample each second, fewer if it lasts long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Series:
         return len(self.columns.get("t", ()))
 
     def add(self, sample: dict[str, float]) -> None:
-        """Add a sample; a column that is new was 0 before, one that is missing stays as it was."""
+        """Add a sample; a new column was 0 before, a missing one keeps its last value."""
         before = len(self)
         for name, value in sample.items():
             self.columns.setdefault(name, [0.0] * before).append(round(value, 4))

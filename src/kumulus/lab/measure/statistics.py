@@ -9,7 +9,7 @@ from kumulus.lab.file.measures import PERCENTILES
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Smallest, mean, percentiles and largest, by the names of their measures; empty of nothing."""
+    """Smallest, mean, percentiles and largest, by the names of their measures; empty without values."""
     ordered = sorted(values)
     if not ordered:
         return {}
@@ -22,17 +22,17 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value that at least so many per cent of the values do not exceed (nearest rank).
+    """The smallest value that at least this percentage of the values does not exceed (nearest rank).
 
     Args:
-        ordered: at least one value, rising.
+        ordered: at least one value, in ascending order.
         percent: above 0, at most 100.
     """
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
 
 def most_in(times: Sequence[float], seconds: float) -> int:
-    """The most of the times, which rise, that lie within any interval of that length."""
+    """The largest number of the times, in ascending order, that lie within any interval of that length."""
     most = first = 0
     for index, time in enumerate(times):
         while times[first] <= time - seconds:

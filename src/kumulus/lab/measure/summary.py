@@ -1,4 +1,4 @@
-"""From the records of a repetition to its measures, by the names of `kumulus.lab.file.measures`."""
+"""Computes the measures of a repetition from its records, by the names of `kumulus.lab.file.measures`."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _usage(sampler: Sampler) -> dict[str, float]:
 
 
 def _counter(counted: Sequence[Counted]) -> dict[str, float]:
-    """The API server's count over the whole measurement, and how far ours is from it."""
+    """The API server's count over the whole measurement, and how much ours differs from it."""
     if len(counted) < 2:
         return {}
     bindings, seen = counted[-1].counted - counted[0].counted, counted[-1].seen - counted[0].seen

@@ -1,4 +1,4 @@
-"""Whether what was expected holds."""
+"""Whether the expectations of an experiment hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Verdict:
     Args:
         what: the expectation in words.
         holds: whether it does.
-        found: what was found instead, or as well.
+        found: what was found.
     """
 
     what: str

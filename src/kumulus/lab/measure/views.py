@@ -1,7 +1,7 @@
-"""The little of a pod and of a node that an experiment looks at, taken out of what a watch brings.
+"""The few facts about a pod and a node that an experiment needs, extracted from what a watch receives.
 
-So the memory of a run grows with the number of pods by some hundred bytes each. What a pod requests and what a node has
-are the live cluster's to say (:mod:`kumulus.cluster.live`).
+So the memory of a run grows by some hundred bytes for each pod. What a pod requests and what a node has is determined
+by :mod:`kumulus.cluster.live`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class PodView(NamedTuple):
     """A pod.
 
     Attributes:
-        uid: tells it from another of its name.
-        workload, job: what it is of; empty for none of ours.
+        uid: distinguishes it from another pod of the same name.
+        workload, job: what it belongs to; empty for other pods than an experiment's.
         node: where it is bound; empty when it is not.
         phase: Pending, Running, Succeeded or Failed.
         waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
-        disrupted: the reason of its condition DisruptionTarget; empty without.
+        disrupted: the reason of its condition DisruptionTarget; empty without one.
         wants: what it requests.
-        share: milli-GPU that it requests of one GPU, beside.
-        owner: name and UID of the Job of batch/v1 that made it; empty for any other pod.
-        cluster: which of several that are measured together it is in; empty where there is one.
+        share: milli-GPU that it also requests of one GPU.
+        owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
+        cluster: its cluster's name among several that are measured together; empty if there is only one.
     """
 
     uid: str
@@ -60,11 +60,11 @@ class NodeView(NamedTuple):
     Attributes:
         name: its name.
         product: of its GPUs.
-        zone: where it stands.
+        zone: where it is.
         has: what pods can have of it.
-        hourly: what it costs, in US dollars for an hour; None where no price is known.
-        kind: its instance type, ` spot` after it where the machine is one; empty where it has none.
-        cluster: which of several that are measured together it is of; empty of the only one.
+        hourly: what it costs, in US dollars per hour; None where no price is known.
+        kind: its instance type, followed by ` spot` if the machine is a spot instance; empty if it has none.
+        cluster: its cluster's name among several that are measured together; empty if there is only one.
     """
 
     name: str
@@ -77,11 +77,11 @@ class NodeView(NamedTuple):
 
 
 def in_cluster(cluster: str, name: str) -> str:
-    """What a node, or a pod, of one of several clusters is called among all of them: nodes may have the same names.
+    """The name of a node, or a pod, among several clusters, whose nodes may have the same names.
 
     Args:
-        cluster: empty where there is one.
-        name: the node's, empty for none.
+        cluster: empty if there is only one.
+        name: the node's, or the pod's; empty for none.
     """
     return f"{cluster}/{name}" if cluster and name else name
 
@@ -91,14 +91,14 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
 
     Args:
         message: ``Pod`` of :mod:`kumulus.kube.messages`.
-        known: what the templates of claims ask for, by their names.
+        known: what each claim template asks for, by name.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     wants, share = requests_of(spec), _share(spec)
     if spec.resourceClaims and known:
         found = [known.get(each.resourceClaimTemplateName, Demand()) for each in spec.resourceClaims]
         wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
-        # Nodes may count the same thousandths besides.
+        # A pod may request the same thousandths as a resource, too.
         share = sum(each.milli for each in found)
     waits = disrupted = ""
     for condition in status.conditions:
@@ -125,7 +125,7 @@ class ClaimView(NamedTuple):
 
     Attributes:
         pods: UIDs of the pods that it is reserved for.
-        gpus: of each GPU that it has or has a part of: the pool of devices, which is called as its node, the GPU's
+        gpus: for each GPU that it has or has a part of: the pool of devices, which is named after its node, the GPU's
             number there, and thousandths.
     """
 
@@ -134,7 +134,7 @@ class ClaimView(NamedTuple):
 
 
 def claim_view(message: Any) -> ClaimView:
-    """Look at a claim; nobody has anything by it before it is allocated.
+    """Look at a claim; it has no GPUs before it is allocated.
 
     Args:
         message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
@@ -149,7 +149,7 @@ def claim_view(message: Any) -> ClaimView:
 
 
 def _share(spec: Any) -> int:
-    """Milli-GPU of one GPU, which a pod's containers ask for together; 0 where they ask for whole GPUs."""
+    """Milli-GPU of one GPU that a pod's containers together ask for; 0 where they ask for whole GPUs."""
     if any(GPU_RESOURCE in each.resources.requests for each in spec.containers):
         return 0
     written = [
@@ -163,10 +163,10 @@ def node_view(message: Any, product_label: str, prices: Prices | None = None) ->
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
-        product_label: the label that says which GPUs it has; without it, they are called as the views call them.
+        product_label: the label that says which GPUs it has; without it, they are named as in the cluster views.
         prices: what machines cost.
     """
-    node = node_from(message, NOWHERE)  # its sums do not ask for racks and blocks
+    node = node_from(message, NOWHERE)  # the sums do not need racks and blocks
     product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
     price = prices.of_node(message.metadata.labels) if prices else None
     kind = message.metadata.labels.get(INSTANCE_TYPE_LABEL, "")

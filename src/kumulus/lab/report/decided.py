@@ -35,7 +35,7 @@ class Decided:
 
 
 def read(run: Path) -> Decided | None:
-    """What was recorded below the directory of a run; None if nothing was.
+    """What was recorded below the directory of a run; None if its file did not ask for it.
 
     Raises:
         LabError: a file cannot be read.

@@ -1,8 +1,7 @@
 """What pods cost, then and now: their share of a node's price for as long as they had it. Pure functions.
 
 A pod's share of its node is what it asks for: of the GPUs, or, without any, the larger of its CPU and memory shares.
-`cost.wasted` counts what nobody has by the same rule. The recording's nodes have the prices of the clone's nodes of
-the same names.
+`cost.wasted` counts what nobody has by the same rule. Recorded nodes are priced as the clone's of the same name.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _FORM = 1
 _SHOWN = 5
 _STACK = "stack."
 _SCHEDULER = "scheduler"
-# What has a say only where there is a cluster.
+# Fields that have an effect only on a cluster.
 _OF_CLUSTERS = (_SCHEDULER, "autoscaler")
 _CLUSTER = "kumulus:cluster"
 
@@ -33,9 +33,9 @@ class Cell:
     """One run of a sweep.
 
     Args:
-        id: a digest of everything that its result depends on: the same run has the same.
+        id: a digest of everything that its result depends on: equal runs have equal ids.
         values: of the matrix.
-        raw: the experiment, as its file would have it.
+        raw: the experiment, as in a file.
         stack: the stack's configuration, likewise.
         directory: where paths in both start from.
         live: whether it runs on a cluster.
@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
-        """What it shares with the cells that differ from it by seed alone, as texts."""
+        """The values that it shares with the cells that differ from it by seed alone, as texts."""
         return group_of(self.values)
 
 
@@ -67,7 +67,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         base: the directory of its file.
 
     Raises:
-        SpecError: a combination is no experiment; with its problems.
+        SpecError: a combination is not a valid experiment; lists its problems.
         LabError: the experiment names no stack file.
     """
     file = base / sweep.experiment
@@ -141,7 +141,7 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
 
 
 def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
-    """Put a value at a path, making mappings on the way; an item of a list has to be there.
+    """Put a value at a path, creating mappings on the way; items of lists have to exist.
 
     Raises:
         SpecError: the path leads nowhere.

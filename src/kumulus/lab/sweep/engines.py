@@ -1,4 +1,4 @@
-"""Where cells run: processes of this machine, or the workers of a Dask or Ray cluster, all of them by joblib."""
+"""Where cells run: processes of this machine, or the workers of a Dask or Ray cluster, all through joblib."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Engine:
 
 
 def engine(written: str) -> Engine:
-    """An engine by what the command line says: `local`, `dask://HOST:PORT`, `ray://HOST:PORT`, or either without HOST.
+    """The engine of the command line: `local`, `dask://HOST:PORT`, `ray://HOST:PORT`, or either without an address.
 
     Raises:
-        LabError: it is none.
+        LabError: there is no such engine.
     """
     if written in ("", LOCAL):
         return Engine()
@@ -49,7 +49,7 @@ def engine(written: str) -> Engine:
 
 
 def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]:
-    """Run cells side by side, each result as it comes.
+    """Run cells in parallel; yields each result as it comes.
 
     Args:
         tasks: the cells.
@@ -57,20 +57,20 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
         jobs: how many at once; 0 for one on each CPU, or as many as the cluster has workers.
 
     Raises:
-        LabError: the engine is not installed or not there, or a worker has died.
+        LabError: the engine is not installed or not reachable, or a worker has died.
     """
     import joblib
 
-    # One run is one thread's work: a BLAS that takes every CPU only stands in the others' way.
+    # Each run uses one thread: a BLAS that takes every CPU only slows down the others.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     many = jobs or len(os.sched_getaffinity(0))
     with ExitStack() as around:
         around.enter_context(_connected(where, many))
-        # Known to joblib by their names only in a context.
+        # joblib finds external backends by name only in its parallel_config.
         workers = many if jobs or not where.address else -1
         around.enter_context(joblib.parallel_config(backend=_BACKENDS[where.kind], n_jobs=workers))
-        # Ray's workers answer all together: some at a time, so that there is something to see, and to keep.
+        # Ray's workers answer all together: a few tasks at a time, so that results can be shown and kept early.
         some = 4 * many if where.kind == "ray" else len(tasks)
         answers = "list" if where.kind == "ray" else "generator_unordered"
         parallel = joblib.Parallel(return_as=answers, batch_size=1, pre_dispatch="2*n_jobs")
@@ -98,7 +98,7 @@ def _dask(address: str, jobs: int) -> Iterator[None]:
             if address:
                 client = Client(f"tcp://{address}", timeout="10s")
             else:
-                # Processes, not threads: a cell is one thread's work, and policies are stopped in a main thread only.
+                # Processes, not threads: a cell uses one thread, and policies are interrupted in a main thread only.
                 local = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, host="127.0.0.1")
                 client = Client(around.enter_context(local))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A sweep file: an experiment, and what of it varies."""
+"""A sweep file: an experiment, and which of its fields vary."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _measure_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _values(axis: str, raw: object) -> list[Any]:
-    """The values of an axis; none where they are no list."""
+    """The values of an axis; none if they are not a list."""
     match = _RANGE.fullmatch(raw) if isinstance(raw, str) and axis == SEED else None
     if match:
         first, last = int(match[1]), int(match[2])
@@ -108,7 +108,7 @@ class Sweep(Section):
         return tuple(self.measures) or (_LIVE if self.live else _OFFLINE)
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the matrix, the seed varying first: all of one group come together."""
+        """Every combination of the matrix; the seed varies fastest, so that those of one group come together."""
         axes = [axis for axis in self.matrix if axis != SEED]
         axes += [SEED] if SEED in self.matrix else []
         for values in itertools.product(*(self.matrix[axis] for axis in axes)):
@@ -116,7 +116,7 @@ class Sweep(Section):
 
 
 def label(value: Any) -> Any:
-    """What a value of the matrix is called: the name of `{name: …, value: …}`, otherwise itself."""
+    """The label of a value of the matrix: the name of `{name: …, value: …}`, otherwise the value itself."""
     return value["name"] if isinstance(value, Mapping) and set(value) == _LABELLED else value
 
 
@@ -131,7 +131,7 @@ def words(values: Mapping[str, Any]) -> str:
 
 
 def group_of(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What runs have in common that differ by seed alone: their values of the matrix, as texts."""
+    """What runs that differ by seed alone have in common: their values of the matrix, as texts."""
     return tuple((axis, str(value)) for axis, value in values.items() if axis != SEED)
 
 
@@ -139,7 +139,7 @@ def load(file: Path) -> Sweep:
     """Read a sweep file.
 
     Raises:
-        SpecError: with every problem of it.
+        SpecError: it is wrong; lists every problem.
     """
     _, text = read_text(str(file), Path(), "")
     sweep = validated(Sweep, read_yaml(text, str(file)), str(file))

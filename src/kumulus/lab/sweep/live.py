@@ -1,7 +1,7 @@
-"""A cell on a cluster of its own: made by the command as by any user, run, and taken down.
+"""A cell on a cluster of its own, which the command creates as for any user, and takes down after the run.
 
-The cluster is the stack of a project in the sweep's directory. What a killed sweep left of it the next one takes down
-before anything else.
+The cluster is the stack of a project in the sweep's directory. If a sweep is killed, the next one takes down what is
+left of it before anything else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kumulus.surroundings import files
 _PROJECTS = "clusters"
 _PATIENCE = 10.0
 _LAST_LINES = 12
-# The environment that this process has of Pulumi is the user's project's.
+# Pulumi's variables in the environment of this process are those of the user's project.
 _OF_THE_USER = ("PULUMI_BACKEND_URL", "PULUMI_STACK", "KUMULUS_HOME")
 _PROGRAM = "from kumulus import program\n\nprogram.run()\n"
 _PROJECT = """name: kumulus-sweep
@@ -82,16 +82,16 @@ def leftovers(store: Store) -> list[Path]:
 
 
 def remove(project: Path, kumulus: Sequence[str], *, cut_off: bool = False) -> str:
-    """Take a cell's cluster down, and forget it.
+    """Take a cell's cluster down, and delete its project.
 
     Args:
         project: the cell's.
         kumulus: the command.
-        cut_off: whether a process that was at it was killed: its lock is taken off, and what it had half made is made
-            whole first, so that all of it is known and goes.
+        cut_off: whether the process that created it may have been killed. Then its lock is removed and the cluster is
+            completed first, so that all of it is known and deleted.
 
     Returns:
-        what went wrong; empty when nothing did. The project is kept then.
+        what went wrong, in which case the project is kept; empty when nothing did.
     """
     name = _stack(project.name)
     try:
@@ -106,11 +106,11 @@ def remove(project: Path, kumulus: Sequence[str], *, cut_off: bool = False) -> s
 
 
 def at_once(cells: Sequence[Cell], wanted: int) -> int:
-    """How many clusters fit on this machine side by side, by the model of `kumulus plan`.
+    """How many clusters fit on this machine at once, by the model of `kumulus plan`.
 
     Args:
         cells: what is to run; the largest decides.
-        wanted: no more than so many; 0 for as many as fit.
+        wanted: the most; 0 for as many as fit.
 
     Raises:
         LabError: not even one fits.
@@ -121,7 +121,7 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
     cost = scale.cost(nodes, machine.cores, factor)
     if said := scale.limits(cost, machine):
         raise LabError(f"a cluster of {nodes:,} nodes does not fit on this machine: {said[0]}")
-    # A run keeps a core busy, however little its cluster needs while nothing changes.
+    # A run keeps a core busy, however little its cluster needs when idle.
     most = wanted or machine.cores
     fits = 1
     while fits < most and not scale.limits(scale.together([cost] * (fits + 1)), machine):
@@ -161,7 +161,7 @@ def _command(kumulus: Sequence[str], action: str, project: Path, stack: str) -> 
 
 
 def _output(line: Sequence[str], project: Path) -> tuple[int, str]:
-    """What a command that is run in a project returns, and what it says."""
+    """Run a command in a project; returns its exit code and its output."""
     done = subprocess.run(
         line,
         cwd=project,
@@ -177,7 +177,7 @@ def _output(line: Sequence[str], project: Path) -> tuple[int, str]:
 
 def _environment() -> Mapping[str, str]:
     own = {name: value for name, value in os.environ.items() if name not in _OF_THE_USER}
-    # Pulumi runs the first Python that it finds, which is to have Kumulus.
+    # Pulumi runs the first Python that it finds, which has to be one with Kumulus.
     own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{own.get('PATH', '')}"
     own.setdefault("PULUMI_CONFIG_PASSPHRASE", "")
     return own

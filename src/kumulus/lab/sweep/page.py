@@ -1,4 +1,4 @@
-"""The page of a sweep: each measure as a table with intervals and verdicts, and as a picture with every run."""
+"""The page of a sweep: each measure as a table with intervals and verdicts, and as a plot with every run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Row:
         values: of the runs, by seed and repetition.
         mean: of them.
         low, high: the bootstrap interval of the mean, at 95 %.
-        against: the comparison with the baseline; None of the baseline itself.
+        against: the comparison with the baseline; None for the baseline itself.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Row:
 
 
 def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
-    """Each measure of the page with a row for each group, the baseline first; those that nobody took are left out."""
+    """Each measure of the page with a row for each group, the baseline first; measures without values are left out."""
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         groups.setdefault(group_of(result.values), []).append(result)
@@ -77,7 +77,7 @@ def _rows(
 
 
 def _comparisons(groups: int, sweep: Sweep) -> int:
-    """How many the page makes: they share the chance of calling noise a difference."""
+    """How many comparisons the page makes: they share the chance of calling noise a difference."""
     return max(1, (groups - 1) * len(sweep.shown()))
 
 
@@ -102,14 +102,14 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Result], cells: int, file: Path) -> None:
-    """Write the page: one file that needs nothing else.
+    """Write the page: one self-contained file.
 
     Args:
         sweep: what was swept.
         found: its tables.
         results: of the cells that have one.
         cells: how many there are.
-        file: where to.
+        file: to write.
 
     Raises:
         LabError: it cannot be written.
@@ -161,7 +161,7 @@ def _cell(unit: Unit, against: Difference | None) -> str:
 
 
 def _picture(measure: str, rows: Sequence[Row]) -> str:
-    # Drawing takes a library that is slow to load.
+    # Drawing needs a library that is slow to load.
     from kumulus.lab.report import spreads
 
     return spreads.svg(measure, {row.name: list(row.values.values()) for row in rows})
@@ -178,7 +178,7 @@ def _with_interval(unit: Unit, mean: float, low: float, high: float) -> str:
 
 
 def _exact(unit: Unit, value: float) -> str:
-    """As elsewhere, but shares with two digits: policies differ by less than one."""
+    """As elsewhere, but shares with two decimals: policies differ by less than 1 %."""
     return f"{100 * value:.2f} %" if unit == "share" else shown(unit, value)
 
 

@@ -26,7 +26,7 @@ class Task:
 
     Args:
         cell: which one.
-        directory: of the sweep's results; None where the process may be on another machine, and only answers.
+        directory: of the sweep's results; None if the process may be on another machine and only returns the result.
         kumulus: the command, as a live run calls it.
     """
 
@@ -36,7 +36,7 @@ class Task:
 
 
 def run(task: Task) -> Result:
-    """Run a cell, unless it has a result by now; where results are kept, this one is on the disk when it returns.
+    """Run a cell, unless it has a result by now; with a directory, the result is on the disk when this returns.
 
     If a cell fails, the failure is its result, and the others continue.
 
@@ -51,7 +51,7 @@ def run(task: Task) -> Result:
             return there
         store.started(task.cell.id)
         if task.cell.live:
-            # Its cluster is taken down when the result is safe.
+            # Its cluster is taken down after the result has been written.
             return live.run(task.cell, loaded(task.cell), store, task.kumulus)
         result = _run(task)
         store.put(result)
@@ -62,7 +62,7 @@ def loaded(cell: Cell) -> Loaded:
     """A cell's experiment with every file that it names.
 
     Raises:
-        SpecError: one cannot be read, or has mistakes.
+        SpecError: a file cannot be read, or has mistakes.
     """
     raw = dict(cell.raw)
     return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml.safe_dump(raw, sort_keys=False))
@@ -95,7 +95,7 @@ def _run(task: Task) -> Result:
 
 
 class _Same:
-    """A cell, the same as another that differs from it by seed alone."""
+    """A cell that is equal to cells that differ from it by seed alone."""
 
     def __init__(self, cell: Cell) -> None:
         self.cell = cell

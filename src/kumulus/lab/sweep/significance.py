@@ -1,4 +1,4 @@
-"""Whether two groups of runs differ: a bootstrap interval of the difference, and a test that keeps its promise for few.
+"""Whether two groups of runs differ: a bootstrap interval of the difference, and a test that is valid for few runs.
 
 The interval is what resampling the runs gives (Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979). With
 few runs it is too narrow, so a difference is called one only when a permutation test agrees (Fisher, "The Design of
@@ -33,7 +33,7 @@ class Difference:
         low, high: the bootstrap interval of it, at 95 % for all comparisons together.
         chance: how often exchanging the two gives as large a difference.
         paired: whether runs of one seed were compared with each other.
-        verdict: what may be said.
+        verdict: the conclusion.
     """
 
     mean: float
@@ -64,7 +64,7 @@ def difference(
     Args:
         group: a value for each run, by its seed (and repetition).
         baseline: likewise.
-        comparisons: how many there are on the page.
+        comparisons: how many comparisons there are on the page.
         seed: of the resampling: the same runs give the same answer.
     """
     level = LEVEL / max(1, comparisons)
@@ -93,7 +93,7 @@ def difference(
 
 
 def needed(comparisons: int) -> int:
-    """How many seeds a comparison needs so that a difference can be called one, where both sides have the same."""
+    """How many seeds a comparison needs before a difference can be called one, if both sides have the same seeds."""
     seeds = 2
     while 2.0 ** (1 - seeds) >= LEVEL / max(1, comparisons):
         seeds += 1
@@ -121,7 +121,7 @@ def _flipped(differences: _Numbers, source: np.random.Generator) -> float:
 
 
 def _exchanged(one: _Numbers, other: _Numbers, source: np.random.Generator) -> float:
-    """Of random ways to part all runs into two such groups, the share with as large a difference of their means."""
+    """Of random ways to split all runs into two such groups, the share with as large a difference of their means."""
     together = np.concatenate([one, other])
     orders = source.random((_RESAMPLES, len(together))).argsort(axis=1)
     mixed = together[orders]
@@ -131,12 +131,12 @@ def _exchanged(one: _Numbers, other: _Numbers, source: np.random.Generator) -> f
 
 def _as_large(found: _Numbers, seen: float, drawn: bool = False) -> float:
     large = int((np.abs(found) >= abs(seen) * (1 - 1e-9) - 1e-12).sum())
-    # What was seen is one of the ways, too.
+    # The observed split is one of the ways, too.
     return (large + drawn) / (len(found) + drawn)
 
 
 def _least(one: int, other: int) -> float:
-    """The smallest share that two groups of these sizes can give: both ways to part them so."""
+    """The smallest share that two groups of these sizes can give: two out of all ways to split the runs."""
     ways = 1
     for step in range(min(one, other)):
         ways = ways * (one + other - step) // (step + 1)

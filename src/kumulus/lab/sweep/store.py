@@ -1,4 +1,4 @@
-"""What is known of a sweep's cells: a file for each that has been run, whole or not there at all.
+"""The results of a sweep's cells: a file for each that has been run, written whole or not at all.
 
 <directory>/cells/<id>.json    the result of a cell
 <directory>/cells/<id>.lock    held by the process that runs it, and by no other
@@ -26,7 +26,7 @@ _LOCK = ".sweep.lock"
 
 @dataclass
 class Result:
-    """What a cell came to.
+    """The outcome of a cell.
 
     Attributes:
         id: the cell's.
@@ -34,7 +34,7 @@ class Result:
         seed: the run's.
         status: success, failure or partial.
         runs: the measures of each repetition.
-        curves: of runs without a cluster, measures by whole per cents of demand arrived.
+        curves: measures by whole per cents of demand arrived, of runs that have them.
         error: why there are no measures; empty where there are.
         seconds: how long it took.
         report: of live runs, where the report is.
@@ -75,7 +75,7 @@ class Store:
         """Keep other sweeps out of the directory.
 
         Raises:
-            LabError: one is at it.
+            LabError: another sweep uses it.
         """
         with (self.directory / _LOCK).open("w") as lock:
             try:
@@ -86,13 +86,13 @@ class Store:
 
     @contextmanager
     def turn(self, cell: str) -> Iterator[None]:
-        """Wait until no other process runs the cell: one whose sweep was killed may still be at it."""
+        """Wait until no other process runs the cell: one whose sweep was killed may still run it."""
         with (self.directory / "cells" / f"{cell}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def started(self, cell: str) -> None:
-        """Note that a cell is being run."""
+        """Log that a cell is being run."""
         line = f"{time.time():.3f} {os.getpid()} {cell}\n".encode()
         handle = os.open(self.directory / "starts.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:

@@ -1,4 +1,4 @@
-"""A whole sweep: the cells that have no result yet are run, and all results become a table and a page."""
+"""A whole sweep: run the cells that have no result yet, and write all results as a table and a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kumulus.lab.sweep.store import Result, Store
 
 @dataclass(frozen=True)
 class Options:
-    """How a sweep is made.
+    """How a sweep is run.
 
     Attributes:
         directory: where its results go.
@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Done:
-    """What a sweep came to.
+    """The outcome of a sweep.
 
     Attributes:
         cells: how many there are.
@@ -54,7 +54,7 @@ class Done:
 
 
 def run(sweep: Sweep, base: Path, options: Options) -> Done:
-    """Run what has no result yet, and write the table and the page.
+    """Run the cells without a result, and write the table and the page.
 
     Args:
         sweep: which one.
@@ -62,8 +62,8 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         options: how.
 
     Raises:
-        SpecError: a combination is no experiment.
-        LabError: an engine is not there, clusters do not fit, another sweep is at it, or something cannot be written.
+        SpecError: a combination is not a valid experiment.
+        LabError: an engine is not there, clusters do not fit, another sweep is running, or something cannot be written.
     """
     if sweep.live and options.engine.elsewhere:
         raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
@@ -72,7 +72,7 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
     store.prepare()
     with store.alone():
         _tidy(store, options)
-        # One that came to nothing is tried again.
+        # A cell whose run took no measures is run again.
         missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.runs]
         if len(missing) < len(cells):
             options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
@@ -85,7 +85,7 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
 
 
 def _tidy(store: Store, options: Options) -> None:
-    """Take down what a killed sweep has left; a process of its own that is still at a cell is waited for."""
+    """Take down the clusters that a killed sweep left, after waiting for its processes that still run a cell."""
     for project in live.leftovers(store):
         with store.turn(project.name):
             options.say(f"taking down the cluster of {project.name}, which an earlier sweep had left")
@@ -100,7 +100,7 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
     if sweep.live:
         jobs = live.at_once(missing, jobs)
         options.say(f"{jobs} cluster{'s' if jobs > 1 else ''} at a time")
-    # Workers on other machines do not see this directory: their results are written here as they come.
+    # Workers on other machines cannot access this directory: this process writes their results as they come.
     elsewhere = options.engine.elsewhere
     tasks = [Task(cell, None if elsewhere else store.directory, options.kumulus) for cell in missing]
     if elsewhere:

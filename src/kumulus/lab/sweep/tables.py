@@ -1,4 +1,4 @@
-"""The results of a sweep as a table, a row for each measure of each run: Parquet, or CSV where that is not there."""
+"""The results of a sweep as a table, a row for each measure of each run: Parquet, or CSV without pyarrow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived",
 def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     """A row for each measure of each repetition, with the values of the matrix as texts.
 
-    `arrived` is the per cent of demand at which a measure was noted, of those that are noted so.
+    `arrived` is the per cent of demand at which a measure was noted; only measures by demand have it.
     """
     for result in results:
         about: dict[str, Any] = dict(group_of(result.values))
@@ -42,7 +42,7 @@ def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Pa
     Args:
         results: of the cells that have one.
         axes: of the matrix.
-        directory: where to.
+        directory: to write to.
 
     Raises:
         LabError: it cannot be written.

@@ -1,6 +1,5 @@
-"""JSON schemas of what users write, made from the models: for editors, and for the pages of reference.
+"""JSON schemas of what users write, generated from the models: for editors, and for the reference pages.
 
-`forms` says for each type that the models check themselves what a schema can say of it; `document` makes a schema from
-a model; `stack` is the whole stack file; `page` is its page of reference. Imported by nothing that a run of the program
-needs.
+`forms` has the schema of each type that the models check themselves; `document` makes a schema from a model; `stack` is
+the schema of the whole stack file; `page` makes its reference page. A run of the program imports none of them.
 """

@@ -1,6 +1,6 @@
 """A JSON schema from a model: pydantic's, with the forms of checked types, and defaults and examples as written.
 
-Draft 7, which editors know in full. There, what stands beside a `$ref` counts for nothing: it is put into an `allOf`.
+Draft 7, which editors fully support. It ignores the keywords next to a `$ref`, so such a `$ref` goes into an `allOf`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
 DEFINITIONS = "definitions"
 NULLABLE = "$nullable"
-"""Marks a key of a form that may be without a value, as all keys of the models may that are not needed."""
+"""Marks a key of a form that may have no value, like all optional keys of the models."""
 
 _NULL: Schema = {"type": "null"}
 _NOTES = ("description", "default", "examples")
@@ -36,7 +36,7 @@ def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Sche
 
     Args:
         model: the model.
-        forms: what to write for each name that a checked type gives.
+        forms: the schema for each name that a checked type has as its form.
     """
     made = model.model_json_schema(schema_generator=_Plain, ref_template=f"#/{DEFINITIONS}/{{model}}")
     models: dict[str, Schema] = made.pop("$defs", {})
@@ -58,7 +58,7 @@ def target(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
 
 
 def inner(schema: Schema) -> Iterator[tuple[Schema, str]]:
-    """The schemas of what is in a value, each with the key it stands under, rules left out."""
+    """The schemas of a value's parts, without rules; each as the mapping that holds it, and its key there."""
     for key in ("properties", "patternProperties"):
         for name in schema.get(key, {}):
             yield schema[key], name
@@ -68,7 +68,7 @@ def inner(schema: Schema) -> Iterator[tuple[Schema, str]]:
 
 
 def _fields(model: Schema) -> Schema:
-    """A model's schema with each field as the file has it: examples as values, and a key may be without a value."""
+    """A model's schema with each field in the file's form: examples as values, and optional keys without a value."""
     model.pop("title", None)
     fields = model.get("properties", {})
     needed = [name for name in model.pop("required", []) if not fields[name].pop(COMPLETED, False)]
@@ -85,7 +85,7 @@ def _field(made: Schema) -> Schema:
     if texts := [text for text in made.get("examples", []) if "…" not in text]:
         field["examples"] = [read_yaml(text) for text in texts]
     default = made.get("default")
-    # What is empty by default is described in words.
+    # Empty defaults are described in words.
     if default not in (None, "", [], {}):
         in_seconds = field.get(FORM) == "duration" and not isinstance(default, str)
         field["default"] = durations.written(default) if in_seconds else default
@@ -93,7 +93,7 @@ def _field(made: Schema) -> Schema:
 
 
 def _expanded(schema: Schema, forms: Mapping[str, Schema], found: dict[str, Schema]) -> Schema:
-    """A schema with its forms in their places; those of more than one value become definitions."""
+    """A schema with its forms inserted; forms of mappings, lists and choices become definitions."""
     notes = {key: schema[key] for key in _NOTES if key in schema}
     rest = {key: value for key, value in schema.items() if key not in (*_NOTES, FORM, NULLABLE)}
     made: Schema = {}
@@ -129,7 +129,7 @@ def _formed(name: str, beside: Schema, forms: Mapping[str, Schema], found: dict[
 
 
 def _or_nothing(schema: Schema) -> Schema:
-    """A schema that also takes a key without a value."""
+    """A schema that also accepts a key without a value."""
     kind = schema.get("type")
     if isinstance(kind, str) and kind in ("string", "boolean", "integer", "number", "object", "array"):
         choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}

@@ -1,7 +1,7 @@
-"""What a JSON schema says of each type that the models check themselves: by the names that the fields' checks give.
+"""The JSON schema of each type that the models check themselves, by the form's name in the fields' checks.
 
-Forms of mappings and lists become definitions of a schema under their names; those of single values stand where they
-are used. Wherever a form has `FORM: name`, that form is meant, with what stands beside it on top.
+Forms of mappings and lists become definitions of a schema under their names; those of single values are inserted where
+they are used. Wherever a form has `FORM: name`, the named form is inserted, with the other keys added to it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ NULL: Schema = {"type": "null"}
 
 @lru_cache(maxsize=1)
 def forms() -> Mapping[str, Schema]:
-    """Every form by its name."""
+    """Every form, by name."""
     return {**_scalars(), **_mappings(), **_lists(), **_resources(), **_rules(), **sections.forms()}
 
 
 def text(pattern: str, longest: int | None = None) -> Schema:
-    """A text of a pattern."""
+    """A string that matches a pattern."""
     return {"type": "string", "pattern": pattern, **({"maxLength": longest} if longest else {})}
 
 
 def mapping(values: Schema, keys: str = "") -> Schema:
-    """A mapping from keys of a pattern to values of one form."""
+    """A mapping from keys that match a pattern to values of one form."""
     return {"type": "object", **({"propertyNames": {"pattern": keys}} if keys else {}), "additionalProperties": values}
 
 
@@ -156,7 +156,7 @@ def _lists() -> dict[str, Schema]:
 def _resources() -> dict[str, Schema]:
     native = "|".join((*NATIVE_RESOURCES, "hugepages-[^/]*", "attachable-volumes-[^/]*"))
     requestable = f"^(?:{native}|{patterns.PREFIXED_KEY[1:-1]})$"
-    # Extended resources come in whole pieces; those of Kubernetes' own domains need not.
+    # Extended resources come in whole pieces; resources in Kubernetes' own domains need not.
     extended = r"^(?!(?:[^/]*\.)?kubernetes\.io/)[^/]*/"
     amounts: Schema = {
         "type": "object",
@@ -192,27 +192,27 @@ def _resources() -> dict[str, Schema]:
 
 
 def required(key: str) -> Schema:
-    """That a mapping has a key with a value."""
+    """Requires that a mapping has a key with a value."""
     return {"required": [key], "properties": {key: {"not": NULL}}}
 
 
 def any_required(*keys: str) -> Schema:
-    """That a mapping has at least one of some keys with a value."""
+    """Requires that a mapping has at least one of some keys with a value."""
     return {"anyOf": [required(key) for key in keys]}
 
 
 def none_of(keys: Iterable[str]) -> Schema:
-    """That a mapping has none of some keys with a value."""
+    """Requires that a mapping has none of some keys with a value."""
     return {"not": any_required(*keys)}
 
 
 def at_most_one(*keys: str) -> Schema:
-    """That a mapping has no two of some keys with a value."""
+    """Requires that a mapping has at most one of some keys with a value."""
     return {"not": {"anyOf": [{"allOf": [required(one), required(other)]} for one, other in combinations(keys, 2)]}}
 
 
 def _rules() -> dict[str, Schema]:
-    """Rules between the keys of one mapping, which stand beside its properties."""
+    """Rules between the keys of one mapping, which are added next to its properties."""
     pods = {"type": "object", "required": ["pods"]}
     whole = {"type": "object", "required": ["capacity"], "properties": {"capacity": pods}}
     by_labels = {"properties": {"ownerKinds": {"items": {"enum": list(OWNER_LABELS)}}}}

@@ -1,4 +1,4 @@
-"""A page of reference from a JSON schema: every field with its path, type, default, meaning and an example."""
+"""A reference page from a JSON schema: every field with its path, type, default, meaning and an example."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ _TEXTS = {
 _MOST_CHOICES = 10
 
 
-# What is described elsewhere: kind's own file by kind, and a secret on top of the page.
+# Definitions that are described elsewhere: kind's own file by kind, and secrets at the top of the page.
 _ELSEWHERE = ("kindConfig", "secret")
 
 
 def markdown(schema: Schema) -> str:
     """The fields of a schema as tables, one for each mapping, in the order of the file.
 
-    A mapping that stands in several places has one table, which names all of them.
+    A mapping that occurs in several places has one table, which names all of them.
 
     Args:
-        schema: a whole schema with its definitions.
+        schema: a complete schema with its definitions.
     """
     definitions = schema[DEFINITIONS]
     found: dict[str, _Section] = {}
@@ -92,7 +92,7 @@ def markdown(schema: Schema) -> str:
 
 @dataclass
 class _Section:
-    """A mapping of known keys that is a definition of its own, or part of one, with the places where it stands."""
+    """A mapping of known keys that is a definition, or part of one, with the places where it occurs."""
 
     name: str
     path: str
@@ -101,7 +101,7 @@ class _Section:
     also: list[str] = field(default_factory=list)
 
     def below(self, key: str) -> str:
-        # Messages about a cluster name places in it, without what is around it.
+        # Messages about a cluster name places relative to the cluster.
         if not self.path or self.name in ("config", "ClusterSpec"):
             return key
         return f"{self.path}.{key}"
@@ -118,7 +118,7 @@ def _collect(section: _Section, definitions: Mapping[str, Schema], found: dict[s
 
 
 def _sections(schema: Schema, path: str, definitions: Mapping[str, Schema], name: str) -> Iterator[_Section]:
-    """The mappings of known keys at a place: of a value, of a list's items, or of a mapping's values."""
+    """The mappings of known keys at a place: the value itself, a list's items, or a mapping's values."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name not in _ELSEWHERE:
@@ -136,12 +136,12 @@ def _sections(schema: Schema, path: str, definitions: Mapping[str, Schema], name
 
 
 def _is_closed(schema: Schema) -> bool:
-    """Whether a schema is a mapping of known keys, which the file as a whole and its config count as."""
+    """Whether a schema is a mapping of known keys, as are the whole file and its config."""
     return "properties" in schema and not isinstance(schema.get("additionalProperties"), dict) and "type" in schema
 
 
 def _rows(mapping: Schema, path: str, definitions: Mapping[str, Schema]) -> Iterator[str]:
-    """A row for each field, and for those of mappings in it that are no sections of their own."""
+    """A row for each field, and for the fields of inner mappings without their own section."""
     for key, each in mapping["properties"].items():
         yield _row(f"{path}{key}", key, each, key in mapping.get("required", []), definitions)
         if _is_closed(each):
@@ -163,7 +163,7 @@ def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
 
     Args:
         schema: the field's.
-        definitions: what it may refer to.
+        definitions: the definitions that it may refer to.
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -186,12 +186,12 @@ def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
 
 
 def _many(words: str) -> str:
-    """A type in the plural, of a list's items."""
+    """The plural of a type, for a list's items."""
     return words if words == "anything" or words.startswith("`") else f"{words}s"
 
 
 def _named(schema: Schema, words: str) -> str:
-    """A text's type by its pattern and length."""
+    """A string's type, by its pattern and length."""
     words = _TEXTS.get(schema.get("pattern", ""), words)
     return f"{words}, at most {schema['maxLength']} characters" if "maxLength" in schema else words
 
@@ -211,7 +211,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def _written(value: object) -> str:
-    """A value in YAML's flow style, texts in quotes only where YAML would read them otherwise."""
+    """A value in YAML's flow style, with quotes only around strings that YAML would read as something else."""
     if isinstance(value, str):
         return value if _plain(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""Regular expressions of checked texts, in the words that JSON schemas and Python have in common (ECMA 262).
+"""Regular expressions of checked strings, in the syntax that JSON schemas (ECMA 262) and Python share.
 
-Each says what the check of the same name in `kumulus.model` says; a test holds them side by side.
+Each accepts the same strings as the corresponding check; a test compares them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREFIXED_KEY = f"^{_PREFIX}{_NAME}$"
 
 _DIGITS = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SUFFIX = "(?:[eE][+-]?0*(?:100|[0-9]{1,2})|[numkMGTPE]|[KMGTPE]i)?"
-# A quantity is never negative, but for a zero with a sign.
+# A quantity is never negative, except for a zero with a sign.
 _QUANTITY = f"(?!-[0-9.]*[1-9])[+-]?{_DIGITS}{_SUFFIX}"
 QUANTITY = f"^{_QUANTITY}$"
 WHOLE_QUANTITY = rf"^(?![+-]?[0-9]*\.[0-9]*[1-9][0-9]*$){_QUANTITY}$"
@@ -58,16 +58,16 @@ _ADDRESS = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 
 
 def literal(name: str) -> str:
-    """A pattern of one name."""
+    """A pattern that matches one name."""
     return name.replace(".", r"\.")
 
 
 def network(longest_prefix: int) -> str:
-    """An IPv4 network of at most so long a prefix, or with a mask; that no bits of a host are set is beyond it."""
+    """An IPv4 network with a prefix up to a length, or a mask; a pattern cannot check that no host bits are set."""
     prefixes = "|".join(str(length) for length in range(longest_prefix, -1, -1))
     return f"^{_ADDRESS}/(?:(?:{prefixes})|{_ADDRESS})$"
 
 
 def whole(pattern: re.Pattern[str]) -> str:
-    """A pattern that a check matches in full, without the names of its groups, which are Python's own."""
+    """The pattern of a check's full match, without named groups, whose syntax is Python's own."""
     return f"^(?:{re.sub(r'[?]P<[A-Za-z]+>', '?:', pattern.pattern)})$"

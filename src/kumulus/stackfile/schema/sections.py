@@ -1,4 +1,4 @@
-"""Forms of whole sections that are no models of their own: distributions, usage, devices, metrics, kind's file."""
+"""Forms of whole sections without their own model: distributions, usage, devices, metrics, kind's file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION: Schema = {FORM: "duration"}
 
 
 def forms() -> dict[str, Schema]:
-    """Every form of a section by its name."""
+    """Every form of a section, by name."""
     absolute = [{"type": "string", "pattern": patterns.AMOUNT_SHARE}, {FORM: "quantity"}]
     return {
         "distribution": _distribution(),
@@ -131,7 +131,7 @@ def _attributes() -> Schema:
 
 def _kind_config() -> Schema:
     whole = _kind_shape(CLUSTER)
-    # Nothing at all is what kind makes of nothing.
+    # kind also accepts an empty file.
     whole["anyOf"] = [{"maxProperties": 0}, {"required": list(EMPTY)}]
     return whole
 
@@ -145,6 +145,6 @@ def _kind_shape(shape: Any) -> Schema:
         return {"type": ["object", "null"], "additionalProperties": _kind_shape(shape.shape)}
     if isinstance(shape, dict):
         return {**_only({key: _kind_shape(each) for key, each in shape.items()}), "type": ["object", "null"]}
-    # As go-yaml has it: any scalar is a text where a text is wanted.
+    # As in go-yaml, any scalar is accepted as a string where a string is expected.
     kinds = {bool: ["boolean", "null"], int: ["integer", "null"]}
     return {"type": kinds.get(shape, ["string", "number", "boolean", "null"])}

@@ -1,4 +1,4 @@
-"""The JSON schema of a whole stack file, `Pulumi.<stack>.yaml`: the keys of Kumulus, beside those of others."""
+"""The JSON schema of a whole stack file, `Pulumi.<stack>.yaml`: the keys of Kumulus, and those of others."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def stack_schema() -> Schema:
 
 
 def _several(cluster: Schema) -> dict[str, Schema]:
-    """An entry of `clusters`, and what all of them share."""
+    """The definitions of an entry of `clusters`, and of what all entries share."""
     member, _ = schema_of(Member, forms())
-    # Copies: what a secret may stand for is put into each.
+    # Copies, because secrets are allowed in each of them separately.
     shared, own = (
         {name: each for name, each in deepcopy(cluster)["properties"].items() if name not in member["properties"]}
         for _ in range(2)
@@ -71,7 +71,7 @@ def _several(cluster: Schema) -> dict[str, Schema]:
 
 
 def _config() -> Schema:
-    """The configuration: keys of the namespace kumulus are known ones, those of others are left alone."""
+    """The configuration: only known keys in the namespace kumulus; keys of other namespaces are left alone."""
     properties: dict[str, Schema] = {
         "cluster": {
             "description": "The cluster, as a mapping or the JSON text of one.",
@@ -161,7 +161,7 @@ def _config() -> Schema:
 
 
 def _take_secrets(schema: Schema) -> None:
-    """Let a secret stand wherever a text may: Pulumi's secrets are texts."""
+    """Allow a secret wherever a string is allowed: Pulumi's secrets are strings."""
     for holder, key in inner(schema):
         value = holder[key]
         if isinstance(value, dict):
