@@ -1,6 +1,6 @@
-"""What a component takes: its ``…Args`` read as plain data, by which calls are checked and other languages' SDKs made.
+"""A component's arguments: its ``…Args`` as plain data, to check calls and to generate SDKs of other languages.
 
-An ``…Args`` is a TypedDict with a docstring beneath each field. A field is ``Required[…]`` or not; what may be an
+An ``…Args`` is a TypedDict with a docstring beneath each field. A field may be ``Required[…]``; one that may be an
 output is a ``pulumi.Input[…]``; a mapping that is written as a section of the stack file is
 ``Annotated[…, SectionOf("module:Model")]``.
 """
@@ -71,14 +71,14 @@ def described(arguments: type) -> tuple[Argument, ...]:
     docs = _docs(arguments)
     return tuple(
         _argument(name, _evaluated(written, arguments.__module__), docs.get(name, ""))
-        # A TypedDict has those of the ones it extends, too.
+        # A TypedDict includes the annotations of those that it extends.
         for name, written in arguments.__annotations__.items()
     )
 
 
 @cache
 def outputs(component: type) -> tuple[Argument, ...]:
-    """The outputs of a component: the attributes that its class, or one it is made from, annotates as ``Output``.
+    """The outputs of a component: the attributes that its class or a base class annotates as ``Output``.
 
     Args:
         component: the class.
@@ -93,7 +93,7 @@ def outputs(component: type) -> tuple[Argument, ...]:
 
 
 def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
-    """Tell of arguments that are unknown or missing, and of outputs where a plain value is needed.
+    """Report arguments that are unknown or missing, and outputs where a plain value is needed.
 
     Args:
         given: the call's keyword arguments.
@@ -101,7 +101,7 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
         source: the component and the resource's name, ``HelmAddon metrics``.
 
     Raises:
-        pulumi.RunError: with every one of them.
+        pulumi.RunError: there are some; lists all of them.
     """
     known = {each.name: each for each in described(arguments)}
     wrong = [
@@ -127,10 +127,10 @@ def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str
 
     Args:
         arguments: the component's ``…Args``.
-        but: those that the stack file does not have.
-        otherwise: those that are called otherwise there.
+        but: arguments that the stack file does not have.
+        otherwise: arguments that have another name there.
     """
-    # Not by `described`, which reads the source: every program would wait for that.
+    # Not by `described`, which reads the source and would slow down every program.
     return {name: camel(name) for name in arguments.__annotations__ if name not in but} | dict(otherwise or {})
 
 
@@ -141,7 +141,7 @@ def camel(name: str) -> str:
 
 
 def _evaluated(written: Any, module: str) -> Any:
-    """An annotation, which is a text in our modules; ``typing`` would look for Pulumi's own names in them, too."""
+    """Evaluate an annotation, a string in our modules; ``typing`` would look up even Pulumi's own names in them."""
     if isinstance(written, ForwardRef):
         module, written = written.__forward_module__ or module, written.__forward_arg__
     return eval(written, vars(sys.modules[module])) if isinstance(written, str) else written  # noqa: S307 - our own text
@@ -175,7 +175,7 @@ def _docs(of: type) -> dict[str, str]:
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
     for base in body.bases:
-        # A TypedDict itself does not tell what it extends.
+        # A TypedDict does not record at run time what it extends.
         extended = _evaluated(ast.unparse(base), of.__module__)
         if hasattr(extended, "__total__"):
             found |= _docs(extended)

@@ -1,4 +1,4 @@
-"""Whether the charts of a stack's add-ons can be had, asked before an update makes anything."""
+"""Whether the charts of a stack's add-ons can be fetched, checked before an update creates anything."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kumulus.stackfile.load import Loaded
 
 
 def require_charts(loaded: Loaded, base: Path) -> None:
-    """Have the plugin fetch what of the add-ons' charts is not on this machine yet; at once when all of it is.
+    """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; instant if all are.
 
-    Each add-on's own check looks at its chart as well, but it comes when what the add-on depends on is there: the
-    cluster. A preview makes nothing, and so has time to wait for that check.
+    Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A
+    preview creates nothing, so that check is early enough for it.
 
     Args:
         loaded: the stack.
         base: directory that a local chart's path refers to.
 
     Raises:
-        pulumi.RunError: some cannot be had; each with what to do.
+        pulumi.RunError: some cannot be fetched; says for each what to do.
     """
     if pulumi.runtime.is_dry_run():
         return

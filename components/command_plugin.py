@@ -1,4 +1,4 @@
-"""Whether pulumi-command's plugin is there, asked before anything is made."""
+"""Whether pulumi-command's plugin is there, checked before anything is created."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NO = ("", "0", "false")
 
 
 def require_command_plugin() -> None:
-    """Tell how to get the plugin that runs `hostCommands` and `loadImages`, where the engine would not fetch it.
+    """Fail if the plugin that runs `hostCommands` and `loadImages` is missing and the engine would not fetch it.
 
-    The engine itself says that there is no such plugin, once it gets there: when the cluster is made.
+    The engine itself would report the missing plugin only after the cluster has been created.
 
     Raises:
-        pulumi.RunError: it is not installed, and the engine is not to fetch any.
+        pulumi.RunError: it is not installed, and the engine may not fetch plugins; says how to get it.
     """
     if os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO or shutil.which("pulumi-resource-command"):
         return

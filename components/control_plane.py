@@ -1,4 +1,4 @@
-"""What the ways to get a cluster have in common as components."""
+"""What the cluster components of all runtimes have in common."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kumulus.components.fault import Fault
     from kumulus.components.kwok_node_group import KwokNodeGroup
 
-# A quarter of the provider's own: it asks a server two things when it starts, one after the other, and then one for
-# each custom resource; every command is to end within a minute where it is silent. Watches that this ends are begun
-# again.
+# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
+# one for each custom resource; every command is to end within a minute if the server is silent. Watches that run into
+# this timeout are restarted.
 _REQUEST_S = 8
 
 
@@ -65,7 +65,7 @@ class ControlPlane(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions,
         prefix: str = "",
     ) -> Self:
-        """The cluster of a loaded stack file, all of which has been checked.
+        """Declare the cluster of a loaded stack file, which has been checked already.
 
         Args:
             resource_name: its name in the stack.
@@ -73,7 +73,7 @@ class ControlPlane(pulumi.ComponentResource):
             cluster_name: the cluster's name.
             kubernetes_version: the runtime's default when None.
             contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
-            opts: Pulumi's resource options. What the cluster's Kubernetes provider is a child of is their ``parent``.
+            opts: Pulumi's resource options. Their ``parent`` is also that of the cluster's Kubernetes provider.
             prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
         """
         cluster = cls.__new__(cls)
@@ -106,7 +106,7 @@ class ControlPlane(pulumi.ComponentResource):
             runtime=self.runtime,
             kubernetes_version=kubernetes_version,
             options=options,
-            # Without a stack file nobody knows what is put into it; a replacement that no preview shows is refused.
+            # Without a stack file, its contents are unknown; a replacement that no preview shows is refused.
             contents={PREVIEW: True} if contents is None and pulumi.runtime.is_dry_run() else contents or {},
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -123,7 +123,7 @@ class ControlPlane(pulumi.ComponentResource):
                 "identity": self.identity,
                 "server": self.server,
                 "stackId": self.stack_id,
-                # What other languages' components in it, which are constructed elsewhere, know of it.
+                # For components of other languages in it, which are constructed in another process.
                 "controlPlaneUrn": self.resource.urn,
                 **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
             }
@@ -136,7 +136,7 @@ class ControlPlane(pulumi.ComponentResource):
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
         """The Kubernetes provider of the cluster, declared when something first asks for it."""
-        # Imported here: every command would pay for the Kubernetes SDK, and most stacks have no use for it.
+        # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
         import pulumi_kubernetes as kubernetes
 
         return kubernetes.Provider(
@@ -144,8 +144,8 @@ class ControlPlane(pulumi.ComponentResource):
             kubeconfig=self.kubeconfig,
             cluster_identifier=self.identity,
             # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
-            # refresh fails on it. One that is not ours to bring back has failed already, and what is skipped is still
-            # compared, for which a silent server is asked again for each custom resource.
+            # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped
+            # objects would still be compared, with another request to the silent server for each custom resource.
             skip_update_unreachable=not registry.get(self.runtime).outlives_stack,
             kube_client_settings={"timeout": _REQUEST_S},
             opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),

@@ -1,4 +1,4 @@
-"""The cluster component that a loaded stack describes: by which runtime it is had, with which options."""
+"""The cluster component that a loaded stack describes: its runtime, and that runtime's options."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _COMPONENTS = {each.runtime: each for each in CLASSES}
 def control_plane(
     resource_name: str, loaded: Loaded, base: Path, plan: KwokPlan, parent: pulumi.Resource
 ) -> ControlPlane:
-    """Declare it.
+    """Declare the cluster.
 
     Args:
         resource_name: its name in the stack.
         loaded: the stack.
         base: the project's directory.
-        plan: what becomes of KWOK in it.
+        plan: how KWOK runs in it.
         parent: the component it belongs to.
     """
     runtime = loaded.spec.runtime
@@ -53,7 +53,7 @@ def control_plane(
 
 
 def _component(runtime: str) -> type[ControlPlane]:
-    """The component of a runtime; one that programs do not declare by a class of its own has all it needs here."""
+    """The component class of a runtime; made here for a runtime whose class programs do not declare themselves."""
     if runtime in _COMPONENTS:
         return _COMPONENTS[runtime]
     name = f"{runtime.capitalize()}Cluster"
@@ -61,12 +61,12 @@ def _component(runtime: str) -> type[ControlPlane]:
 
 
 def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
-    """What the cluster was called with another runtime: it is replaced, the old one first, as they share a place."""
+    """The cluster's type with other runtimes: a change replaces it, the old one first, as they share a place."""
     return [pulumi.Alias(type_=_component(each).token) for each in registry.NAMES if each != runtime]
 
 
 def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
-    """The runtime's options, and what the rest of the stack asks of it."""
+    """The runtime's options, and what the rest of the stack requires of it."""
     options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
     if runtime.local:
         options |= _beside(loaded)
@@ -76,7 +76,7 @@ def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
 
 
 def _beside(loaded: Loaded) -> dict[str, Any]:
-    """What KWOK beside the cluster is to do: a fault of pods is a stage, which it has to take from the cluster."""
+    """Options for a local cluster; a fault of pods is a stage, which KWOK has to read from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability
     measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
@@ -86,7 +86,7 @@ def _beside(loaded: Loaded) -> dict[str, Any]:
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:
-    """The names by which a later preview knows what goes."""
+    """The names by which a later preview knows what is lost with the cluster."""
     system = [loaded.system_pool] if loaded.system_pool else []
     pools = (pool.name for pool in (*loaded.pools, *system))
     objects = _objects(loaded) if loaded.spec.runtime_descriptor.outlives_stack else None
@@ -96,7 +96,7 @@ def _contents(loaded: Loaded) -> dict[str, object]:
 
 
 def _objects(loaded: Loaded) -> list[str]:
-    """Paths of what the Kubernetes provider creates for the stack under names that another stack can use as well."""
+    """API paths of the objects that the Kubernetes provider creates under names that another stack may use too."""
     classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
     stages = stage_objects([each.lifecycle() for each in loaded.spec.podLifecycles])
     usages = [f"{usage.PATH}/{usage.NAME}"] if loaded.spec.podUsage else []

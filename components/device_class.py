@@ -59,7 +59,7 @@ class DeviceClass(pulumi.ComponentResource):
                 parent=self,
                 provider=cluster.kubernetes,
                 depends_on=depended_on(opts),
-                # As for add-ons, see docs/decisions/deleted-with.md.
+                # As with add-ons: see docs/decisions/deleted-with.md.
                 deleted_with=cluster.lifetime,
                 delete_before_replace=False,
             ),

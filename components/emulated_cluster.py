@@ -177,7 +177,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         }
 
     def _kwok(self, plan: KwokPlan, loaded: Loaded, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
-        """KWOK in the cluster, where it does not run beside it; in another's, the stack's own stages."""
+        """KWOK in the cluster, if not beside it; only the stack's stages if somebody else installed KWOK."""
         if plan.controller:
             pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
         if not plan.stages:
@@ -196,12 +196,12 @@ class EmulatedCluster(pulumi.ComponentResource):
     def _autoscaler(
         self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
     ) -> Autoscaler | None:
-        """The autoscaler as a Deployment; with a runtime that has it beside the cluster it is one of the cluster's."""
+        """The autoscaler as a Deployment; None if the runtime runs it beside the cluster."""
         if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
             return None
         return Autoscaler(
             f"{resource_name}-autoscaler",
-            # A KWOK of others' may not take its stages from the cluster.
+            # A KWOK that others installed may not read its stages from the cluster.
             autoscaler={**loaded.autoscaler, "stages": plan.stages},
             cluster=self.cluster,
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
@@ -213,12 +213,12 @@ class EmulatedCluster(pulumi.ComponentResource):
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
     def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[HyperNodes]:
-        """Volcano's own objects, for the groups whose topology has its preset."""
+        """Volcano's HyperNodes, for the groups whose topology has its preset."""
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
             return []
         fabrics = [Fabric.of(pool) for pool in loaded.pools if pool.group in groups]
-        # An add-on may bring the CRD.
+        # An add-on may install the CRD.
         first = list(self.addons.values())
         opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
         return [HyperNodes(f"{resource_name}-hypernodes", fabrics=fabrics, cluster=self.cluster, opts=opts)]
@@ -277,7 +277,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
             depends_on=[self.kwok] if self.kwok else [],
-            # As stacks of 0.1.0 before 2026-11-23 have it.
+            # Its name and type in stacks of 0.1.0 before 2026-11-23.
             opts=pulumi.ResourceOptions(
                 parent=self, aliases=[pulumi.Alias(name=f"{resource_name}-lives", type_="kumulus:index:PodLives")]
             ),
@@ -299,7 +299,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
 
     def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> PrometheusStack:
-        """What is measured where nodes run containers; the kwok runtime has processes of its own for it."""
+        """Monitoring for clusters whose nodes run containers; the kwok runtime has local processes for it."""
         from kumulus.components.prometheus_stack import PrometheusStack, arguments_of
 
         first = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
@@ -327,7 +327,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return made
 
     def _system(self, pool: Pool) -> KwokNodeGroup:
-        """Where a runtime without nodes that run containers has the pods of add-ons."""
+        """The pool for the pods of add-ons, on a runtime whose nodes run no containers."""
         pulumi.log.info(
             "add-ons on the kwok runtime are emulated: their objects are real, their containers do not run; "
             "their pods are placed on the 'system' pool",
@@ -340,7 +340,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
     """The stack that a program describes.
 
     Raises:
-        pulumi.RunError: with every problem there is.
+        pulumi.RunError: there are mistakes; lists all of them.
     """
     source = f"EmulatedCluster {resource_name}"
     check(args, EmulatedClusterArgs, source)
@@ -352,5 +352,5 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
 
 
 if TYPE_CHECKING:
-    # What can be put into a cluster can be put into this one, too: the type checker says if not.
+    # The type checker verifies that whatever can be put into a cluster can be put into this one, too.
     _CLUSTER: type[ClusterLike] = EmulatedCluster

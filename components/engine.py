@@ -1,4 +1,4 @@
-"""How a Pulumi program begins, with its plugin, and how it ends other than well: without a word that says nothing."""
+"""How a Pulumi program starts its plugin, and how it ends after an error: without messages that say nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kumulus.components import plugin
 from kumulus.model.errors import SpecError
 from kumulus.surroundings.version import VERSION
 
-# By this exit code Pulumi's language host knows that what is wrong has been said.
+# This exit code tells Pulumi's language host that the error has been reported.
 _REPORTED = 32
 _LOOK_EVERY = 1.0
 _READY = "kumulus:index:ready"
@@ -28,15 +28,15 @@ _ends_with_engine = threading.Event()
 
 
 def end_with_engine() -> None:
-    """End this program, without a word, when the engine interrupts it and when the engine was killed.
+    """End this program silently when the engine interrupts it or was killed.
 
     When a resource fails, the engine interrupts the program. By default that prints a traceback of its event loop and
     then waits seconds for its threads, though the failure is already reported under its resource.
 
-    When the engine was killed, the program would wait for its answers for ever, and Pulumi's language host, which
-    looks after the engine every five minutes, would wait for the program.
+    If the engine was killed, the program would wait for its answers for ever, and Pulumi's language host, which checks
+    for the engine only every five minutes, would wait for the program.
 
-    To be called at the start of a program, in its main thread.
+    Call it at the start of a program, in its main thread.
     """
     _ends_with_engine.set()
     signal.signal(signal.SIGINT, lambda *_: os._exit(_REPORTED))
@@ -44,10 +44,10 @@ def end_with_engine() -> None:
 
 
 def start_plugin() -> None:
-    """Have the engine start Kumulus' plugin now, while the program goes on importing its modules and reads its stack.
+    """Have the engine start Kumulus' plugin now, while the program still imports modules and reads its stack.
 
-    It would start it when the first resource of it is declared, and a preview would wait for that. If it cannot be
-    started, that resource says so.
+    Otherwise the engine starts it when the plugin's first resource is declared, and a preview waits for that. If the
+    plugin cannot be started, that resource says so.
     """
     monitor = get_monitor()
     if monitor is not None:
@@ -70,9 +70,9 @@ class Mistake(pulumi.RunError):
 
 
 def user_error(message: str | SpecError) -> pulumi.RunError:
-    """An error to raise for a mistake of the user: its message is all that is said of it.
+    """An error to raise for a mistake of the user: its message is all that is reported.
 
-    Pulumi would exit with code 1 after it, for which the language host reports another error of its own.
+    Pulumi would exit with code 1, for which the language host reports another error of its own.
 
     Args:
         message: what is wrong, where, and what to do.

@@ -75,7 +75,7 @@ def _path_or_text(kubeconfig: str) -> str:
 
 
 def secret(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with a kubeconfig's text marked as the secret it is."""
+    """Options, with a kubeconfig's text marked as a secret."""
     kubeconfig = options["kubeconfig"]
     if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
         return {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
@@ -83,11 +83,11 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
-    """What a loaded stack does in its cluster, for which permissions are asked.
+    """What a loaded stack does in its cluster, and so needs permissions for.
 
     Args:
         loaded: the stack's spec.
-        kwok: what becomes of KWOK in it.
+        kwok: how KWOK runs in it.
     """
     spec = loaded.spec
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)

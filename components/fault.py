@@ -106,7 +106,7 @@ class Fault(InCluster):
 
     @classmethod
     def of_resolved(cls, fault: ResolvedFault, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> Fault:
-        """Declare a fault whose nodes are known, as a loaded stack file has it.
+        """Declare a fault whose nodes are known, from a loaded stack file.
 
         Args:
             fault: the fault.
@@ -151,11 +151,11 @@ def resolved(name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: 
     Args:
         name: the fault's.
         args: as :class:`FaultArgs` has them.
-        pools: the nodes there are.
-        before: the cluster's faults so far, which must not decide the same.
+        pools: the pools to choose nodes from.
+        before: the cluster's faults so far, which must not conflict with it.
 
     Raises:
-        SpecError: with every problem there is; places are those in an item of the stack file's ``faults``.
+        SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.
     """
     given = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
     fault = validated(faults.Fault, {"name": name, **given}, "")

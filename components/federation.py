@@ -71,7 +71,7 @@ class Federation(pulumi.ComponentResource):
             **further,
         }
         opts = pulumi.ResourceOptions(
-            # What brings Kueue into a cluster that does not have it beside it.
+            # Add-ons may install Kueue, in a cluster that does not have it beside it.
             parent=self,
             depends_on=[*cluster.addons.values(), *(after or [])],
             deleted_with=cluster.end,

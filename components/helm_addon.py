@@ -109,7 +109,7 @@ class HelmAddon(pulumi.ComponentResource):
         cluster, chart = args["cluster"], addon.plain.chart
         _look_for(chart, args, base, source)
         release = HelmRelease(addon, base)
-        # Not the cluster: see docs/decisions/deleted-with.md.
+        # Deleted with the lifetime, not the cluster: see docs/decisions/deleted-with.md.
         first = depended_on(opts)
         within = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=cluster.lifetime)
         prepared = ReleasePreparation(
@@ -143,13 +143,13 @@ class HelmAddon(pulumi.ComponentResource):
 
 
 def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()) -> HelmAddonArgs:
-    """The arguments of a HelmAddon that a stack file's add-on means.
+    """The arguments of a HelmAddon for an add-on of a stack file.
 
     Args:
         addon: as in the stack file's ``clusterAddons``.
         cluster: the cluster it is installed in.
         base: directory that relative paths refer to.
-        secrets: places in it that are secret, such as ``("valuesObject", "adminPassword")``.
+        secrets: paths in it that are secret, such as ``("valuesObject", "adminPassword")``.
     """
     kept = Secrets(secrets)
     given = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
@@ -162,15 +162,15 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
 
 
 def _formerly(resource_name: str) -> pulumi.Alias:
-    """What stacks of 0.1.0 before 2026-11-23 have as the release's preparation."""
+    """The name and type of the release's preparation in stacks of 0.1.0 before 2026-11-23."""
     return pulumi.Alias(name=f"{resource_name}-ground", type_="kumulus:index:ReleaseGround")
 
 
 def _look_for(chart: str, args: HelmAddonArgs, base: Path, source: str) -> None:
-    """Tell of a chart that cannot be had.
+    """Check that the chart can be found.
 
     Raises:
-        pulumi.RunError: with what to write instead.
+        pulumi.RunError: it cannot; says what to write instead.
     """
     kind = chart_kind(chart)
     if kind == "repository" and not args.get("repo_url"):

@@ -52,11 +52,11 @@ class HelmRelease:
 
         Args:
             name: its resource's.
-            repairs: how often something was in its way.
+            repairs: how often a leftover of an interrupted update was repaired.
             opts: Pulumi's resource options.
         """
         addon = self._addon
-        # Only what is asked for: anything else would be a change of every release that is there.
+        # Only options that are set: any other would change every existing release.
         asked = (field for field in ReleaseOptions.model_fields if addon.is_later(field) or getattr(addon.plain, field))
         return Release(
             name,
@@ -72,9 +72,9 @@ class HelmRelease:
             timeout=addon["timeout"],
             atomic=addon["atomic"],
             skip_await=addon["skipAwait"],
-            # Those of ChartCrds are there by now; Helm would only make what is missing.
+            # ChartCrds has created its CRDs by now; Helm would only create missing ones.
             skip_crds=addon.plain.crds != "Create",
-            # What an interrupted update left is marked as failed, and gone on from.
+            # A release that an interrupted update left is marked as failed, and the update continues from it.
             replace=True,
             description=repairs.apply(lambda times: f"repaired {times} times" if times else ""),
             **{_SNAKE.sub(r"_\1", field).lower(): addon[field] for field in asked},
@@ -83,7 +83,7 @@ class HelmRelease:
 
 
 def repository_access(addon: Addon, base: Path) -> dict[str, str]:
-    """What a private repository asks for, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
+    """A private repository's credentials, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
     given = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
     return {key: _located(base, key, value) for key, value in given.items() if value}
 
@@ -93,7 +93,7 @@ def _located(base: Path, key: str, value: Any) -> Any:
 
 
 def _access(addon: Checked[Addon], base: Path) -> Any:
-    """As :func:`repository_access`, with what is known later; a password is secret however it was written."""
+    """Like :func:`repository_access`, but with outputs; a password is always marked as secret."""
     located = partial(_located, base)
     given = addon["repositoryOpts"] or {}
     if isinstance(given, pulumi.Output):
@@ -108,7 +108,7 @@ def _access(addon: Checked[Addon], base: Path) -> Any:
 
 
 def _source(addon: Checked[Addon], base: Path) -> tuple[Any, Any]:
-    """The chart and its repository's URL, as :func:`chart_source` has them."""
+    """The chart and its repository's URL, as :func:`chart_source` returns them, or as outputs."""
     if not addon.is_later("repoURL"):
         return chart_source(addon.plain, base)
     found = addon["repoURL"].apply(lambda url: chart_source(addon.plain.model_copy(update={"repoURL": url}), base))
@@ -129,7 +129,7 @@ def _repository_opts(repository: Any, access: Any) -> RepositoryOptsArgs | None:
 
 
 def _of(access: Any, key: str) -> Any:
-    # All of it is one output when all of it is secret.
+    # The whole mapping is one output if all of it is secret or known later.
     return access.apply(lambda known: known.get(key)) if isinstance(access, pulumi.Output) else access.get(key)
 
 

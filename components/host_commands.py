@@ -1,6 +1,6 @@
 """The stack's `hostCommands` and `loadImages`, as pulumi-command's ``local.Command``.
 
-Imported only by stacks that have some: no other stack needs pulumi-command's plugin.
+Imported only for stacks that have some, as no other stack needs pulumi-command's plugin.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PATIENCE = 20.0
 def host_commands(
     loaded: Loaded, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
 ) -> list[Command]:
-    """Declare those of a stack's commands that are run at one time.
+    """Declare those of a stack's commands that run at a given point of an update.
 
     Args:
         loaded: the stack.
-        when: that time.
+        when: that point.
         cluster: the cluster component.
-        after: what has to be there first.
+        after: resources that have to exist first.
         parent: the component they belong to.
     """
     return [
@@ -74,8 +74,8 @@ def host_command(
     Args:
         command: as in the stack file's ``hostCommands``.
         cluster: the cluster component; the command finds its kubeconfig and runs again for another cluster.
-        secrets: places in it that are secret; its output is then secret too.
-        depends_on: what has to be there first.
+        secrets: paths in it that are secret; its output is then secret too.
+        depends_on: resources that have to exist first.
         parent: the component it belongs to.
     """
     kept = Secrets(tuple(secrets))
@@ -89,12 +89,12 @@ def host_command(
         delete=plain["delete"],
         triggers=pulumi.Output.all(plain["triggers"], cluster.identity).apply(lambda both: [*both[0], both[1]]),
         environment=pulumi.Output.all(environment, plain["environment"]).apply(lambda both: {**both[0], **both[1]}),
-        # As it is written: the plugin runs in the project's directory, wherever a colleague has that.
+        # Unchanged: the plugin runs in the project's directory, which may be elsewhere for a colleague.
         dir=command.dir if command.dir != "." else None,
         opts=pulumi.ResourceOptions(
             parent=parent,
             depends_on=[cluster.resource, *depends_on],
-            # Otherwise the old one's `delete` would take away what the new one's `create` has made.
+            # Otherwise the old command's `delete` would remove what the new one's `create` has made.
             delete_before_replace=True,
             additional_secret_outputs=["stdout", "stderr"] if secrets else None,
         ),
@@ -110,14 +110,14 @@ def image_load(
     after: Sequence[Command] = (),
     parent: pulumi.Resource | None = None,
 ) -> Command:
-    """Declare that an image is loaded into the nodes of a kind cluster, and again when its content has changed.
+    """Declare that an image is loaded into the nodes of a kind cluster, and loaded again if its content changes.
 
     Args:
         image: a name that Docker knows, or the path of an archive.
         place: where the stack file has it, for errors.
         cluster: the kind cluster's component.
         base: directory that a relative path refers to.
-        after: commands that may build it; its content is looked at when they are done.
+        after: commands that may build it; its digest is taken after they have run.
         parent: the component it belongs to.
     """
     archive = is_archive(image)
@@ -138,7 +138,7 @@ def image_load(
 
 
 def _kumulus() -> Path:
-    """The command ``kumulus``: it knows which kind is meant, and how to run that on this machine."""
+    """The command ``kumulus``, which knows which kind program to use, and how to run it on this machine."""
     return (installation.checkout() or installation.scripts()) / "kumulus"
 
 
@@ -146,7 +146,7 @@ async def digest_of_image(image: str, place: str) -> str:
     """The identity of an image's content in the container engine that kind uses.
 
     Raises:
-        pulumi.RunError: the engine cannot be asked, or has no such image.
+        pulumi.RunError: the engine does not answer, or has no such image.
     """
     engine = os.environ.get("KIND_EXPERIMENTAL_PROVIDER") or "docker"
     command = [engine, "image", "inspect", "--format", "{{.Id}}", image]

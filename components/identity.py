@@ -1,4 +1,4 @@
-"""The stack's identity as the components declare it: one for the whole of a program."""
+"""The stack's identity as the components declare it: one for a whole program."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _declared: WeakKeyDictionary[pulumi.Resource, StackIdentity] = WeakKeyDictionary
 def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Output[str]:
     """The identity of the stack that a cluster component belongs to.
 
-    A program has one, which no component owns: it stays whatever becomes of the clusters and their names. A component
-    of a program in another language knows of no other, and has one of its own; where the program was one in Python
-    before, it is the one from then.
+    A Python program has a single identity, which no component owns: it stays whatever happens to the clusters and their
+    names. A component of a program in another language cannot see the program's root, so it has its own identity; an
+    alias keeps the old one if the program was in Python before.
 
     Args:
         cluster: the component.

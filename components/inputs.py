@@ -1,4 +1,4 @@
-"""A component's arguments against a section of the stack file: plain values are checked at once, outputs when known."""
+"""Check a component's arguments against a section of the stack file: plain values at once, outputs when known."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Checked(Generic[Model]):
         self.plain = self._validated(self._plain)
 
     def __getitem__(self, field: str) -> Any:
-        """A field's plain value; an output, or a mapping with outputs in it, where one was given."""
+        """A field's plain value, or an output, or a mapping with outputs in it, as it was given."""
         value = _as_plain(getattr(self.plain, field))
         for place, output in self._later.get(field, {}).items():
             value = _with(value, place, pulumi.Output.from_input(output).apply(self._converter(field, place)))
         return value
 
     def is_later(self, field: str) -> bool:
-        """Whether a field, or something in it, is known later."""
+        """Whether a field, or something in it, is an output."""
         return field in self._later
 
     def _converter(self, field: str, place: Where) -> Callable[[Any], Any]:
@@ -72,14 +72,14 @@ class Checked(Generic[Model]):
 
 @contextmanager
 def telling(source: str, names: Mapping[str, str]) -> Iterator[None]:
-    """Have mistakes reported of the component's arguments instead of a stack file's places.
+    """Report mistakes by the names of the component's arguments instead of paths in a stack file.
 
     Args:
         source: the component and the resource's name.
-        names: what is called otherwise: the beginnings of places, and what the arguments are called.
+        names: argument names by the path prefixes that they replace.
 
     Raises:
-        pulumi.RunError: in place of a SpecError.
+        pulumi.RunError: instead of a SpecError.
     """
     try:
         yield
@@ -89,7 +89,7 @@ def telling(source: str, names: Mapping[str, str]) -> Iterator[None]:
 
 
 def renamed(path: str, names: Mapping[str, str]) -> str:
-    """A place with its beginning called otherwise, the longest that is known."""
+    """A path with its longest known prefix replaced by an argument's name."""
     for old in sorted(names, key=len, reverse=True):
         if not old:
             return under(names[old], path)
@@ -100,7 +100,7 @@ def renamed(path: str, names: Mapping[str, str]) -> str:
 
 
 def within(problems: Iterable[Problem], place: str) -> list[Problem]:
-    """Problems with their places relative to one, such as ``faults[0]``."""
+    """Problems with their paths relative to a place, such as ``faults[0]``."""
     return [replace(each, path=each.path.removeprefix(place).removeprefix(".")) for each in problems]
 
 
@@ -117,7 +117,7 @@ def refused(source: str, place: str, message: str, remedy: str) -> pulumi.RunErr
 
 
 def later(value: Any) -> dict[Where, Any]:
-    """What in a value is known later: outputs by their places, and lists with an output in them as a whole."""
+    """The parts of a value that are known later, by path: outputs, and whole lists with an output in them."""
     if isinstance(value, pulumi.Output | Awaitable):
         return {(): value}
     if isinstance(value, Mapping):
@@ -128,7 +128,7 @@ def later(value: Any) -> dict[Where, Any]:
 
 
 def without(value: Any, places: Mapping[Where, Any]) -> Any:
-    """A value without what is known later."""
+    """A value without the given parts, which are known later."""
     if not isinstance(value, Mapping) or not places:
         return value
     return {
@@ -143,7 +143,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _with(value: Any, place: Where, inner: Any) -> Any:
-    """A copy of a mapping, or of nothing yet, with another value at a place."""
+    """A copy of a mapping, or a new one, with another value at a path."""
     if not place:
         return inner
     below = value or {}

@@ -150,7 +150,7 @@ class KwokCharts(pulumi.ComponentResource):
                 Deployment(
                     f"{resource_name}-{manifest['metadata']['name']}",
                     **manifest,
-                    # Stages first: a controller without any does not begin.
+                    # Stages first: a controller without any does not start.
                     opts=self._options([configuration, stages]),
                 )
             )
@@ -173,7 +173,7 @@ class KwokCharts(pulumi.ComponentResource):
     def _release(
         self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]
     ) -> HelmAddon:
-        # Definitions looks after what they bring.
+        # The resource Definitions takes care of the CRDs that the charts bring.
         addon = Addon(
             name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
         )
@@ -191,13 +191,13 @@ class KwokCharts(pulumi.ComponentResource):
             parent=self,
             provider=self._cluster.kubernetes,
             depends_on=[self._cluster.resource, *after],
-            # Not the cluster: see docs/decisions/deleted-with.md.
+            # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
             deleted_with=self._cluster.lifetime,
         )
 
 
 def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokChartsArgs:
-    """The arguments of KwokCharts that a stack file means, but for its nodes.
+    """The arguments of KwokCharts for a stack file, except for its nodes.
 
     Args:
         charts: its section ``kwokCharts``.

@@ -126,7 +126,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         """Declare a group of pools that are already expanded, as a loaded stack file has them.
 
         Args:
-            resource_name: the group's name; that in the stack begins with what the cluster's begin with.
+            resource_name: the group's name; its name in the stack has the cluster's prefix.
             cluster: as for the class.
             pools: its pools.
             opts: as for the class.
@@ -153,19 +153,19 @@ class KwokNodeGroup(pulumi.ComponentResource):
                 pool=pool,
                 cluster=cluster,
                 further=further.get(pool.name),
-                # Nodes die with their control plane: destroying thousands one by one first would be for nothing.
+                # Nodes are lost with their control plane: deleting thousands one by one first would be useless.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
             )
             for pool in pools
         }
         count = sum(pool.replicas for pool in pools)
         self.nodes = pulumi.Output.from_input(count)
-        # By them faults of other languages' programs, which are constructed elsewhere, know the nodes.
+        # Tells faults of programs in other languages, which are constructed in another process, the nodes.
         self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
 
 
 def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) -> dict[str, Any]:
-    """The group as the stack file has it, without what is known later."""
+    """The group as in the stack file, without the values that are known later."""
     zones, regions, named = args["zones"], args.get("regions") or {}, args.get("named_nodes") or {}
     for argument, given in (("regions", regions), ("named_nodes", named)):
         if unknown := [zone for zone in given if zone not in zones]:
@@ -193,7 +193,7 @@ def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) 
 
 
 def _known_later(metadata: Checked[Metadata], pool: Pool, source: str) -> dict[str, Any]:
-    """The properties of a pool with labels or annotations that are outputs, laid on those that are known."""
+    """The properties of a pool whose labels or annotations are outputs, merged with the known ones."""
     plain = pool_to_properties(pool)
 
     def laid_on(key: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _known_later(metadata: Checked[Metadata], pool: Pool, source: str) -> dict[s
 
 
 def _names(zones: Mapping[str, int]) -> dict[str, str]:
-    """What the places in the group are called in a program."""
+    """The arguments' names in a program, by the path in the group."""
     found = dict(_NAMES)
     for index, zone in enumerate(zones):
         here = f"nodeGroups[0].placement[{index}]"

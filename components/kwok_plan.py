@@ -28,7 +28,7 @@ class KwokPlan:
 
     @classmethod
     def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
-        """The plan for a loaded stack; an existing cluster is looked at, and one that cannot be asked has nothing.
+        """The plan for a loaded stack; looks into an existing cluster, and assumes no KWOK if that does not answer.
 
         Args:
             loaded: the stack's spec.

@@ -24,7 +24,7 @@ _NAMES: Mapping[Any, str] = {
 
 
 def with_tables(text: str) -> str:
-    """The page with each component's arguments and outputs as they are now; the text around them stays."""
+    """The page with each component's current arguments and outputs; the text around them stays."""
     return _PART.sub(lambda found: f"<!-- {found[1]}: begin -->\n{tables(found[1])}<!-- {found[1]}: end -->\n", text)
 
 
@@ -57,7 +57,7 @@ def _type(kind: Any) -> str:
 
 
 def _text(doc: str) -> str:
-    """A docstring as a cell: code as Markdown has it."""
+    """A docstring as a table cell, with its code as in Markdown."""
     plain = re.sub(r":class:`(?:\w+\.)*(\w+)`", r"`\1`", " ".join(doc.split()))
     return plain.replace("``", "`").replace("|", "\\|")
 

@@ -1,4 +1,4 @@
-"""The provider plugin as the components ask Pulumi's engine for it: in their own version."""
+"""Requests of the components to Pulumi's engine for the provider plugin, in their own version."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kumulus.surroundings.version import VERSION
 
 
 def asked_for(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
-    """Options of a resource of the plugin's, with the version wanted unless they name one."""
+    """Options for a resource of the plugin, with our version unless they name one."""
     make_known()
     return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
 
 
 def asked() -> pulumi.InvokeOptions:
-    """Options for asking the plugin something."""
+    """Options for invoking a function of the plugin."""
     make_known()
     return pulumi.InvokeOptions(version=VERSION)
 
@@ -36,7 +36,7 @@ def under_engine() -> bool:
 def make_known() -> None:
     """Let the engine find the plugin of an installed Kumulus; in a checkout Pulumi.yaml names it.
 
-    Where that cannot be written, the engine says that there is no such plugin.
+    If the launcher cannot be written, the engine reports that there is no such plugin.
     """
     if installation.checkout() is None and under_engine():
         with suppress(OSError):

@@ -52,7 +52,7 @@ class PodLifecycles(pulumi.ComponentResource):
                     parent=self,
                     provider=cluster.kubernetes,
                     depends_on=[cluster.resource, *depends_on],
-                    # Not the cluster: see docs/decisions/deleted-with.md.
+                    # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
                     deleted_with=cluster.lifetime,
                 ),
             )

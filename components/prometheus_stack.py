@@ -28,7 +28,7 @@ from kumulus.stackfile.prometheus_stack import PrometheusStack as Chart
 from kumulus.stackfile.secrets import Secrets
 
 _KUBELETS = "kumulus-kubelets"
-# As the operator writes them, whatever it finds.
+# The operator writes these, whatever ports it finds.
 _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor", 4194))
 
 
@@ -123,15 +123,15 @@ class PrometheusStack(pulumi.ComponentResource):
         self.addon = HelmAddon(
             resource_name,
             **_addon(chart, laid_on(values, chart["valuesObject"]), args),
-            # Removed after it, when there is no operator any more that would make it again.
+            # The Service is removed after the chart, when no operator is left to create it again.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*first, self.kubelets]),
         )
         inside = pulumi.ResourceOptions(
             parent=self,
             provider=cluster.kubernetes,
-            # The chart's release makes the namespace.
+            # The chart's release creates the namespace.
             depends_on=[self.addon],
-            # As for add-ons, see docs/decisions/deleted-with.md.
+            # As with add-ons: see docs/decisions/deleted-with.md.
             deleted_with=cluster.lifetime,
         )
         self.ready = ReleaseReady(
@@ -163,14 +163,14 @@ class PrometheusStack(pulumi.ComponentResource):
 def arguments_of(
     chart: Chart, asked: Observability, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()
 ) -> PrometheusStackArgs:
-    """The arguments of a PrometheusStack that a stack file means.
+    """The arguments of a PrometheusStack for a stack file.
 
     Args:
         chart: its section ``prometheusStack``.
         asked: its section ``observability``.
         cluster: the cluster it is installed in.
         base: directory that relative paths refer to.
-        secrets: places in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
+        secrets: paths in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
     """
     kept = Secrets(secrets)
     given = chart.model_dump(exclude_unset=True)
@@ -181,7 +181,7 @@ def arguments_of(
 
 
 def _addon(chart: Checked[Chart], values: Any, args: PrometheusStackArgs) -> HelmAddonArgs:
-    """The release; its chart has a repository, or a version, only where that has a meaning."""
+    """The add-on's arguments; they have a repository or a version only if the kind of chart has one."""
     kind = chart_kind(chart.plain.chart)
     made: dict[str, Any] = {
         "cluster": args["cluster"],
@@ -191,7 +191,7 @@ def _addon(chart: Checked[Chart], values: Any, args: PrometheusStackArgs) -> Hel
         "namespace": chart["namespace"],
         "values": values,
         "timeout": chart["timeout"],
-        # ReleaseReady waits, and tells what for.
+        # ReleaseReady waits, and says what it is waiting for.
         "skip_await": True,
         "repository_opts": chart["repositoryOpts"],
         "repo_url": chart["repoURL"] if kind == "repository" else None,
@@ -201,11 +201,11 @@ def _addon(chart: Checked[Chart], values: Any, args: PrometheusStackArgs) -> Hel
 
 
 def laid_on(values: Any, others: Any) -> Any:
-    """Values with others on top, as Helm lays several files of them: mappings key by key, all else as a whole.
+    """Values merged with others, as Helm merges several files: mappings key by key, everything else as a whole.
 
     Args:
-        values: those below.
-        others: those on top; they, or parts of them, may be outputs.
+        values: the defaults.
+        others: those that win; they, or parts of them, may be outputs.
     """
     if isinstance(others, pulumi.Output):
         return others.apply(lambda known: laid_on(values, known))
@@ -215,7 +215,7 @@ def laid_on(values: Any, others: Any) -> Any:
 
 
 def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, Any]:
-    """The chart's values: what is kept, the labels that the rules need, the rules, and who is asked.
+    """The chart's values: retention, the labels that the rules need, the rules, and the scrape targets.
 
     Args:
         asked: as in the stack file's ``observability``.
@@ -237,8 +237,8 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
         },
         "prometheusOperator": {
             "kubeletService": {"name": _KUBELETS, "selector": real_nodes.SELECTOR},
-            # Two Jobs with an image of their own, a Secret that keeps the namespace from going, and one more thing to
-            # fail, for a check of rules that the operator makes anyway.
+            # They would add two Jobs with an image of their own, a Secret that blocks the namespace's deletion, and one
+            # more thing to fail, for a check of rules that the operator does anyway.
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},
             **placed,

@@ -69,14 +69,14 @@ class Cluster(pulumi.CustomResource):
             "options": dict(options or {}),
             "contents": dict(contents) if contents is not None else None,
             "stackId": stack_id,
-            # Outputs that are no inputs have to be listed to become attributes.
+            # Outputs that are not inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
         super().__init__("kumulus:index:Cluster", resource_name, properties, plugin.asked_for(opts))
 
 
 def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
-    """What a component's options say it depends on: Pulumi does not hand that on to the component's children."""
+    """The dependencies in a component's options, which Pulumi does not pass on to the component's children."""
     given = opts.depends_on if opts else None
     if given is None:
         return []
@@ -121,11 +121,12 @@ class ClusterLike(Protocol):
 
 
 def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
-    """The metadata of an object of another provider's, with whose it is.
+    """The metadata of another provider's object, with labels that say which stack owns it.
 
-    The server refuses, as a conflict, that two own the same label with different values: another stack's object of the
-    same name is not taken over. The identity is on what is in a cluster that outlives the stack. Of one that goes with
-    it, the folder says whose all is; and where it is down, that provider leaves out a change without a word.
+    The server refuses, as a conflict, that two managers own the same label with different values: another stack's
+    object of the same name is not taken over. Only objects in a cluster that outlives the stack have the identity. In
+    one that goes with the stack, the folder says who owns everything; and while such a cluster is down, that provider
+    silently skips a change.
 
     Args:
         metadata: the object's.

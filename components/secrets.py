@@ -14,8 +14,8 @@ def marked(value: Any, places: Iterable[Where]) -> Any:
     """A value with secrets marked.
 
     Args:
-        value: plain: mappings, lists, texts, numbers.
-        places: where in it the secrets are; an empty place is all of it.
+        value: a plain value of mappings, lists, texts, numbers.
+        places: the paths of the secrets in it; an empty path is all of it.
     """
     places = tuple(places)
     if not places or value is None or value == {}:

@@ -1,4 +1,4 @@
-"""Keep what Pulumi remembers of a declaration short."""
+"""Keep the stack traces short that Pulumi records of declarations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _FRAMES = 7
 
 @contextmanager
 def short() -> Iterator[None]:
-    """Have the resources that are declared meanwhile record where, and not the whole stack of calls down to asyncio.
+    """Resources declared in the block record only the nearest frames, not the whole stack down to asyncio.
 
-    Pulumi keeps that stack in the state: 1.5 KB of every resource, a third of the state of 10,000 nodes, with paths of
-    this machine in it; and collecting it reads source files. It has no option for it, but takes as many frames as
+    Pulumi keeps that stack in the state: 1.5 KB for every resource, a third of the state of 10,000 nodes, with paths of
+    this machine; and collecting it reads source files. Pulumi has no option for it, but takes as many frames as
     Python's ``sys.tracebacklimit`` allows (``traceback.extract_stack``).
     """
     before = getattr(sys, "tracebacklimit", None)

@@ -1,4 +1,4 @@
-"""``Tenant``: a namespace with a quota, rights that end at its border, and a kubeconfig that has no more than those."""
+"""``Tenant``: a namespace with a quota, rights that end at its border, and a kubeconfig with only those rights."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ class Tenant(pulumi.ComponentResource):
             parent=self,
             provider=self._cluster.kubernetes,
             depends_on=[self._home, *self._after, *after],
-            # Not the cluster: see docs/decisions/deleted-with.md.
+            # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
             deleted_with=self._cluster.lifetime,
             delete_before_replace=False,
         )
 
     def _rights(self, account: ServiceAccount) -> list[pulumi.Resource]:
-        """What the service account may do; a binding's role cannot change, so another role is another binding."""
+        """The service account's rights; a binding's role is immutable, so another role needs another binding."""
         subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._home_name}
         role = self._tenant.role
 
@@ -179,7 +179,7 @@ class Tenant(pulumi.ComponentResource):
 
 
 def arguments_of(tenant: tenants.Tenant, cluster: ClusterLike) -> TenantArgs:
-    """The arguments of a Tenant that a stack file's tenant means, which shares a cluster."""
+    """The arguments of a Tenant for a stack file's tenant, which shares a cluster."""
     given = tenant.model_dump(exclude_unset=True, exclude={"name"})
     return cast(
         TenantArgs,
@@ -188,7 +188,7 @@ def arguments_of(tenant: tenants.Tenant, cluster: ClusterLike) -> TenantArgs:
 
 
 def _laid(below: Mapping[str, str], given: Any, above: Mapping[str, str]) -> Any:
-    """Labels below and above those that are given, which may be an output."""
+    """The given labels, which may be an output, merged over some labels and under others."""
     if isinstance(given, pulumi.Output):
         return given.apply(lambda known: {**below, **known, **above})
     return {**below, **given, **above}
@@ -199,12 +199,12 @@ def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str
 
     Args:
         context: what its cluster, user and context are called.
-        namespace: where commands go that name none.
+        namespace: the default namespace of commands.
         server: the API server's address.
         data: of the token's Secret, as the API has it: ``token`` and ``ca.crt`` in base64.
 
     Raises:
-        pulumi.RunError: the cluster has written no token into it.
+        pulumi.RunError: the cluster has written no token into the Secret.
     """
     if not data or not {"token", "ca.crt"} <= {*data}:
         raise pulumi.RunError(

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """Advise.
 
     Raises:
-        UserError: a file cannot be read, a type is not known or has no price, or a pod fits on none.
+        UserError: a file cannot be read, a type is unknown or has no price, or a pod fits on no machine.
     """
     from kumulus.advise.advice import advise
     from kumulus.advise.answer import lines

@@ -17,12 +17,12 @@ from kumulus.cli import clone, experiment, project, stack
 
 _LABEL = "kumulus.io/advised"
 _WRITTEN = {"cpu": "{}m", "memory": "{}Mi", "ephemeral-storage": "{}Mi"}
-# Time for the scheduler between one kind of pods and the next.
+# Seconds for the scheduler between one kind of pods and the next.
 _APART = 2
 
 
 def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
-    """Bring the fleet up as a stack of its own, run the workload, and destroy the stack; 1 where a pod stayed pending.
+    """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending.
 
     Raises:
         UserError: the stack did not come up.
@@ -63,7 +63,7 @@ def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
 
 
 def _deployment(name: str, shape: Shape) -> dict[str, Any]:
-    """A Deployment of pods like those of a shape, with all that a scheduler looks at."""
+    """A Deployment of pods like those of a shape, with everything that a scheduler looks at."""
     asked = {
         resource: _WRITTEN.get(resource, "{}").format(much)
         for resource, much in shape.wants.items()

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 _CLUSTER = "kumulus:index:Cluster"
-# What a pulumi that is at work is given to write the few bytes of a description.
+# How long a running pulumi gets to write the few bytes of a description.
 _SECONDS_TO_WRITE = 1.0
 
 
 def at_work(backend: Path, project: str, stack: str) -> str | None:
-    """The process of this machine that works on a stack now: `pid 4242 (kim, since 10:44:02)`.
+    """The process on this machine that is working on a stack: `pid 4242 (kim, since 10:44:02)`.
 
-    After a killed update, pulumi itself says what to do: `pulumi cancel` is right there.
+    After a killed update, pulumi itself says what to do: `pulumi cancel`, which is right in that case.
 
     Args:
         backend: the directory that the backend is.
@@ -40,11 +40,11 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
 
 
 def half_written(backend: Path) -> list[Path]:
-    """Descriptions of files of the state (`NAME.json.attrs`) that a pulumi which was killed left empty, or cut short.
+    """Descriptions of state files (`NAME.json.attrs`) that a killed pulumi left empty or truncated.
 
-    Pulumi writes a file beside the old one and renames it, but its description, a content type and a checksum, in
-    place. It then fails for all stacks of the backend: `failed to load checkpoint: EOF`. Without the description it
-    reads the state as it is.
+    Pulumi writes a file beside the old one and renames it, but writes its description (a content type and a checksum)
+    in place. With a damaged one it fails for all stacks of the backend: `failed to load checkpoint: EOF`. Without the
+    description it reads the state as it is.
 
     Args:
         backend: the directory that the backend is.
@@ -67,7 +67,7 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
     Args:
         backend: the directory that the backend is.
         project: the project's name.
-        but: names of stacks that are not looked at.
+        but: names of stacks to skip.
     """
     left_out, found = set(but), {}
     for file in sorted((backend / ".pulumi" / "stacks" / project).glob("*.json*")):
@@ -82,7 +82,7 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
 
 
 def clusters(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
-    """What is recorded of a stack's clusters: the outputs of each.
+    """The recorded outputs of each of a stack's clusters.
 
     Args:
         backend: the directory that the backend is.
@@ -103,7 +103,7 @@ def _read(file: Path) -> dict[str, Any]:
         content = file.read_bytes()
         found = json.loads(gzip.decompress(content) if file.suffix == ".gz" else content)
     except (OSError, ValueError, EOFError):
-        # Another process is just removing it, or it is not ours to read.
+        # Another process is removing it right now, or we may not read it.
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -114,7 +114,7 @@ def _is_json(file: Path) -> bool:
     except ValueError:
         return False
     except OSError:
-        # It is just being removed, or not ours to read.
+        # It is being removed right now, or we may not read it.
         return True
     return True
 
@@ -125,6 +125,6 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        # It is somebody else's.
+        # The process belongs to another user.
         return True
     return True

@@ -13,9 +13,9 @@ from pathlib import Path
 from kumulus.cli import backend, project, stack_file, tenants_first, which
 from kumulus.cli.errors import UserError
 
-# As Pulumi has it, which shows other letters wrongly in its own error.
+# Pulumi's own pattern; its error message shows other letters wrongly.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-# Of more node groups the outputs fill the screen, six lines for each.
+# With more node groups, the outputs fill the screen: six lines for each.
 _GROUPS_SHOWN = 20
 
 
@@ -23,8 +23,8 @@ def of_any(stack: str) -> None:
     """Before any command on a stack: its name, its file, and whether pulumi can read its state.
 
     Raises:
-        UserError: pulumi takes no stack of that name, the file is no YAML, or the state's files are half written; with
-            the place.
+        UserError: pulumi does not accept the stack's name, the file is not YAML, or a state file is half written; says
+            where.
     """
     if not _NAME.fullmatch(stack):
         file = project.current().shown(project.current().stack_file(stack))
@@ -37,10 +37,10 @@ def of_any(stack: str) -> None:
 
 
 def of_state() -> None:
-    """Before the state is read: whether pulumi was killed as it wrote what it cannot do without.
+    """Before the state is read: check that pulumi was not killed while it wrote a file that it needs.
 
     Raises:
-        UserError: it was; with the files to remove.
+        UserError: it was; names the files to remove.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -53,10 +53,10 @@ def of_state() -> None:
 
 
 def of_update(stack: str) -> None:
-    """Before an update, or a destroy: who else works on the stack.
+    """Before an update or a destroy: check that nobody else is working on the stack.
 
     Raises:
-        UserError: a running process of this machine does.
+        UserError: a running process on this machine is.
     """
     directory = project.current().backend_directory()
     if directory is None:
@@ -69,9 +69,9 @@ def of_update(stack: str) -> None:
 
 
 def of_first(stack: str) -> None:
-    """Before a stack is made known to Pulumi: whether it is one that is up, under another name.
+    """Before Pulumi is told about a stack: whether the same stack may already be up under another name.
 
-    A note names stacks that have a cluster and no file any more.
+    Prints a note for each stack that has a cluster but no file any more.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -88,14 +88,14 @@ def of_first(stack: str) -> None:
 
 
 def of_destroy(stack: str, all_the_same: bool) -> None:
-    """Before a destroy: whether teams have something in the cluster.
+    """Before a destroy: check that teams have nothing left in the cluster.
 
     Args:
         stack: the stack.
-        all_the_same: whether that is to be lost.
+        all_the_same: whether to destroy it even if they do.
 
     Raises:
-        UserError: they have.
+        UserError: they do.
     """
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
@@ -103,10 +103,10 @@ def of_destroy(stack: str, all_the_same: bool) -> None:
 
 
 def of_removal(stack: str) -> None:
-    """Before a destroy: whether the stack's cluster is here. Pulumi forgets what is in a cluster before it asks that.
+    """Before a destroy: check that the cluster is on this machine; Pulumi would forget its contents before it checks.
 
     Raises:
-        UserError: it is not; with where it is, and the ways out.
+        UserError: it is not; says where it is, and what to do.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -123,11 +123,11 @@ def of_removal(stack: str) -> None:
 
 
 def shown_options(stack: str, options: list[str]) -> list[str]:
-    """Options for pulumi with which a fleet of many groups does not fill the screen with its outputs.
+    """Options for pulumi that keep the outputs of a fleet with many groups from filling the screen.
 
     Args:
         stack: the stack.
-        options: options that the user wrote, which stay as they are.
+        options: options that the user gave, which are left as they are.
     """
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
@@ -138,11 +138,11 @@ def shown_options(stack: str, options: list[str]) -> list[str]:
 
 
 def without_salt_only(file: Path, there_before: bool) -> None:
-    """Remove a stack file that pulumi made for its salt, where there was none.
+    """Remove a stack file that pulumi created only to hold its salt.
 
     Args:
         file: the stack's file.
-        there_before: whether it was there before the command.
+        there_before: whether it existed before the command.
     """
     if there_before or not file.exists():
         return
@@ -156,5 +156,5 @@ def _has_tenants(stack: str, cluster: str) -> bool:
         described = stack_file.described(stack)
         return described is not None and bool(described.clusters[cluster].spec.tenants)
     except UserError:
-        # A stack without a file, or with mistakes in it, may have some.
+        # A stack without a file, or with mistakes in its file, may have tenants.
         return True

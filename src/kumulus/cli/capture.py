@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 RATE = 20.0
-"""Requests a second, unless more or fewer are asked for."""
+"""Requests a second, unless --rate says otherwise."""
 _PATIENCE = 30.0
 _TABLE = "translation.json"
 
@@ -188,7 +188,7 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
 
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects in a file, by what it is."""
+    """The objects in a file, whichever format it has."""
     from kumulus.capture import dumps
     from kumulus.capture.etcd import snapshot
 
@@ -198,7 +198,7 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _show(text: str) -> None:
-    """Say on a terminal how far it is, in one line; an empty text takes that away."""
+    """Show progress on a terminal, in one line; an empty text clears the line."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -237,7 +237,7 @@ def _connection(args: argparse.Namespace) -> Connection:
 
 
 def connection(kubeconfig: str | None, context: str | None) -> Connection:
-    """The cluster that is meant, as kubectl takes it.
+    """The connection to the cluster that kubectl would use.
 
     Raises:
         KubeconfigError: there is no such file or context.

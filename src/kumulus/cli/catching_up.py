@@ -22,21 +22,21 @@ _PATIENCE = 10.0
 
 
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
-    """Capture the source, and do to the clone what has happened since the last capture.
+    """Capture the source, and apply to the clone what has changed since the last capture.
 
     Args:
-        directory: of the capture that the clone is of.
+        directory: the capture from which the clone was made.
         source: the cluster that was captured.
         clone: its clone.
 
     Returns:
-        What the clone does not take, a line for each kind.
+        What the clone refuses, a line for each kind.
 
     Raises:
         UserError: the clone's stack file has been changed by hand, or the update of its nodes failed.
-        Expired: the source does not take the credentials.
-        ApiError, Unreachable: the source or the clone could not be asked.
-        Refused: a file of the capture is none.
+        Expired: the source does not accept the credentials.
+        ApiError, Unreachable: a request to the source or the clone failed.
+        Refused: a file is not a file of a capture.
         OSError: a file cannot be read or written.
     """
     from kumulus.capture import writing
@@ -61,7 +61,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
 
 
 def _prepare(directory: Path, fresh: Path) -> None:
-    """Give the groups the names that they have in the clone; a wrong cluster leaves the clone as it is."""
+    """Give the groups the names that they have in the clone; if the source is the wrong cluster, change nothing."""
     from kumulus.capture.regrouping import named_as_before, nodes
     from kumulus.capture.writing import STACK
 
@@ -76,7 +76,7 @@ def _prepare(directory: Path, fresh: Path) -> None:
 
 
 def _finish(directory: Path, begun: Path, clone: which.Which) -> list[str]:
-    """Do what a newer capture says; each of its files takes its place when the clone is as it says."""
+    """Apply a newer capture; each of its files replaces the old one once the clone matches it."""
     from kumulus.capture.writing import LEFT_OUT, STACK, WORKLOAD
 
     said: list[str] = []
@@ -96,8 +96,8 @@ def _finish(directory: Path, begun: Path, clone: which.Which) -> list[str]:
 def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
     """Give the stack the source's nodes, by an update like any other.
 
-    Where nodes have changed their group, another one takes them away first: groups are updated side by side, and the
-    old one might remove what the new one has made.
+    If nodes have moved to another group, an extra update removes them first: groups are updated in parallel, and the
+    old group might remove what the new one has created.
     """
     import yaml
 
@@ -109,7 +109,7 @@ def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
         return
     file, moving = project.current().stack_file(name), moved(now, before)
     between = without(clone_file.config_of(before), moving)
-    # Not by what other commands have read of the file: it changes while this one runs.
+    # Not from the cache that other commands use: the file changes while this command runs.
     there, known = clone_file.read(file), (clone_file.config_of(before), between, clone_file.config_of(now))
     if not any(clone_file.same(there, each) for each in known):
         raise UserError(

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Clone.
 
     Raises:
-        UserError: it is no capture, the stack is another already, or its cluster refused.
+        UserError: it is no capture, the stack's file is another's, or the cluster refused.
     """
     made = clone(args.capture, args.stack)
     pods = made.made.get("Pod", 0)
@@ -70,7 +70,7 @@ def clone(capture: Path, name: str) -> Put:
 
 
 def _declare(source: Path, name: str) -> None:
-    """Give the stack its file; one that is there already has to say the same."""
+    """Write the stack's file; an existing one has to describe the same nodes and faults."""
     file = project.current().stack_file(name)
     if not file.exists():
         clone_file.write(file, source.read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def _nodes(loaded: object) -> list[tuple[str, list[str]]]:
 
 
 def bring_up(name: str) -> None:
-    """Make a stack that has its file, and bring it up.
+    """Create a stack whose file exists, and bring it up.
 
     Raises:
         UserError: it did not come up.

@@ -15,11 +15,11 @@ _SALT = "encryptionsalt:"
 
 
 def write(file: Path, text: str) -> None:
-    """Write a stack's file; what Pulumi has put into it stays.
+    """Write a stack's file, and keep the salt that Pulumi has put into it.
 
     Args:
         file: the stack's file.
-        text: a capture's.
+        text: a capture's stack file.
 
     Raises:
         OSError: it cannot be written.
@@ -44,7 +44,7 @@ def write(file: Path, text: str) -> None:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """The configuration of a stack's file that `write` has written, as the capture has it; empty where it is none now.
+    """The configuration in a stack's file that `write` wrote, as the capture has it; empty if the file is broken.
 
     Raises:
         OSError: it cannot be read.
@@ -64,7 +64,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def config_of(text: str) -> dict[str, Any]:
-    """The configuration that a stack file's text has; empty where it has none."""
+    """The configuration in a stack file's text; empty if it has none."""
     import yaml
 
     from kumulus.kube.yaml_limits import FAST_LOADER
@@ -74,7 +74,7 @@ def config_of(text: str) -> dict[str, Any]:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two configurations say the same, in whatever order."""
+    """Whether two configurations are equal, whatever the order of their keys."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

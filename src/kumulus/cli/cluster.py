@@ -17,7 +17,7 @@ _PATIENCE = 5.0
 SAVED = "kwok.yaml"
 """What kwokctl saved of a cluster, beside its kubeconfig."""
 
-# Which option of kwokctl's saved configuration is the port of a component's health check, and how it is spoken to.
+# The option in kwokctl's saved configuration with the port of a component's health check, and the scheme to use.
 _HEALTH = {
     "kube-scheduler": ("kubeSchedulerPort", "https"),
     "kube-controller-manager": ("kubeControllerManagerPort", "https"),
@@ -74,19 +74,19 @@ def named(args: argparse.Namespace) -> Cluster:
 
 
 def client(found: Cluster) -> Client:
-    """A client of it.
+    """A client for a cluster.
 
     Raises:
         KubeconfigError: its kubeconfig cannot be used.
     """
     from kumulus.kube import Client, load_kubeconfig
 
-    # A user waits for the first picture, so a cluster that does not answer is reported soon.
+    # A user is waiting for the first screen, so a cluster that does not answer is reported quickly.
     return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
 
 
 def remedy(found: Cluster, error: Exception) -> UserError:
-    """What a user reads when a cluster does not answer or cannot be asked."""
+    """The error to show when a cluster does not answer or refuses a request."""
     from kumulus.kube import Unreachable
 
     again = f"\n  `pulumi up -s {found.stack or found.name} --refresh` starts a cluster that is down"
@@ -94,10 +94,10 @@ def remedy(found: Cluster, error: Exception) -> UserError:
 
 
 def health_endpoints(file: Path) -> dict[str, str]:
-    """Where the components of a local cluster answer for their health, by component.
+    """The URLs of the health checks of a local cluster's components, by component.
 
     Args:
-        file: what kwokctl saved of the cluster; nothing is found where it cannot be read.
+        file: the configuration that kwokctl saved; the result is empty if it cannot be read.
     """
     import yaml
 

@@ -21,13 +21,13 @@ _STACKS = ("stack", "named")
 
 
 def complete() -> NoReturn:
-    """Tell the shell how the line may be completed, and end."""
+    """Print the possible completions of the line for the shell, and exit."""
     argcomplete.autocomplete(parser(os.environ.get("COMP_LINE", "")), always_complete_options="long")
     os._exit(1)
 
 
 def parser(line: str) -> argparse.ArgumentParser:
-    """A parser of the whole command, complete for the subcommand on a line."""
+    """A parser of the whole command, with the arguments of only the subcommand on the line."""
     whole = argparse.ArgumentParser(prog="kumulus")
     whole.add_argument("--version", action="store_true")
     commands = whole.add_subparsers()
@@ -51,7 +51,7 @@ def stacks(**_: object) -> list[str]:
 
 
 def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
-    """The names of the clusters of the stack that the line names so far, or of the current one."""
+    """The names of the clusters of the stack on the line so far, or else of the current stack."""
     try:
         stack = project.chosen(getattr(parsed_args, "stack", None))
         return [each.cluster for each in which.every(stack) if each.cluster]

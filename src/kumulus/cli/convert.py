@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Print it.
 
     Raises:
-        UserError: the file cannot be read, or no cluster can be made of it.
+        UserError: the file cannot be read, or does not describe a valid cluster.
     """
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.kemu import convert, meant_runtime

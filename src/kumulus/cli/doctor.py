@@ -26,7 +26,7 @@ from kumulus.toolchain.locate import Location, is_installed, locate, plugin_dire
 from kumulus.toolchain.pins import Pins, Tool
 
 _MEMORY_GIGABYTES = 2.0
-# The set of what a node image is made of: of interest as a whole only.
+# The set of parts that a node image is made of; reported only as a whole.
 _NODE_IMAGE = "kind-node"
 
 
@@ -34,7 +34,7 @@ _NODE_IMAGE = "kind-node"
 class Finding:
     """One line of the report.
 
-    `state` is "ok", "missing" (needed), "absent" (not needed), "due" (not there, and will be had), "low" or "note".
+    `state` is "ok", "missing" (needed), "absent" (not needed), "due" (will be fetched), "low" or "note".
     """
 
     name: str
@@ -96,7 +96,7 @@ def examine() -> list[Finding]:
 
 
 def report(findings: list[Finding]) -> str:
-    """The table, then what to do."""
+    """The table of findings, then what to do about them."""
     rows = [("TOOL", "VERSION", "FROM", "")]
     rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
     tool, version = (max(len(row[column]) for row in rows) for column in range(2))

@@ -44,7 +44,7 @@ def examine(which: str | Path) -> list[Finding]:
 
 
 def how(tools: list[Tool]) -> str:
-    """How missing tools would be had here: `download, about 180 MB; build, about 8 min`."""
+    """How missing tools would be obtained here: `download, about 180 MB; build, about 8 min`."""
     mode = releases.mode()
     files = {tool.release.url: tool.release.megabytes for tool in tools if tool.release and mode != "build"}
     building = [tool for tool in tools if tool.buildable and (mode == "build" or tool.release is None)]
@@ -57,7 +57,7 @@ def how(tools: list[Tool]) -> str:
 
 
 def tools(wanted: needs.Needs) -> list[Finding]:
-    """Of each tool that is needed whether it is there, and how it would be had."""
+    """For each tool that is needed: whether it is there, or how it would be obtained."""
     known = pins.load()
     findings = []
     due: list[Tool] = []

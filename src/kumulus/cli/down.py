@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Take it down."""
-    # A stack whose file is gone can still be destroyed; one that has neither file nor state is a typing error.
+    # A stack whose file is gone can still be destroyed; one with neither file nor state is a typo.
     name = stack.chosen(args)
     state = project.state_exists(name)
     if not state:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         code = stack.run(["destroy", "-s", name, "--yes", "--skip-preview", *args.passed_on])
     finally:
         beforehand.without_salt_only(file, had_file)
-    # What pulumi leaves to the user is done here, and said so.
+    # pulumi leaves the removal of the stack to the user; we do it here, and say so.
     return stack.forget(name) if code == 0 else code
 
 

@@ -10,7 +10,7 @@ from kumulus.surroundings import installation
 
 
 def enter_venv() -> None:
-    """Run this command again there, in place of this process; returns where it runs there already or is installed."""
+    """Run this command again in .venv, in place of this process; returns if it runs there already or is installed."""
     checkout = installation.checkout()
     if checkout is None or os.path.realpath(sys.prefix) == os.path.realpath(checkout / ".venv"):
         return
@@ -19,10 +19,10 @@ def enter_venv() -> None:
 
 
 def require_venv(command: str) -> None:
-    """Continue there, for a command that needs it for some of its arguments only.
+    """Continue in .venv, for a command that needs it only for some of its arguments.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no .venv.
     """
     if not has_venv():
         made = f"{installation.command()} venv"
@@ -31,5 +31,5 @@ def require_venv(command: str) -> None:
 
 
 def has_venv() -> bool:
-    """Whether there is one to enter, or none is needed."""
+    """Whether there is a .venv to enter, or none is needed."""
     return installation.python().exists()

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         kubeconfig = found.kubeconfig
         if not kubeconfig.exists():
             print(f"note: {found.not_up()}", file=sys.stderr)
-        # Set all the same: another cluster's, from before, must not be taken for this stack's.
+        # Set even if it does not exist: a previous value, of another cluster, must not be used for this stack.
         variables |= {"PULUMI_STACK": args.stack, "KUBECONFIG": str(kubeconfig)}
     if here is not None:
         _prepare(here)
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _prepare(here: PulumiProject) -> None:
-    """What plain `pulumi` needs of a project's surroundings: our plugin, and the directory of a local backend."""
+    """Prepare what plain `pulumi` needs around a project: our plugin, and the directory of a local backend."""
     if here.plugin is None:
         stack.make_plugin_known()
     backend = here.backend_directory()
@@ -71,7 +71,7 @@ def _prepare(here: PulumiProject) -> None:
 
 
 def _path_line(directory: str) -> str:
-    # Left to the shell: a version manager that started this Python, such as pyenv, may have put more on our PATH than
-    # the shell has.
+    # The shell checks its own PATH: a version manager that started this Python, such as pyenv, may have put more on
+    # ours than the shell has.
     quoted = shlex.quote(directory)
     return f'case ":${{PATH}}:" in *:{quoted}:*) ;; *) export PATH={quoted}:"${{PATH}}" ;; esac'

@@ -6,11 +6,11 @@ import errno
 
 
 class UserError(Exception):
-    """Something the user can put right. The message's first line says what is wrong, the rest what to do."""
+    """Something the user can fix. The message's first line says what is wrong, the rest what to do."""
 
 
 def os_message(error: OSError) -> str | None:
-    """A full disk, or a file that this user may not read or write, in two lines; None for an error of another kind."""
+    """Two lines for a full disk, or a file that this user may not read or write; None for any other error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = f"{error.filename}: " if error.filename is not None else ""
         return f"{place}no space left on the disk that is written to\n  Make room there, and run it again"

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
-    """What `run` takes."""
+    """Declare the arguments of `run`."""
     parser.add_argument("file", type=Path, help="the experiment file")
     parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
     which.add_option(parser)
@@ -94,7 +94,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweeping(parser: argparse.ArgumentParser) -> None:
-    """What `sweep` takes."""
+    """Declare the arguments of `sweep`."""
     parser.add_argument("file", type=Path, help="the sweep file")
     parser.add_argument(
         "--engine",
@@ -107,7 +107,7 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
 
 
 def _comparing(parser: argparse.ArgumentParser) -> None:
-    """What `compare` takes."""
+    """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
@@ -120,7 +120,7 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
-    """What `show` takes."""
+    """Declare the arguments of `show`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
     parser.add_argument(
         "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
@@ -130,7 +130,7 @@ def _showing(parser: argparse.ArgumentParser) -> None:
 
 
 def _explaining(parser: argparse.ArgumentParser) -> None:
-    """What `why` takes."""
+    """Declare the arguments of `why`."""
     parser.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
     parser.add_argument(
         "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
@@ -140,10 +140,10 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it.
+    """Run the action.
 
     Raises:
-        UserError: what was asked for cannot be done.
+        UserError: the action cannot be done as asked.
     """
     from kumulus.cli import (
         experiment_actions,

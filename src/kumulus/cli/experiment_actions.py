@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Say what is wrong with files; 1 when something is."""
+    """Report the mistakes in files; 1 if there are any."""
     wrong = 0
     for file in args.files:
         try:
@@ -76,7 +76,7 @@ def compare(args: argparse.Namespace) -> int:
         all_runs.write_comparison(args.page, list(zip(files, reports, strict=True)))
         print(f"wrote {args.page}")
     if args.pictures is not None:
-        # Drawing takes a library that is slow to load.
+        # Drawing needs a library that is slow to load.
         from kumulus.lab.report import by_demand, spreads
 
         drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
@@ -94,7 +94,7 @@ def history(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """List the runs there are."""
+    """List the runs."""
     rows = [("RUN", "EXPERIMENT", "SCHEDULER", "STATUS", "WHEN")]
     rows += [
         (str(run["run_id"]), str(run["experiment"]), str(run["scheduler"]), str(run["status"]), str(run["timestamp"]))
@@ -110,7 +110,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def annotate(args: argparse.Namespace) -> int:
-    """Tell GitHub of a run; 1 when it missed a threshold that is an error, or did not come to its end."""
+    """Report a run to GitHub; 1 if it missed a threshold that is an error, or did not finish."""
     path = find(args.run, args.results)
     report = report_at(path)
     source = path.parent / "inputs" / "experiment.yaml"
@@ -141,14 +141,14 @@ async def _run(
 
     def interrupt() -> None:
         if stop.is_set():
-            # The second time the user means it: no more requests. The journal has what is left in the cluster, and
-            # whatever was started for the run ends with this process.
+            # A second Ctrl-C means at once: no more requests. The journal records what is left in the cluster, and
+            # everything that was started for the run ends with this process.
             progress.say("ended at once: the next command on this cluster puts it back as it was")
             os._exit(130)
         stop.set()
         progress.say("ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)")
 
-    # A terminal that is closed takes the run's views with it, and nothing else.
+    # Closing the terminal (SIGHUP) ends the run like Ctrl-C, with its report and cleanup.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, interrupt)
 
@@ -167,16 +167,16 @@ async def _run(
 
 
 def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
-    """The experiment with what the command line has instead, checked as the file is.
+    """The experiment with the command line's overrides, checked as the file is.
 
     Raises:
-        SpecError: with every problem of the command line.
+        SpecError: the command line has mistakes; lists all of them.
     """
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
     }
     files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
-    # Paths in a file start from the file, those of the command line from where it is given.
+    # Paths in a file are relative to the file, those on the command line to the working directory.
     chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
     if args.policy:
         overrides["policy"] = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
@@ -193,7 +193,7 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
 
 
 def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path, Federation | None]:
-    """The stack, its kubeconfig, and the federation whose hub that is of."""
+    """The stack, its kubeconfig, and the federation whose hub the cluster is."""
     if args.kubeconfig is not None:
         return args.stack or args.kubeconfig.stem, args.kubeconfig, None
     stack = args.stack or experiment.stack
@@ -205,14 +205,14 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Pat
 
 
 def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
-    """What machines cost: by the command's file, else the stack's, else the catalog; a file is kept with the inputs.
+    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs.
 
     Raises:
         SpecError: the file has mistakes.
     """
     own = args.prices
     if own is None and args.kubeconfig is None:
-        # A stack whose file is gone by now runs, and can be measured.
+        # A running stack whose file is gone can still be measured.
         with suppress(UserError):
             own = stack_file.prices(args.stack or loaded.experiment.stack)
     if own is None:
@@ -222,7 +222,7 @@ def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
 
 
 def _commit() -> str:
-    """The project's commit, empty where it is no checkout."""
+    """The project's commit; empty if it is not a git checkout."""
     try:
         found = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],

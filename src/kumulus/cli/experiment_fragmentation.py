@@ -17,7 +17,7 @@ def show(args: argparse.Namespace) -> int:
     """Measure a recorded run.
 
     Raises:
-        UserError: there is no history, or no GPU in it.
+        UserError: the run has no history, or no GPU is in it.
         LabError: there is no such run.
     """
     history = history_of(args.run, args.results, args.repetition)

@@ -28,14 +28,14 @@ def run(args: argparse.Namespace) -> int:
     """Run an experiment without a cluster; see the command's help.
 
     Raises:
-        UserError: what was asked for cannot be done.
+        UserError: the options or the files do not allow it.
     """
     from kumulus.lab.offline import experiment as offline
 
     _refused(args)
     loaded = load(args.file)
     if args.policy:
-        # A path on the command line starts from where it is given.
+        # A path on the command line is relative to the working directory.
         named = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
         loaded = replace(loaded, experiment=loaded.experiment.model_copy(update={"policy": named}))
     seeds = _seeds(args, loaded)
@@ -109,7 +109,7 @@ def _seeds(args: argparse.Namespace, loaded: Loaded) -> list[int]:
 
 
 def _stack(args: argparse.Namespace, loaded: Loaded) -> LoadedStack:
-    """The stack whose machines it is: the command's, the file's by its path, or the file's in this project.
+    """The stack with the machines: the command's, or the one that the file names by path or as a stack of this project.
 
     Raises:
         UserError: there is none, or it has mistakes.

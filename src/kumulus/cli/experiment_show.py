@@ -33,10 +33,10 @@ def show(args: argparse.Namespace) -> int:
 
 
 def history_of(run: str, results: Path, repetition: int) -> History:
-    """The history of a run, or of one repetition of it, by its name or its file.
+    """The history of one repetition of a run, by the run's name or the history's file.
 
     Raises:
-        UserError: it has none, or none that can be read.
+        UserError: the run has no history, or it cannot be read.
         LabError: there is no such run.
     """
     path = Path(run)
@@ -60,7 +60,7 @@ def history_of(run: str, results: Path, repetition: int) -> History:
 
 
 def _reasons(run: str, results: Path) -> dict[str, list[str]]:
-    """Why pods are where they are, as `kumulus experiment why` says it; nothing where it is not recorded."""
+    """Why pods are where they are, as `kumulus experiment why` says it; empty if that was not recorded."""
     path = Path(run)
     decided = read(path.parent if path.name.endswith(".json.gz") else find(run, results).parent)
     if decided is None:

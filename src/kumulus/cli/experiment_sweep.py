@@ -10,10 +10,10 @@ from kumulus.cli.errors import UserError
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sweep; 1 when a run came to nothing.
+    """Run a sweep; 1 if a run failed.
 
     Raises:
-        UserError: what was asked for cannot be done.
+        UserError: an option has a wrong value.
     """
     from kumulus.lab.sweep import page, sweep
     from kumulus.lab.sweep.engines import engine
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         directory=args.results / "sweeps" / described.name,
         engine=engine(args.engine),
         jobs=args.jobs,
-        # As it was called, from wherever a cluster's project is.
+        # The command as it was called, but with an absolute path: runs start in their cluster's project.
         kumulus=(sys.executable, str(Path(sys.argv[0]).absolute())),
         say=say,
     )

@@ -18,10 +18,10 @@ _SHOWN = 10
 
 
 def why(args: argparse.Namespace) -> int:
-    """Say why.
+    """Explain where a pod went.
 
     Raises:
-        UserError: the run has not recorded it, or there is no such pod.
+        UserError: the run has not recorded decisions, or there is no such pod.
         LabError: there is no such run.
     """
     decided = read(find(args.run, args.results).parent)
@@ -46,7 +46,7 @@ def why(args: argparse.Namespace) -> int:
 
 
 def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
-    """The decision about a pod: by its name, or by the only name that begins so."""
+    """The decision about a pod: by its name, or by the start of its name if only one pod's begins so."""
     whole = [each for each in kept if wanted in (each.pod, _name(each.pod))]
     found = whole or [each for each in kept if _name(each.pod).startswith(wanted) or each.pod.startswith(wanted)]
     names = dict.fromkeys(each.pod for each in found)

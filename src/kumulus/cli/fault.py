@@ -106,7 +106,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the action."""
     from kumulus.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
@@ -133,7 +133,7 @@ async def _awaited(action: Awaitable[int]) -> int:
 
 
 def described(args: argparse.Namespace) -> dict[str, Any]:
-    """The fault of a command line, as an item of the stack file's `faults`."""
+    """The fault on a command line, as an item of the stack file's `faults`."""
     target = {
         key: getattr(args, key)
         for key in ("nodeGroup", "zone", "region", *_LEVELS, "nvlinkDomain", "names", "count", "seed")

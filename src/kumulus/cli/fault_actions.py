@@ -42,7 +42,7 @@ _FOR_EVER = 10 * 365 * 86_400.0
 
 
 async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """Begin a fault; see the command's help."""
+    """Inject a fault; see the command's help."""
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), beside(kubeconfig)
@@ -111,14 +111,14 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 
 def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[str]:
-    """The stack's faults that no file declares; in a cluster of its own, those on which nobody's identity is, too."""
+    """The stack's undeclared faults; in a cluster of its own, also those that record no owner."""
     nobodys = not mine.identity or not outlives_by_note(kubeconfig)
     ours = [each for each in known.of(mine).faults.values() if not each.declared]
     return sorted(each.name for each in ours if each.owner.identity or nobodys)
 
 
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """List the active faults; those whose time is up are ended first."""
+    """List the active faults, after ending those whose time is up."""
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), beside(kubeconfig)
         if await operations.settle(client, known, mine):
@@ -144,7 +144,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 @asynccontextmanager
 async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
-    """A client of the cluster, on which what killed runs of experiments left is put back first."""
+    """A client of the cluster, after reverting what killed experiment runs left in it."""
     async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
         for line in await recover.recover(client):
             print(line, file=sys.stderr)
@@ -158,7 +158,7 @@ def _count(faults: int) -> str:
 
 
 def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault:
-    """The fault of a command line on the pools that the cluster has on record."""
+    """The fault on a command line, resolved against the pools that the cluster has on record."""
     source = "the command line"
     try:
         fault = fault_from(described(args), source)
@@ -177,7 +177,7 @@ def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault
 
 
 def held(fault: Record) -> str:
-    """What a fault was that another takes the place of: `gpu-fell-off-bus on 3 nodes since 10:03:00Z`."""
+    """A description of a fault that is being replaced: `gpu-fell-off-bus on 3 nodes, since 10:03:00Z`."""
     count = size(fault.nodes)
     where = f" on {count:,} node{'' if count == 1 else 's'}" if fault.nodes else ""
     return f"{fault.kind or 'of no kind'}{where}, since {fault.since}"
@@ -194,12 +194,12 @@ def _lasts(text: str | None) -> float:
 
 
 def _later(lasts: float) -> str:
-    # Rounded up: a record has whole seconds.
+    # Rounded up, because records have whole seconds.
     return (datetime.now(UTC) + timedelta(seconds=lasts + 0.999)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _keep(kubeconfig: Path, name: str, until: str) -> None:
-    """Start the process that ends the fault when its time is up; it outlives this one."""
+    """Start a process, which outlives this one, to end the fault when its time is up."""
     subprocess.Popen(
         # -P keeps the working directory off the import path.
         [sys.executable, "-P", "-m", "kumulus.cluster.faults.keeper", str(kubeconfig.resolve()), name, until],
@@ -213,7 +213,7 @@ def _keep(kubeconfig: Path, name: str, until: str) -> None:
 
 
 async def _stay(client: Client, name: str, lasts: float) -> None:
-    """Wait in the foreground, and end the fault whatever ends the waiting."""
+    """Wait in the foreground, and end the fault however the wait ends."""
     print("Ctrl-C ends it", flush=True)
     try:
         await asyncio.sleep(lasts or _FOR_EVER)

@@ -9,16 +9,16 @@ from kumulus.lab.federation.members import Federation, Worker
 
 
 def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
-    """The federation whose hub a cluster is; None where it is none's.
+    """The federation whose hub a cluster is; None if it is not a hub.
 
     Args:
         found: the cluster.
-        kubeconfig: by which it is reached.
+        kubeconfig: the cluster's.
 
     Raises:
         UserError: the stack's file has mistakes.
     """
-    # Only a cluster with others beside it can be one.
+    # Only a cluster in a stack of several can be a hub.
     if not found.cluster:
         return None
     stack = stack_file.described(found.stack)

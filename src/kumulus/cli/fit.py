@@ -46,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask.
+    """Ask the scheduler, and print the answer.
 
     Raises:
-        UserError: the file has no workload, the stack is not up, or the scheduler did not say.
+        UserError: the file has no workload, the stack is not up, or the scheduler did not decide.
     """
     from kumulus.capture import probe
     from kumulus.capture.dry import Undecided
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
-    """The answer for people."""
+    """The answer as text for people."""
     verdict = answer.verdict
     found = [f"{wanted.name}: {verdict.fitted:,} of {wanted.count:,} pods fit into {name}"]
     found += [f"  {number:,} on {group}" for group, number in answer.groups.most_common(_LONGEST)]

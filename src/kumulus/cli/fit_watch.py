@@ -21,15 +21,15 @@ _PATIENCE = 10.0
 
 
 def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
-    """Follow the source until Ctrl-C; what was tried in the clone is removed, and the clone stays.
+    """Follow the source until Ctrl-C; the clone stays, without the pods that were tried in it.
 
     Args:
         args: the command's.
-        clone: of the capture.
-        wanted: what is to fit.
+        clone: the capture's clone.
+        wanted: the pods that are to fit.
 
     Raises:
-        UserError: there is no such source, or the clone is another stack's.
+        UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
     """
     if args.every <= 0:
         raise UserError(f"--every {args.every:g} is no number of seconds")
@@ -42,7 +42,7 @@ def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
 
 
 class Said:
-    """What has been said last, which is not said again."""
+    """Prints answers and troubles, but not the same one twice in a row."""
 
     def __init__(self, wanted: Probe) -> None:
         self._wanted = wanted
@@ -50,10 +50,10 @@ class Said:
         self._last: int | None = None
 
     def of(self, answer: Answer | None, troubles: list[str]) -> None:
-        """Say an answer where it is another than the last, and what is wrong where that is.
+        """Print an answer if it differs from the last one, and troubles that are new.
 
         Args:
-            answer: None where there is none for now.
+            answer: None if there is none at the moment.
             troubles: why there is none, or what the clone lacks.
         """
         now = time.strftime("%H:%M:%S")
@@ -71,7 +71,7 @@ class Said:
 
 
 def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[Answer | None, list[str]]:
-    """The answer on a clone that is as its source, and what is wrong, for a while or for ever."""
+    """The answer from a clone brought up to date with its source, and what is wrong, if anything."""
     from kumulus.capture.dry import Undecided
     from kumulus.capture.live import Expired
     from kumulus.kube import ApiError, Unreachable

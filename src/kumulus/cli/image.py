@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write it, whole or not at all."""
+    """Write the archive, atomically."""
     try:
         executable = find(args.program)
     except ToolMissing as error:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> NoReturn:
-    """Become it."""
+    """Replace this process by kind."""
     kind = toolchain.find("kind")
     wanted = environment(os.environ)
     if wanted.notice:

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make or load it."""
+    """Build the image, or load its archive."""
     made = image.ensure(args.mirror, args.rebuild)
     print(f"Docker has {made.name}")
     if made.archive.exists():

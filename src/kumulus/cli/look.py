@@ -24,11 +24,11 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
     """A cluster's fleet, kept up to date for the duration of a view.
 
     Args:
-        found: where it is. When it is made again, its kubeconfig is another, and the view goes over to that.
+        found: the cluster. If it is recreated, its kubeconfig changes, and the view switches to the new one.
 
     Raises:
         KubeconfigError: its kubeconfig cannot be used.
-        ApiError, Unreachable: it cannot be asked.
+        ApiError, Unreachable: a request to it failed.
     """
     from kumulus.cluster.live.fleet import Live
 
@@ -45,7 +45,7 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
 
 
 async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, known: bytes) -> None:
-    """While nothing is heard, look whether the kubeconfig leads to another cluster."""
+    """While the connection is lost, check whether the kubeconfig leads to another cluster."""
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     while True:
@@ -58,7 +58,7 @@ async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, kno
         try:
             client = cluster.client(found)
         except KubeconfigError:
-            # Half of it is written.
+            # It is only half written yet.
             continue
         try:
             endpoints = cluster.health_endpoints(found.kubeconfig.parent / cluster.SAVED)
@@ -78,10 +78,10 @@ def _content(file: Path) -> bytes:
 
 
 def places(found: cluster.Cluster) -> Places:
-    """Which labels say where nodes stand: those that the stack's file names, and those of every preset.
+    """The labels that say where nodes are: those that the stack's file names, and those of every preset.
 
     Args:
-        found: the cluster; where its stack's file is not there or has mistakes, the presets' are what is known.
+        found: the cluster; if its stack's file is missing or has mistakes, only the presets' labels are used.
     """
     from kumulus.cluster.live.node import Places
     from kumulus.stackfile.group_topology import PRESETS
@@ -91,7 +91,7 @@ def places(found: cluster.Cluster) -> Places:
 
 
 def _pools(found: cluster.Cluster) -> Sequence[Pool]:
-    """The cluster's pools; mistakes in its stack's file are for another command to report."""
+    """The cluster's pools; none if its stack's file has mistakes, which other commands report."""
     try:
         described = stack_file.described(found.stack or found.name)
     except UserError:

@@ -25,7 +25,7 @@ def script() -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a subcommand; returns the exit code: 0, 1 when it failed, 2 when it was called wrongly."""
+    """Run a subcommand and return the exit code: 0, 1 if it failed, 2 if the command line is wrong."""
     try:
         return _main(arguments)
     except OSError as error:
@@ -78,7 +78,7 @@ def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentPar
 
 
 def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
-    # Imported here so that -h costs nothing; everything that can go wrong with the tools is one of these two.
+    # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
     try:
@@ -102,7 +102,7 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
 
 
 def _say_no_more() -> None:
-    """Drop what could not be printed: Python must not complain again when it flushes at exit."""
+    """Drop what could not be printed, so that Python does not complain again when it flushes at exit."""
     try:
         sys.stdout.flush()
     except OSError:

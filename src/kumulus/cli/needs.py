@@ -21,12 +21,12 @@ ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
 @dataclass(frozen=True)
 class Need:
-    """What a part of a stack file takes.
+    """The tools that a part of a stack file needs.
 
     Args:
-        part: as its file and `kumulus tools --list` call it.
+        part: its name in the file and in `kumulus tools --list`.
         tools: names of tools, or of sets of them.
-        asked: whether a stack has it.
+        asked: whether a stack has that part.
     """
 
     part: str
@@ -36,11 +36,11 @@ class Need:
 
 @dataclass(frozen=True)
 class Needs:
-    """What one stack takes.
+    """The tools that one stack needs.
 
     Args:
         tools: names of tools.
-        kubernetes: the version of its control plane, where it is not the default one.
+        kubernetes: the version of its control plane, if not the default one.
         further: the versions of its other clusters' control planes.
     """
 
@@ -62,12 +62,12 @@ def _on(runtime: str) -> Callable[[Loaded], bool]:
 
 
 def _measured(loaded: Loaded) -> bool:
-    # With the other runtimes it is a chart, in the cluster.
+    # With the other runtimes, a chart in the cluster does it.
     return loaded.spec.runtime_descriptor.local and loaded.spec.observability is not None
 
 
 def _queued(loaded: Loaded) -> bool:
-    # In other clusters it is a chart, or there already.
+    # In other clusters, Kueue is a chart, or there already.
     return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
 
 
@@ -90,16 +90,16 @@ NEEDS: tuple[Need, ...] = (
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),
     Need("resourceSlices", (PROVIDER,), _slices),
-    # Those of the user's own usually begin with kubectl.
+    # The user's commands usually begin with kubectl.
     Need("hostCommands", (COMMAND, "kubectl"), lambda loaded: bool(loaded.spec.hostCommands)),
     Need("loadImages", (COMMAND,), lambda loaded: bool(loaded.spec.loadImages)),
 )
-# What asks for a tool besides stacks.
+# What needs a tool besides stacks.
 _OTHERWISE = {"kubectl": ["you"]}
 
 
 def of_loaded(loaded: Loaded) -> Needs:
-    """What a stack takes."""
+    """What a stack needs."""
     known = pins.load()
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
     version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None
@@ -107,16 +107,16 @@ def of_loaded(loaded: Loaded) -> Needs:
 
 
 def of_all(clusters: Iterable[Loaded]) -> Needs:
-    """What several clusters take together."""
+    """What several clusters need together."""
     every = [of_loaded(each) for each in clusters]
-    # The default one first: it is what is had where none is named.
+    # The default version (None) first, as the one to use if no version is named.
     first, *further = sorted({each.kubernetes for each in every}, key=lambda version: version or "")
     tools = _ordered([name for each in every for name in each.tools])
     return Needs(tools, first, tuple(version for version in further if version))
 
 
 def of_stack(stack: str) -> Needs:
-    """What a stack takes, by its file; of a program of the user's own, whose file does not say, all that any may need.
+    """What a stack needs, by its file; everything, if the stack has a program of the user's own.
 
     Raises:
         UserError: its file has mistakes.
@@ -126,7 +126,7 @@ def of_stack(stack: str) -> Needs:
 
 
 def to_remove(stack: str) -> Needs:
-    """What destroying a stack takes, even if its file is gone or has mistakes."""
+    """What is needed to destroy a stack, even if its file is gone or has mistakes."""
     try:
         return of_stack(stack)
     except UserError:
@@ -134,12 +134,12 @@ def to_remove(stack: str) -> Needs:
 
 
 def everything() -> Needs:
-    """What any stack of the usual sections may need, for one whose file does not say."""
+    """Everything that a stack may need, for one whose file does not say."""
     return Needs(tuple(tool.name for tool in pins.load().shared if tool.name not in _OTHERWISE))
 
 
 def parts(tool: str) -> Sequence[str]:
-    """What asks for a tool, for people."""
+    """What needs a tool, as text for people."""
     known = pins.load()
     found = [need.part for need in NEEDS if any(tool == each.name for name in need.tools for each in known.named(name))]
     found = [*_OTHERWISE.get(tool, []), *found]

@@ -22,7 +22,7 @@ _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}
 # Named by the first line of the stack's file, for editors.
 _SCHEMA = "stack.schema.json"
-# As Pulumi has it.
+# Pulumi's own pattern.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Make it.
 
     Raises:
-        UserError: the name is none for a project, or the directory cannot be made or has something in it.
+        UserError: the name is not valid for a project, or the directory cannot be created or is not empty.
     """
     directory = Path(args.directory).expanduser()
     name = directory.name
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(directory: Path, name: str) -> None:
     there = sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else []
-    # Of a repository that is to hold the project, no more is there yet.
+    # A fresh repository for the project has only .git.
     if there not in ([], [".git"]):
         raise UserError(f"{directory} is not empty: it has {there[0]}; name another directory")
     directory.mkdir(parents=True, exist_ok=True)
@@ -66,6 +66,6 @@ def _write(directory: Path, name: str) -> None:
 
 
 def _command(directory: Path) -> str:
-    """The command as it is typed in that directory."""
+    """The command as the user types it in that directory."""
     command, checkout = installation.command(), installation.checkout()
     return command if checkout is None or command == "kumulus" else shlex.quote(str(checkout / "kumulus"))

@@ -10,16 +10,16 @@ _ANSWER = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong, and the usage only where that is short; its children are alike."""
+    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end with code 2."""
+        """Print what is wrong and exit with code 2."""
         usage = " ".join(self.format_usage().split())
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
         self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
 
     def add_subparsers(self, **kwargs: Any) -> argparse._SubParsersAction[Any]:
-        """As argparse does it; each child's own help begins with what its parent's says of it."""
+        """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
         return super().add_subparsers(**{"action": _Described, **kwargs})
 
 

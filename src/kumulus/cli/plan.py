@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask the model and print its answer.
 
     Raises:
-        UserError: a number that cannot be, or a stack file with mistakes.
+        UserError: a number is out of range, or the stack file has mistakes.
     """
     import psutil
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str]:
-    """The nodes and the heartbeat factor of each cluster that is asked about, and what to call them."""
+    """The number of nodes and the heartbeat factor of each cluster in question, and what to call them."""
     stack = project.chosen(args.stack)
     clusters = stack_file.load(stack).clusters
     what = f"{stack}: "

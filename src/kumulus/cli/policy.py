@@ -18,7 +18,7 @@ from kumulus.cli.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OWN = ("PulumiPolicy.yaml", "requirements.txt", "limits.json", "__main__.py")
-# What its rules are made of; they need no library.
+# The packages that its rules need; they use no library.
 _MODULES = ("policy", "model")
 
 
@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make it.
+    """Create the pack.
 
     Raises:
-        UserError: the directory is something else's, or cannot be written to.
+        UserError: the directory has other content, or cannot be written to.
     """
     from kumulus.toolchain import venv
 
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write(folder: Path) -> None:
-    """Write the pack, and leave what a user may have changed.
+    """Write the pack, but keep the files that a user may have changed.
 
     Raises:
-        UserError: the directory is something else's.
+        UserError: the directory has other content.
         OSError: it cannot be written to.
     """
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").exists():

@@ -22,7 +22,7 @@ _QUICKSTART = "quickstart"
 
 
 def found() -> PulumiProject | None:
-    """The project, or None where there is none."""
+    """The project, or None if there is none."""
     nearest = pulumi_project.find(_here())
     checkout = installation.checkout()
     if nearest is None and checkout is not None and Path(sys.argv[0]).resolve() == checkout / "kumulus":
@@ -34,7 +34,7 @@ def current() -> PulumiProject:
     """The project.
 
     Raises:
-        UserError: the current directory is in none.
+        UserError: the current directory is in no project.
     """
     project = found()
     if project is None:
@@ -49,7 +49,7 @@ def root() -> Path:
     """The project's directory.
 
     Raises:
-        UserError: the current directory is in none.
+        UserError: the current directory is in no project.
     """
     return current().root
 
@@ -57,11 +57,11 @@ def root() -> Path:
 def chosen(stack: str | None) -> str:
     """The stack to work on: the one named, or else the current one.
 
-    That is Pulumi's: the one in PULUMI_STACK, or else the one that `pulumi stack select` chose. Where nobody chose, it
-    is the only one that has a file, or the quickstart.
+    The current one is Pulumi's: PULUMI_STACK, or else the one that `pulumi stack select` chose. If neither is set, it
+    is the only stack that has a file, or the quickstart.
 
     Raises:
-        UserError: none is named, and it is not clear which is meant.
+        UserError: no stack is named, and it is not clear which is meant.
     """
     if stack:
         return stack
@@ -77,10 +77,10 @@ def chosen(stack: str | None) -> str:
 
 
 def require_stack(stack: str) -> str:
-    """The stack's name, if it has a file.
+    """Return the stack's name if the stack has a file.
 
     Raises:
-        UserError: it has none; names those that have.
+        UserError: it has none; lists the stacks that do.
     """
     project = current()
     known = project.stacks()
@@ -93,14 +93,14 @@ def require_stack(stack: str) -> str:
 
 
 def not_up(stack: str, cluster: str = "") -> UserError:
-    """What a user reads of a stack whose cluster is not there to be worked on.
+    """The error for a stack whose cluster is not up.
 
     Args:
         stack: the stack's name.
-        cluster: what its file calls the cluster, where it has several.
+        cluster: what its file calls the cluster, if it has several.
 
     Raises:
-        UserError: there is no such stack at all.
+        UserError: there is no such stack.
     """
     name = require_stack(stack)
     which = f"local cluster {cluster}" if cluster else "local cluster"
@@ -110,10 +110,10 @@ def not_up(stack: str, cluster: str = "") -> UserError:
 def home() -> Path:
     """Where the files of clusters and experiments are: KUMULUS_HOME, or .kumulus in the project.
 
-    Outside of any project it is the current directory's.
+    Outside of any project, .kumulus is in the current directory.
     """
     project = found()
-    # A relative one is relative to the program, as in the provider.
+    # A relative path is relative to the program, as in the provider.
     return (project.root if project else Path.cwd()) / (os.environ.get("KUMULUS_HOME") or ".kumulus")
 
 
@@ -123,7 +123,7 @@ def clusters_directory() -> Path:
 
 
 def kubeconfig(cluster: str) -> Path:
-    """Where a kubeconfig is while its cluster is up: its own, or its copy of an existing cluster's.
+    """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's.
 
     Args:
         cluster: the cluster's own name.
@@ -146,6 +146,6 @@ def state_exists(stack: str) -> bool | None:
 
 
 def _here() -> Path:
-    # As Pulumi sees it: by the path that the shell came by, where that leads here.
+    # As Pulumi sees it: the shell's logical path in PWD, if that leads here.
     seen = os.environ.get("PWD", "")
     return Path(seen) if os.path.isabs(seen) and os.path.realpath(seen) == os.getcwd() else Path.cwd()

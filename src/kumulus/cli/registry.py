@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Module(Protocol):
-    """What a subcommand's module has."""
+    """The interface of a subcommand's module."""
 
     __doc__: str | None
 
@@ -22,16 +22,16 @@ class Module(Protocol):
         """Declare the command's arguments."""
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; returns the exit code."""
+        """Run the command; returns the exit code."""
 
 
 @dataclass(frozen=True)
 class Command:
     """A line of the list that `kumulus -h` prints.
 
-    `venv`: it needs the packages that Kumulus needs, so in a checkout it is run in .venv. `parses`: it reads the
-    project's files, so it is run there too where there is one. `passes_on`: arguments it does not know go to the
-    program that it starts. `checkout`: it makes sense in a checkout only.
+    `venv`: it needs the packages that Kumulus needs, so in a checkout it runs in .venv. `parses`: it reads the
+    project's files, so it runs in .venv too if there is one. `passes_on`: unknown arguments go to the program that it
+    starts. `checkout`: it makes sense only in a checkout.
     """
 
     module: str

@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it.
+    """Run the action.
 
     Raises:
-        UserError: what was asked for cannot be done.
+        UserError: an argument is wrong, or a file cannot be read or written.
     """
     if args.action == "policy":
         from kumulus.capture.day.policy import POLICY

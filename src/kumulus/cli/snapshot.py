@@ -147,10 +147,10 @@ def _into(found: which.Which, kubeconfig: Path, file: Path) -> Restored:
 
 
 def _with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
-    """Do something with a client of a cluster.
+    """Run an action with a client of a cluster.
 
     Raises:
-        UserError: it does not answer, or refuses; a right that is missing is named.
+        UserError: the cluster does not answer, or refuses a request; names the missing right.
     """
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 

@@ -39,7 +39,7 @@ def chosen(args: argparse.Namespace) -> str:
     """The stack that the arguments name, or the current one.
 
     Raises:
-        UserError: they name two, or none and it is not clear which is meant.
+        UserError: they name two stacks, or none and it is not clear which is meant.
     """
     if args.stack and args.named and args.stack != args.named:
         raise UserError(f"{args.stack} or {args.named}? Name one stack")
@@ -47,10 +47,10 @@ def chosen(args: argparse.Namespace) -> str:
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:
-    """The Python environment, the tools, the plugins and the directory for the state; at once when they are there.
+    """Provide the Python environment, tools, plugins and state directory; returns at once if all are there.
 
     Args:
-        find: what finds out which tools the stack needs: one of those in `needs`.
+        find: the function of `needs` that says which tools the stack needs.
         stack: the stack.
     """
     here = project.current()
@@ -84,10 +84,10 @@ def make_plugin_known() -> None:
 
 
 def create(stack: str) -> None:
-    """Make the backend know the stack; the project's first is selected, as `pulumi stack init` does with each.
+    """Create the stack in the backend; only the project's first is selected, while `pulumi stack init` selects each.
 
     Raises:
-        UserError: the stack's file has mistakes, or pulumi refused; with what it said.
+        UserError: the stack's file has mistakes, or pulumi refused; quotes its message.
     """
     beforehand.of_any(stack)
     if project.state_exists(stack):
@@ -117,7 +117,7 @@ def exists(stack: str) -> bool:
 
 
 def forget(stack: str) -> int:
-    """Have the backend forget a stack that has nothing any more; its file stays. Returns pulumi's exit code."""
+    """Remove an empty stack from the backend; its file stays. Returns pulumi's exit code."""
     answer = _pulumi(["stack", "rm", stack, "--yes", "--preserve-config"], capture=True)
     if answer.returncode != 0:
         print((answer.stdout + answer.stderr).strip(), file=sys.stderr)
@@ -134,10 +134,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run pulumi in the project and wait for it, also at Ctrl-C, which reaches it too: it ends its update in order.
+    """Run pulumi in the project and wait for it; Ctrl-C reaches it too, and it then ends its update in order.
 
     Returns:
-        Its exit code, and what it said, which is not on the screen.
+        Its exit code, and its output, which is not shown on the screen.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         process = subprocess.Popen(

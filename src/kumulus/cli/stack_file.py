@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from kumulus.stackfile.load import Loaded
 
 _CLUSTERS = "kumulus:clusters"
-# Where a stack of Kumulus' own program describes its clusters.
+# Where a stack that runs Kumulus' own program describes its clusters.
 _OURS = ("kumulus:cluster", "kumulus:clusterConfig", _CLUSTERS)
 
 
 @dataclass(frozen=True, eq=False)
 class StackFile:
-    """A stack's file as it was when the command first asked for it: read and checked once, asked by everybody.
+    """A stack's file as it was when the command first asked for it, read and checked once.
 
     Attributes:
         stack: the stack's name.
-        base: the directory that its paths start in.
+        base: the directory that its paths are relative to.
         shown: what to call it in messages.
-        config: its configuration, as it stands there.
+        config: its configuration, unchanged.
     """
 
     stack: str
@@ -49,7 +49,7 @@ class StackFile:
 
     @cached_property
     def members(self) -> list[str]:
-        """What it calls its clusters, where it has several; mistakes in the file are not reported."""
+        """What it calls its clusters, if it has several; mistakes in the file are not reported."""
         if _CLUSTERS not in self.config:
             return []
         from kumulus.stackfile.clusters import names_in
@@ -58,7 +58,7 @@ class StackFile:
 
     @cached_property
     def cluster_name(self) -> str:
-        """What it names its only cluster; empty where it does not, and that is the stack's name."""
+        """What it names its only cluster; empty if it gives no name, which means the stack's name."""
         cluster = self.config.get("kumulus:cluster")
         if isinstance(cluster, str):
             # As `pulumi config set` writes it.
@@ -69,7 +69,7 @@ class StackFile:
 
     @cached_property
     def described(self) -> Stack | None:
-        """The same, or None where the file does not say: all of it is secret, or the program is another.
+        """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own.
 
         Raises:
             UserError: the file has mistakes.
@@ -78,7 +78,7 @@ class StackFile:
 
         known = left_out(self.config)
         assert isinstance(known, dict)
-        # Of a program of the user's own, the configuration is that program's matter.
+        # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
             return None
         try:
@@ -87,7 +87,7 @@ class StackFile:
             if known == self.config:
                 raise
         try:
-            # A mapping may be secret as a whole, for which a text cannot stand.
+            # A mapping may be secret as a whole; no placeholder text can stand for it.
             return _load(known, self.stack, self.base, self.shown)
         except UserError:
             return None
@@ -97,7 +97,7 @@ def read(stack: str) -> StackFile:
     """A stack's file.
 
     Raises:
-        UserError: it cannot be read, or is no YAML; with the line.
+        UserError: it cannot be read, or is not YAML; says in which line.
     """
     current = project.current()
     file = current.stack_file(stack)
@@ -105,7 +105,7 @@ def read(stack: str) -> StackFile:
 
 
 def hub(stack: str) -> str:
-    """The one of a stack's clusters that is meant where none is named; empty where its file names none."""
+    """The cluster that a command means if it names none; empty if the stack's file names no hub."""
     return str(read(stack).config.get("kumulus:hub") or "")
 
 
@@ -132,7 +132,7 @@ def load_one(stack: str, cluster: str) -> Loaded:
 
 
 def described(stack: str) -> Stack | None:
-    """What a stack is to become, or None where its file does not say: see :attr:`StackFile.described`.
+    """What a stack is to become, or None if its file does not say: see :attr:`StackFile.described`.
 
     Raises:
         UserError: there is no such stack, or its file has mistakes.
@@ -141,7 +141,7 @@ def described(stack: str) -> Stack | None:
 
 
 def described_by(file: Path) -> Stack | None:
-    """The same for any stack file; its paths start in its project, or beside it where it has none.
+    """The same for any stack file; its paths are relative to its project, or to its own directory if it has none.
 
     Raises:
         UserError: there is no such file, or it has mistakes.
@@ -152,7 +152,7 @@ def described_by(file: Path) -> Stack | None:
 
 
 def prices(stack: str) -> Path | None:
-    """The file of prices that a stack names; None where it names none.
+    """The price file that a stack names; None if it names none.
 
     Raises:
         UserError: there is no such stack, or its file cannot be read.
@@ -163,10 +163,10 @@ def prices(stack: str) -> Path | None:
 
 
 def check(stack: str) -> None:
-    """Look for mistakes in a stack's file before Pulumi hears of the stack.
+    """Check a stack's file for mistakes before the stack is created in Pulumi.
 
     Raises:
-        UserError: its file has mistakes; with what its program would say of them.
+        UserError: its file has mistakes; the message is the one that its program would give.
     """
     described(stack)
     from kumulus.stackfile.nodes_file import is_refused
@@ -189,7 +189,7 @@ def _read(file: Path, stack: str, base: Path, shown: str) -> StackFile:
 
 @lru_cache(maxsize=8)
 def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int]) -> StackFile:
-    """The file, read again where it was written since: Pulumi writes into it, too."""
+    """The file, read again if it was written since, as Pulumi writes to it too."""
     return StackFile(stack, base, shown, _config(file, shown))
 
 
@@ -209,7 +209,7 @@ def _config(file: Path, shown: str) -> dict[str, Any]:
     """A stack file's configuration.
 
     Raises:
-        UserError: it cannot be read, or is no YAML.
+        UserError: it cannot be read, or is not YAML.
     """
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.yamltext import read_yaml_file

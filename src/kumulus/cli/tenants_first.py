@@ -20,7 +20,7 @@ def require_empty(stack: str, kubeconfig: Path) -> None:
         kubeconfig: the cluster's.
 
     Raises:
-        UserError: they have; with what, and what to do.
+        UserError: they do; says what they have, and what to do.
     """
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
@@ -33,11 +33,11 @@ def require_empty(stack: str, kubeconfig: Path) -> None:
 
 
 def refusal(stack: str, found: dict[str, list[str]]) -> str:
-    """What is said.
+    """The message of the refusal.
 
     Args:
         stack: the cluster's stack.
-        found: by namespace, what is there.
+        found: what is in each namespace.
     """
     lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
     for namespace, made in found.items():

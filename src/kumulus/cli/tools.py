@@ -31,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Get them.
+    """Fetch the tools.
 
     Raises:
-        UserError: there is no such stack, or its file has mistakes, or that is no version.
+        UserError: there is no such stack, its file has mistakes, or the version is not one.
     """
     from kumulus.cli import needs, tools_list
     from kumulus.surroundings.launcher import pulumi_home

@@ -27,7 +27,7 @@ def table(known: Pins) -> str:
 
 
 def urls(known: Pins) -> str:
-    """Where this platform's release files are, one a line."""
+    """The URLs of this platform's release files, one a line."""
     return "\n".join(dict.fromkeys(releases.address(release) for release in known.releases.values()))
 
 

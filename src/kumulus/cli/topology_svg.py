@@ -24,7 +24,7 @@ _LETTER = 7.0
 _FONT = 'font-family="Helvetica, Arial, sans-serif"'
 _GPU_COLOURS = ("#2f6fb2", "#d9822b", "#3a9a5b", "#8e5ab5", "#c24a4a", "#6b7a8f", "#b8a12c", "#d0699f")
 _PLAIN_COLOUR = "#9aa5b1"
-# Fill, outline and colour of the head: switches have a coloured head, as what is behind a switch is a box under it.
+# Fill, outline and colour of the head; only switches have a coloured head: the nodes behind them are drawn below it.
 _LOOKS = {
     "zone": ("#ffffff", "#56606b", "#ffffff"),
     "pool": ("#f4f6f8", "#c5cdd6", "#f4f6f8"),
@@ -42,7 +42,7 @@ class Shape:
 
     Args:
         width, height: in pixels.
-        at: its SVG elements, drawn with the upper left corner at a point.
+        at: returns its SVG elements, with the upper left corner at the given point.
     """
 
     width: float
@@ -87,12 +87,12 @@ def _pool(pool: Pool, colour: str) -> Shape:
 
 
 def _domains(levels: Sequence[Level], nodes: range, colour: str) -> list[Shape]:
-    """The domains of the first level, or the nodes where no level is left."""
+    """The domains of the first level, or the nodes if no level is left."""
     if not levels:
         return [_nodes(len(nodes), colour)]
     level, stop = levels[0], nodes.stop
     indices = range(nodes.start // level.nodes, (stop - 1) // level.nodes + 1) if nodes else range(0)
-    # One more is drawn rather than counted: "and 1 more" would take its place.
+    # A single further domain is drawn: the text "and 1 more" would take as much room.
     shown = indices if len(indices) <= _MOST_DOMAINS + 1 else indices[:_MOST_DOMAINS]
     found = []
     for index in shown:
@@ -104,7 +104,7 @@ def _domains(levels: Sequence[Level], nodes: range, colour: str) -> list[Shape]:
 
 
 def _nodes(count: int, colour: str) -> Shape:
-    """Squares, in columns of up to six."""
+    """One square for each node, in columns of up to six."""
     shown = min(count, _MOST_NODES)
     step = _SQUARE + _GAP
     rows = min(shown, 6)
@@ -122,7 +122,7 @@ def _nodes(count: int, colour: str) -> Shape:
 
 
 def _box(kind: str, title: str, inside: Sequence[Shape]) -> Shape:
-    """A titled box around shapes, which are set in rows."""
+    """A titled box around shapes, which are laid out in rows."""
     fill, outline, head = _LOOKS[kind]
     content = _rows(inside)
     heading = _text(title, 12 if kind in ("zone", "pool") else 10, bold=kind == "zone")
@@ -182,7 +182,7 @@ def _text(text: str, size: int, bold: bool = False) -> Shape:
 
 
 def _legend(pools: Sequence[Pool], colours: dict[str, str]) -> Shape:
-    """What the colours of squares and of boxes mean, as far as the picture has them."""
+    """What the colours of squares and boxes mean, for the colours that the picture uses."""
     entries = [_entry(_swatch(colour), product) for product, colour in colours.items()]
     if any(pool.replicas and not pool.gpu_product for pool in pools):
         entries.append(_entry(_swatch(_PLAIN_COLOUR), "other nodes"))

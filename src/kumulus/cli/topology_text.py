@@ -17,12 +17,12 @@ NAMES = {
     "block": ("block", "blocks"),
     "spine": ("spine switch", "spine switches"),
 }
-"""What one domain of each level is called, and several."""
+"""The singular and plural names of the domains of each level."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Neighbouring domains of one level that are alike.
+    """Adjacent domains of one level that are alike.
 
     Args:
         level: which level.
@@ -60,7 +60,7 @@ def tree(stack: str, pools: Sequence[Pool]) -> str:
 
 
 def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
-    """The domains of the first of some levels, those that are alike together.
+    """The domains of the first level, with adjacent ones that are alike combined.
 
     Args:
         levels: the largest first.

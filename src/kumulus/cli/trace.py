@@ -70,10 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it.
+    """Run the action.
 
     Raises:
-        UserError: what was asked for cannot be done.
+        UserError: an argument is wrong, or the trace cannot be imported.
     """
     from kumulus.lab.errors import LabError
     from kumulus.lab.traces.formats.registry import FORMATS
@@ -160,7 +160,7 @@ def _window(text: str | None) -> tuple[float, float] | None:
 
 
 def _stack_file(name: str) -> Path:
-    """A stack file by its path, or where the project keeps the file of a stack."""
+    """The path of a stack file, given as such or as the name of a stack in the project."""
     return Path(name) if name.endswith(_SUFFIXES) else project.current().stack_file(name)
 
 
@@ -173,10 +173,10 @@ def _pairs(text: str, option: str) -> dict[str, str]:
 
 
 def _machines(text: str) -> list[Machine]:
-    """So many machines that are alike.
+    """A number of identical machines.
 
     Raises:
-        UserError: something in the text is not known, or no number.
+        UserError: a key in the text is unknown, or a value is not a valid number.
     """
     from kumulus.lab.offline.fleet import Machine
     from kumulus.model.quantity import NANO, QuantityError, parse

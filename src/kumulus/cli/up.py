@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
     beforehand.of_update(name)
-    # No preview is shown, so the plugin replaces no cluster, unless the stack allows it.
+    # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
     shown = beforehand.shown_options(name, args.passed_on)
     stack.become(["up", "-s", name, "--yes", "--skip-preview", *shown, *args.passed_on])

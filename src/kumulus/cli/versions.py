@@ -16,7 +16,7 @@ _TOLD = {"pulumi": "Pulumi", "kube-apiserver": "Kubernetes", "kwok": "KWOK", "et
 
 
 def versions() -> str:
-    """One line for each: its name, its version, and where that is from."""
+    """One line for each program: its name, its version, and where it is."""
     known = pins.load()
     checkout = installation.checkout()
     rows = [

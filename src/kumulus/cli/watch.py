@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Watch.
 
     Raises:
-        UserError: the cluster is not up, does not answer, or refuses to be looked at.
+        UserError: the cluster is not up, does not answer, or refuses a request.
     """
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 

@@ -14,7 +14,7 @@ from kumulus.cli.errors import UserError
 from kumulus.model.names import default_cluster_name
 
 _SHOWN = 12
-# A name that does not begin an item of a list, as that of a group or an add-on mostly does.
+# A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.
 _NAME = re.compile(r"""(?m)^[ \t]+["']?name["']?:|[{,][\s\\]*["']?name\\?["']?:""")
 
 
@@ -34,12 +34,12 @@ class Which:
 
     @property
     def label(self) -> str:
-        """What to call it: `many/worker-0`, or the stack's name where that has one cluster."""
+        """What to call it: `many/worker-0`, or the stack's name if it has one cluster."""
         return f"{self.stack}/{self.cluster}" if self.cluster else self.stack
 
     @property
     def options(self) -> str:
-        """The options that name it to another command."""
+        """The options that name it on the command line of another command."""
         return f"-s {self.stack} --cluster {self.cluster}" if self.cluster else f"-s {self.stack}"
 
     @property
@@ -58,10 +58,10 @@ class Which:
         raise self.not_up()
 
     def not_up(self) -> UserError:
-        """What a user reads of a cluster that is not there to be worked on.
+        """The error for a cluster that is not up.
 
         Raises:
-            UserError: there is no such stack at all.
+            UserError: there is no such stack.
         """
         return project.not_up(self.stack, self.cluster)
 
@@ -76,10 +76,10 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
 
     Args:
         stack: the stack's name.
-        cluster: what its file calls the cluster; None where the command names none.
+        cluster: what its file calls the cluster; None if the command names none.
 
     Raises:
-        UserError: it has several and none is meant, or none of that name; with those there are.
+        UserError: it has several and no hub, or none of that name; lists those that it has.
     """
     found = {each.cluster: each for each in every(stack)}
     if "" in found:
@@ -103,17 +103,17 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
 
 
 def every(stack: str) -> list[Which]:
-    """The clusters of a stack, as its file has them; of one whose file says nothing, the one that is called as it is.
+    """The clusters of a stack, by its file; if that names none, the only one, with the stack's name.
 
     Raises:
-        UserError: the file is no YAML.
+        UserError: the file is not YAML.
     """
     here = project.found()
     file = here.stack_file(stack) if here else None
     name = default_cluster_name(stack)
     if file is None or not _names_some(file):
         return [Which(stack, "", name)]
-    # A file is read where the packages are, and most of those of one cluster need none.
+    # Reading a file needs the packages in .venv; most stacks of one cluster never get here.
     require_venv("env")
     read = stack_file.read(stack)
     return [Which(stack, each, f"{name}-{each}") for each in read.members] or [
@@ -122,7 +122,7 @@ def every(stack: str) -> list[Which]:
 
 
 def _names_some(file: Path) -> bool:
-    """Whether a file may have several clusters, or a name of its own for the only one: for that it has to be read."""
+    """Whether a file may have several clusters, or name its only one, so that it has to be parsed."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -42,7 +42,7 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
 
 
 async def whose(client: Client, metadata: Mapping[str, Any]) -> str:
-    """Whose an object is that is not ours, in words that follow its name: ``is the stack kumulus/dev's (identity …)``.
+    """The owner of an object that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``.
 
     Args:
         client: of the cluster; the owner's name may have to be looked for.

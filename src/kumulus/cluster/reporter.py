@@ -9,7 +9,7 @@ class Reporter(Protocol):
     """Where a resource's progress and messages go."""
 
     def status(self, message: str, *, last: bool = False) -> None:
-        """Show a passing status, such as ``nodes 1,250/2,550 · 910/s``.
+        """Show a transient status, such as ``nodes 1,250/2,550 · 910/s``.
 
         When they come too fast some are dropped, but never the ``last``.
         """

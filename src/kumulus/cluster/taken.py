@@ -1,7 +1,7 @@
-"""Names that others use in a cluster that outlives its stacks, for the objects that another provider creates.
+"""Refuse names that others use in a cluster that outlives its stacks, for objects that another provider creates.
 
 Pulumi's Kubernetes provider creates a stack's stages, usages and DeviceClasses, and does not check whose identity an
-object carries. The API server refuses the label of another owner, but only when the object is created. This looks
+object carries. The API server refuses the label of another owner, but only when the object is created. This checks
 beforehand, in previews too.
 """
 
@@ -29,7 +29,7 @@ async def refuse(client: Client, paths: Iterable[str], mine: Collection[str], re
         recorded: those of the paths that the stack's state has: an object there without an identity is the stack's own.
 
     Raises:
-        NotOurs: with the first such name and whose it is.
+        NotOurs: the message names the first such object and its owner.
         ApiError, Unreachable: the server could not be asked.
     """
     wanted = sorted(paths)

@@ -1,4 +1,4 @@
-"""The pools and delays that a run gives an autoscaler, and those of the stack put back."""
+"""Give an autoscaler the pools and delays of a run, and restore those of the stack."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Manifest = dict[str, Any]
 
 
 async def pools(client: Client) -> list[Manifest] | None:
-    """The NodePools that are there, as they would be made again; None where the cluster has no autoscaler.
+    """The existing NodePools, in the form in which to create them again; None if the cluster has no autoscaler.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -48,13 +48,13 @@ async def pools(client: Client) -> list[Manifest] | None:
 async def exchange(
     client: Client, journal: Journal, wanted: Sequence[Manifest] | None, node_class: Manifest | None
 ) -> None:
-    """Give an autoscaler other pools, other delays or both; what it has is in the journal before.
+    """Give an autoscaler other pools, other delays or both, after recording in the journal what it has.
 
     Args:
         client: of the cluster.
         journal: the run's.
-        wanted: NodePools, in place of all that are there; None for those that are there.
-        node_class: whose delay holds from now on; None for that which holds.
+        wanted: NodePools that replace all existing ones; None to keep those.
+        node_class: its delay applies from now on; None to keep the present one.
 
     Raises:
         NotWritten: the journal cannot be written; nothing was changed.
@@ -81,13 +81,13 @@ async def exchange(
 
 
 async def put_back(client: Client, exchanged: Exchanged) -> bool:
-    """Give it the stack's again; returns whether there was an autoscaler to give it to.
+    """Restore the stack's pools and delay; returns whether the cluster has an autoscaler.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     if await pools(client) is None:
-        # The stack has none any more, and all of it went with it.
+        # The stack has no autoscaler any more, and the pools went with it.
         return False
     for text in exchanged.pools:
         await _put(client, json.loads(text))
@@ -105,7 +105,7 @@ async def _put(client: Client, pool: Manifest) -> None:
         await objects.replace(client, POOLS, pool)
         return True
 
-    # Karpenter writes the status of its pools.
+    # Karpenter writes the status of its pools at the same time.
     await objects.persist(put, path, f"NodePool {pool['metadata']['name']}")
 
 

@@ -1,8 +1,7 @@
 """The journals of one cluster: `$XDG_STATE_HOME/kumulus/experiments/<cluster>/<run>.json`.
 
-A cluster is known by the UID of its kube-system namespace, so that every command finds its journals, by whatever
-kubeconfig it reaches the cluster. A journal has no other content than the cluster has to lose, and goes with the last
-of it.
+A cluster is identified by the UID of its kube-system namespace, so that every command finds its journals, whatever
+kubeconfig it uses. A journal lists only what is still to be restored, and is removed with its last entry.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ def directory(cluster: str) -> Path:
 
 
 class Journal:
-    """The journal of one run: what is written here is on the disk when a call returns.
+    """The journal of one run: what is written here is on the disk when the call returns.
 
     Args:
-        changes: what it begins with.
+        changes: its initial content.
     """
 
     def __init__(self, changes: Changes) -> None:
@@ -48,13 +47,13 @@ class Journal:
         self.file = directory(changes.cluster) / f"{changes.run}.json"
 
     def add(self, **found: Any) -> None:
-        """Write down what is about to be changed, before it is.
+        """Record what is about to be changed.
 
         Args:
-            found: fields of :class:`Changes`; what is in a list is added to it.
+            found: fields of :class:`Changes`; a list is added to the recorded one.
 
         Raises:
-            NotWritten: nothing must be changed.
+            NotWritten: the change must not be made.
         """
         merged: dict[str, Any] = {}
         for key, value in found.items():
@@ -63,13 +62,13 @@ class Journal:
         self._write(replace(self.changes, **merged))
 
     def drop(self, **done: Any) -> None:
-        """Strike out what has been put back.
+        """Remove the entries that have been restored.
 
         Args:
-            done: fields of :class:`Changes`: of a list those that go, otherwise None.
+            done: fields of :class:`Changes`: for a list the entries to remove, otherwise None.
 
         Raises:
-            NotWritten: it still has all of it.
+            NotWritten: it still has all entries.
         """
         remaining: dict[str, Any] = {}
         for key, value in done.items():
@@ -80,10 +79,10 @@ class Journal:
             self._write(changed)
 
     def close(self) -> None:
-        """End it: removed if nothing is to be restored; otherwise the next command sees that the run is over.
+        """Close it: removed if nothing is to be restored; otherwise the next command sees that the run is over.
 
         Raises:
-            NotWritten: it is as it was.
+            NotWritten: it is unchanged.
         """
         if self.changes.empty:
             self.discard()
@@ -91,7 +90,7 @@ class Journal:
             self._write(replace(self.changes, process=""))
 
     def discard(self) -> None:
-        """Remove it: everything has been put back, or went with its cluster.
+        """Remove it: everything has been restored, or went with its cluster.
 
         Raises:
             NotWritten: it cannot be removed.
@@ -107,7 +106,7 @@ class Journal:
 
 
 def read(cluster: str) -> tuple[list[Journal], list[Path]]:
-    """The journals of a cluster, the oldest first, and the files that are none: a disk's fault, or another's."""
+    """The journals of a cluster, the oldest first, and the files that are not journals: damaged, or another owner's."""
     found, unread = [], []
     for file in sorted(directory(cluster).glob("*.json")):
         try:
@@ -122,17 +121,17 @@ def read(cluster: str) -> tuple[list[Journal], list[Path]]:
 
 
 def left(cluster: str) -> list[Journal]:
-    """The journals of runs that are gone: what they list is to be put back. No network, and quick."""
+    """The journals of runs that are gone, with what is to be restored. Quick, and without network."""
     return [each for each in read(cluster)[0] if each.changes.process == "" or runs(each) is False]
 
 
 def runs(journal: Journal) -> bool | None:
-    """Whether a journal's run is still under way; None where that cannot be known from here."""
+    """Whether a journal's run is still under way; None if that cannot be known from here."""
     return lifetime.runs(journal.changes.process) if journal.changes.process else False
 
 
 def discard(cluster: str) -> None:
-    """Remove the journals of a cluster that is gone, and what would have been put back with it."""
+    """Remove the journals of a cluster that is gone, and with it all that would have been restored."""
     with suppress(OSError, NotWritten):
         for journal in left(cluster):
             journal.discard()
@@ -141,10 +140,10 @@ def discard(cluster: str) -> None:
 
 @asynccontextmanager
 async def turn(cluster: str) -> AsyncIterator[None]:
-    """Let one process at a time begin a run on a cluster, or put back what others left; the kernel ends its turn.
+    """Let one process at a time begin a run on a cluster or restore what others left; the kernel releases its lock.
 
     Raises:
-        NotWritten: there is no place for it.
+        NotWritten: the lock's file cannot be created.
     """
     folder = directory(cluster)
     while True:

@@ -1,4 +1,4 @@
-"""What a run has changed, or was about to change: plain data that a journal's file holds."""
+"""What a run has changed, or was about to change: plain data, the content of a journal's file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stopped:
-    """A program of the cluster that was stopped, and how it is started.
+    """A program of the cluster that was stopped, and how to start it.
 
     Attributes:
         directory: the cluster's.
@@ -32,7 +32,7 @@ class Beside:
 
     Attributes:
         name: in the catalog of schedulers.
-        directory: its own: what runs from there is its.
+        directory: its own; programs that run from there belong to it.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Exchanged:
     """What an autoscaler had before a run gave it something else.
 
     Attributes:
-        pools: its NodePools, each as JSON; empty where the run leaves them.
-        made: paths of NodePools that the run has made besides.
-        delay: the merge patch, as JSON, that gives its node class the delay again; empty where the run leaves it.
+        pools: its NodePools, each as JSON; empty if the run leaves them.
+        made: paths of NodePools that the run has created in addition.
+        delay: the merge patch, as JSON, that restores its node class's delay; empty if the run leaves it.
     """
 
     pools: tuple[str, ...]
@@ -56,7 +56,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Rerouted:
-    """A worker that the hub of a federation reaches by a proxy of the run's.
+    """A worker that the hub of a federation reaches through a proxy of the run.
 
     Attributes:
         secret: path of the Secret on the hub with the worker's kubeconfig.
@@ -77,16 +77,16 @@ class Changes:
         run: the run's id.
         experiment: its experiment's name.
         cluster: UID of the cluster's kube-system namespace.
-        process: who runs it, as :mod:`kumulus.host.lifetime` has it; empty when it has ended and left something.
-        namespaces: those it has made.
-        outside: paths of objects outside of them, in the order of their making.
-        faults: names of the faults it has let begin.
+        process: what runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something.
+        namespaces: those it has created.
+        outside: paths of objects outside of them, in the order of their creation.
+        faults: names of the faults it has begun.
         nodes: paths of the nodes it has added.
         stopped: the cluster's own scheduler, when it was stopped.
         scheduler: the one that was started beside the cluster's own.
-        autoscaler: what it had, where the run has given it something else.
-        killed: kubeconfigs of the control planes of workers that it has killed.
-        rerouted: the workers that this cluster, a hub, reaches by a proxy of the run's.
+        autoscaler: what it had, if the run has given it something else.
+        killed: kubeconfigs of workers whose control planes it has killed.
+        rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
     """
 
     run: str
@@ -118,7 +118,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     """Changes from their plain form.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is none.
+        KeyError, TypeError, ValueError, AttributeError: it is not one.
     """
     stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
     return Changes(

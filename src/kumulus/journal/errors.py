@@ -12,7 +12,7 @@ class Busy(JournalError):
 
 
 class NotPutBack(JournalError):
-    """Something that a run has changed is still so; the message says what, and where to look."""
+    """Something that a run has changed is not restored; the message says what, and where to look."""
 
 
 class NotWritten(JournalError):

@@ -1,7 +1,7 @@
-"""The workers of a federation that a run has cut off: its hub's way to them, and their control planes, put back.
+"""Reconnect the workers of a federation that a run has cut off: restore the hub's access and their control planes.
 
-The hub's way to a worker is the kubeconfig in a Secret. No token of it is in the journal: but for the server's address
-it stays as it is.
+The hub's access to a worker is the kubeconfig in a Secret. Its token is not in the journal: only the server's address
+changes, and the name in its certificate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def server_of(client: Client, secret: str) -> str:
 
 
 async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
-    """Let a hub reach a worker by another address; the one that it has is in the journal before.
+    """Let a hub reach a worker by another address, after recording the present one in the journal.
 
     Args:
         client: of the hub.
@@ -61,12 +61,12 @@ async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
 
 
 async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
-    """Let a hub reach a worker as it did; whether it was rerouted still.
+    """Let a hub reach a worker directly again; returns whether it was still rerouted.
 
-    An address that somebody else has written since is left alone, and so is a Secret that is gone.
+    An address that somebody else has written since is left alone, and so is a deleted Secret.
 
     Raises:
-        NotPutBack: what is in the Secret is no kubeconfig.
+        NotPutBack: the content of the Secret is not a kubeconfig.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     if await objects.find(client, rerouted.secret) is None:
@@ -75,7 +75,7 @@ async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
 
 
 async def bring_back(kubeconfig: Path) -> bool:
-    """Start the control plane of a worker again; whether it did not run.
+    """Start the control plane of a worker again; returns whether it was not running.
 
     Raises:
         NotPutBack: it does not start.
@@ -100,7 +100,7 @@ async def _point(client: Client, secret: str, old: str, new: str) -> bool:
     cluster["server"] = new
     before, after = urlsplit(old).hostname, urlsplit(new).hostname
     if cluster.get("tls-server-name") == after:
-        # It has its own name again.
+        # The new address is the certificate's name again.
         del cluster["tls-server-name"]
     elif before != after:
         # The certificate is for the name by which the worker was reached.
@@ -120,7 +120,7 @@ def _document(found: dict[str, Any], secret: str) -> dict[str, Any]:
 
 
 def _cluster(document: dict[str, Any]) -> dict[str, Any]:
-    """The one cluster of a kubeconfig as the stack writes it."""
+    """The only cluster of a kubeconfig that the stack has written."""
     try:
         cluster = document["clusters"][0]["cluster"]
     except (KeyError, IndexError, TypeError):

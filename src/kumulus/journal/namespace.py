@@ -1,4 +1,4 @@
-"""The namespace of a run taken away, with everything in it: thousands of pods, in seconds."""
+"""Remove the namespace of a run with everything in it: thousands of pods, in seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 _PATIENCE = 120.0
-# So long Kueue, where it runs, has for it.
+# Seconds that Kueue, if it runs, has to clean up.
 _TIDY = 8.0
 _FREE = {"metadata": {"finalizers": None}}
 
@@ -30,7 +30,7 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     Args:
         client: of the cluster.
         name: the namespace.
-        collections: what to delete in it before its pods, so that no controller makes new ones: paths.
+        collections: paths of what to delete in it before its pods, so that no controller makes new ones.
 
     Raises:
         NotPutBack: it is still there after two minutes.
@@ -39,12 +39,12 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     if await find(client, f"{NAMESPACES}/{name}") is None:
         return
     pods = f"{NAMESPACES}/{name}/pods"
-    # A Deployment's ReplicaSet and a JobSet's Jobs would make new pods for as long as they outlive it.
+    # A Deployment's ReplicaSet and a JobSet's Jobs would make new pods as long as they outlive it.
     owners = (f"/apis/apps/v1/namespaces/{name}/replicasets", f"/apis/batch/v1/namespaces/{name}/jobs")
     for path in dict.fromkeys((*collections, *owners)):
         if path != pods:
             await _remove_all(client, path, {"propagationPolicy": "Background"})
-    # The Job controller takes its finalizer off the pods of deleted Jobs one after the other, some dozens a second.
+    # The Job controller removes its finalizer from the pods of deleted Jobs one by one, some dozens a second.
     await _remove_all(client, pods, {"gracePeriodSeconds": 0}, free=True)
     await delete(client, f"{NAMESPACES}/{name}")
     began = time.monotonic()
@@ -59,7 +59,7 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
 
 
 async def _free_workloads(client: Client, name: str) -> None:
-    """Take the finalizers off Kueue's Workloads that stay, as those of a hub that does not reach the worker."""
+    """Remove the finalizers of Kueue's remaining Workloads, such as those of a hub that cannot reach the worker."""
     try:
         await _remove_all(client, f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{name}/workloads", {}, free=True)
     except ApiError as error:
@@ -74,7 +74,7 @@ async def _remove_all(client: Client, path: str, options: Mapping[str, Any], fre
         client: of the cluster.
         path: the collection.
         options: DeleteOptions.
-        free: whether to take their finalizers off first.
+        free: whether to remove their finalizers first.
     """
 
     async def remove_one(each: str) -> None:

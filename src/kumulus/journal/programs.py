@@ -1,4 +1,4 @@
-"""A program of a local cluster, stopped for a while and started again as it was."""
+"""Describe a program of a local cluster that is stopped for a while, and start it again as it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kumulus.host import processes
 from kumulus.journal.changes import Stopped
 from kumulus.surroundings import files
 
-# What a program of Kubernetes looks at. The rest may have the user's secrets in it, which belong in no file.
+# The variables that Kubernetes programs read. Others may contain the user's secrets, which belong in no file.
 _ENVIRONMENT = (
     *("PATH", "HOME", "TMPDIR", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"),
     *("GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"),
@@ -20,7 +20,7 @@ _ENVIRONMENT = (
 
 
 def described(directory: Path, name: str, pid: int) -> Stopped:
-    """What is needed to start a program again that is about to be stopped.
+    """What is needed to restart a program that is about to be stopped.
 
     Raises:
         psutil.Error: it has ended.
@@ -31,7 +31,7 @@ def described(directory: Path, name: str, pid: int) -> Stopped:
 
 
 def start(stopped: Stopped) -> int:
-    """Start a program again, unless it runs; its pid.
+    """Start a program again, unless it runs; returns its pid.
 
     Raises:
         OSError: it cannot be started, as when its cluster is gone.
@@ -51,7 +51,7 @@ def start(stopped: Stopped) -> int:
             start_new_session=True,
             umask=0o077,
         )
-    # kwokctl trusts its pid files.
+    # kwokctl relies on its pid files.
     pid_file = directory / "pids" / f"{stopped.name}.pid"
     if pid_file.parent.is_dir():
         files.write(pid_file, str(started.pid))

@@ -1,4 +1,4 @@
-"""What every command does first on a cluster: put back what runs have left that are gone."""
+"""What every command does first on a cluster: restore what runs that are gone have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def recover(client: Client) -> list[str]:
-    """Put back what runs that are gone have left on a cluster; nothing of one that still runs is touched.
+    """Restore what runs that are gone have changed on a cluster; changes of a run that still runs are not touched.
 
     Returns:
         What was done, a line for each run; and a line for each journal that cannot be read.
@@ -25,7 +25,7 @@ async def recover(client: Client) -> list[str]:
         JournalError: something is still as a run has left it; its journal stays.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    # Nearly always there is none anywhere, and nobody needs to be asked which cluster this is.
+    # Nearly always there is no journal at all, and no need to ask which cluster this is.
     if not any(book.directory("any").parent.glob("*/*.json")):
         return []
     try:
@@ -33,13 +33,13 @@ async def recover(client: Client) -> list[str]:
     except ApiError as error:
         if error.status != 403:
             raise
-        # Who may not even look at namespaces has made none.
+        # A user who may not even read namespaces has created none.
         return []
     return await recover_cluster(client, cluster)
 
 
 async def recover_cluster(client: Client, cluster: str) -> list[str]:
-    """As :func:`recover`, for a caller that already knows the cluster.
+    """Like :func:`recover`, for a caller that already knows the cluster.
 
     Args:
         client: of the cluster.
@@ -52,7 +52,7 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
 
 
 async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, list[str]]:
-    """Begin a run: put back what others left, and open its journal.
+    """Begin a run: restore what others left, and open its journal.
 
     Args:
         client: of the cluster.
@@ -60,11 +60,11 @@ async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, lis
         experiment: its experiment's name.
 
     Returns:
-        The journal, on the disk already; and what was put back, in lines.
+        The journal, on the disk already; and what was restored, in lines.
 
     Raises:
-        Busy: another run is under way on the cluster: the two would measure each other.
-        JournalError, ApiError, Unreachable: as :func:`recover`.
+        Busy: another run is under way on the cluster: they would disturb each other's measurements.
+        JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await _identity(client)
     async with book.turn(cluster):

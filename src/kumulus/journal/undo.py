@@ -1,6 +1,6 @@
-"""Put back what a run has changed: each kind of change is undone here, for a run that ends as for one that is gone.
+"""Restore what a run has changed: undo each kind of change, for a run that ends and for one that is gone.
 
-Doing so twice is no error, and whatever does not bear the run's mark is left alone: somebody else's of the same name.
+Doing so twice is no error. An object of the same name without the run's mark is another owner's, and is left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def put_back(client: Client, journal: Journal) -> list[str]:
-    """Put back everything that a journal lists, and strike out what is done; returns it in words.
+    """Restore everything that a journal lists, and remove each entry when done; returns what was done, in words.
 
     Raises:
         NotPutBack: something is still as the run left it.
@@ -36,13 +36,13 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
     changes = journal.changes
     said = []
     if changes.stopped is not None:
-        # First: what follows may need it, and the cluster is of least use without.
+        # First, because later steps may need it, and the cluster is of least use without it.
         if _start(changes.stopped):
             said.append(f"{changes.stopped.name} started")
         journal.drop(stopped=None)
     said += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
-        # Webhooks that nobody answers would refuse what comes after.
+        # Webhooks without a server would refuse the later requests.
         await _end_scheduler(client, changes)
         said.append(f"{changes.scheduler.name} removed")
         journal.drop(scheduler=None)
@@ -70,7 +70,7 @@ async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
     """End the faults that a run began; returns how many were still active.
 
     Raises:
-        NotPutBack: nodes are still as a fault has made them.
+        NotPutBack: a fault is still in effect on nodes.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     ended, names = 0, list(names)
@@ -88,13 +88,13 @@ async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
 
 
 async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_by_one: bool = False) -> int:
-    """Remove those objects that bear a run's mark; returns how many there were.
+    """Remove those objects that carry a run's mark; returns how many there were.
 
     Args:
         client: of the cluster.
         run: the run's id.
         paths: of the objects.
-        one_by_one: each when the one before is gone, in this order.
+        one_by_one: one at a time, in this order.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -121,13 +121,13 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
 
 
 async def remove_namespace(client: Client, run: str, name: str, collections: Iterable[str] = ()) -> bool:
-    """Remove a namespace that bears a run's mark, with everything in it; whether it was there.
+    """Remove a namespace that carries a run's mark, with everything in it; returns whether it existed.
 
     Args:
         client: of the cluster.
         run: the run's id.
         name: the namespace.
-        collections: what to delete in it before its pods, so that no controller makes new ones: paths.
+        collections: paths of what to delete in it before its pods, so that no controller makes new ones.
 
     Raises:
         NotPutBack: it is still being deleted.
@@ -141,7 +141,7 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
 
 
 def _start(stopped: Stopped) -> bool:
-    """Start a program of the cluster, unless that is gone."""
+    """Start a program of the cluster, unless the cluster is gone."""
     if not Path(stopped.directory).is_dir():
         return False
     try:
@@ -154,7 +154,7 @@ def _start(stopped: Stopped) -> bool:
 
 
 async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
-    """Let the workers of a hub be there again, and the hub reach them as it did."""
+    """Start the workers of a hub that were killed, and let the hub reach the others directly again."""
     said = []
     for kubeconfig in journal.changes.killed:
         if await federation.bring_back(Path(kubeconfig)):
@@ -168,9 +168,9 @@ async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
 
 
 async def _end_scheduler(client: Client, changes: Changes) -> None:
-    """End what runs of a scheduler, and remove what it has in the cluster."""
+    """End the programs of a scheduler, and remove its objects from the cluster."""
     assert changes.scheduler is not None
-    # It ends with the run that has started it; but where that was not possible, nothing else would end it.
+    # It ends with the run that started it; if that was not possible, nothing else would end it.
     children.end(Path(changes.scheduler.directory))
     try:
         await of_schedulers.remove(client, changes.scheduler.name, run=changes.run)
@@ -179,7 +179,7 @@ async def _end_scheduler(client: Client, changes: Changes) -> None:
 
 
 async def _unwanted(client: Client, nodes: tuple[str, ...]) -> list[str]:
-    """The nodes that a run added and that no pool has come to want since then."""
+    """The nodes that a run added and that no pool wants by now."""
     if not nodes:
         return []
     known = await records.read(client)

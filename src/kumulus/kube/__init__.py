@@ -1,6 +1,6 @@
 """The asynchronous Kubernetes API client that the provider and the experiments share.
 
-It knows the API's verbs, its errors and how to retry, and nothing of Kumulus: it imports nothing of ours.
+It knows the API's verbs, its errors and how to retry, and nothing about Kumulus: it imports no other package of ours.
 """
 
 from typing import TYPE_CHECKING

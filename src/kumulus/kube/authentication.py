@@ -1,7 +1,7 @@
-"""Who asks an API server, by a kubeconfig's user: its token, the one it stands for, and what is refused.
+"""How a kubeconfig's user authenticates to an API server: its token, whom it acts as, and what is refused.
 
-Kept as client-go has it (k8s.io/client-go/tools/clientcmd and transport): an entry is honoured or named, and never left
-out in silence, for then one would ask with other rights, or by another way, than the kubeconfig says.
+As in client-go (k8s.io/client-go/tools/clientcmd and transport), an entry is honoured or refused by name, but never
+silently ignored: otherwise requests would have other rights, or go another way, than the kubeconfig says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from kumulus.kube.errors import KubeconfigError
 from kumulus.kube.exec_credentials import Credential
 
-# As client-go: read again after a minute, less ten seconds for the requests that are on their way.
+# As in client-go: read again after a minute, less ten seconds for requests that are under way.
 _GOOD_FOR_S = 50.0
 _IMPERSONATED = ("as-uid", "as-groups", "as-user-extra")
 # What RFC 7230 allows in a header's name; of the rest, quote escapes all that the API server unescapes.
@@ -24,7 +24,7 @@ _IN_HEADER_NAMES = "!#$&'*+-.^_`|~"
 
 
 def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> None:
-    """Refuse what is not done, or what kubectl refuses as well.
+    """Refuse what is not supported, and what kubectl refuses as well.
 
     Args:
         cluster: the kubeconfig's entry.
@@ -32,7 +32,7 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
         place: the kubeconfig and its context, for the message.
 
     Raises:
-        KubeconfigError: with the entry's name.
+        KubeconfigError: the message names the entry.
     """
     authorities = [key for key in ("certificate-authority", "certificate-authority-data") if cluster.get(key)]
     methods = [
@@ -70,14 +70,14 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 
 
 def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, ...]]:
-    """What every request says of who asks, and as whom.
+    """The headers in every request that say who asks, and as whom.
 
     Args:
         user: the kubeconfig's entry.
         place: the kubeconfig and its context, for errors.
 
     Raises:
-        KubeconfigError: whom to act as is not written as it has to be.
+        KubeconfigError: an entry about whom to act as is malformed.
     """
     found: dict[str, str | tuple[str, ...]] = {}
     if user.get("token") and not user.get("tokenFile"):
@@ -103,11 +103,11 @@ def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, .
 
 
 class TokenFile:
-    """A bearer token in a file that somebody renews: it is read again every minute, and when it is refused.
+    """A bearer token in a file that is renewed: the file is read again every minute, and when the token is refused.
 
     Args:
         file: the file.
-        fallback: used while the file cannot be read, until it could be once; empty for none.
+        fallback: used until the file has been read for the first time; empty for none.
 
     Raises:
         OSError, ValueError: it cannot be read, and there is no fallback.
@@ -124,12 +124,12 @@ class TokenFile:
                 raise
 
     async def current(self) -> tuple[Credential, None]:
-        """The token that is good now."""
+        """The token that is valid now."""
         if time.monotonic() - self._read_at >= _GOOD_FOR_S:
             try:
                 self._read()
             except (OSError, ValueError):
-                # It may be between two writes; the server says soon enough when the token has ended.
+                # The file may be between two writes; the server tells soon enough when the token has expired.
                 self._read_at = time.monotonic()
         return self._known, None
 

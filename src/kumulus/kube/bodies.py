@@ -15,16 +15,16 @@ def encoded(body: Mapping[str, Any]) -> bytes:
 
 
 def content(raw: bytes) -> Any:
-    """What an answer says: decoded JSON, or else its text."""
+    """The content of an answer: decoded JSON, or else its text."""
     return json.loads(raw) if raw.startswith((b"{", b"[")) else raw.decode()
 
 
 def nothing(_: bytes) -> None:
-    """What is left of an answer that nobody reads."""
+    """The decoded form of an answer that nobody reads."""
 
 
 def refusal(raw: bytes) -> Any:
-    """What the server says of a refusal: a ``Status``, in either encoding, or whatever text a proxy put there."""
+    """The server's refusal: a ``Status``, in either encoding, or whatever text a proxy put there."""
     if (status := decode_status(raw)) is not None:
         return status
     try:

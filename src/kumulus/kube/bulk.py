@@ -18,7 +18,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Outcome(Generic[T]):
-    """What came of a bulk operation.
+    """The result of a bulk operation.
 
     Attributes:
         done: the items that succeeded.
@@ -49,7 +49,7 @@ async def for_each(
     """Run ``action`` on every item with a fixed number of workers.
 
     A failing item does not stop the others, until ``most_failures`` have failed: then something is wrong with all of
-    them, and going on would only repeat it.
+    them, and continuing would only repeat it.
 
     Args:
         items: what to act upon; may be lazy.
@@ -57,8 +57,8 @@ async def for_each(
         workers: how many run at once.
         stop: when set, no further item is begun; those under way get a moment to finish and are then abandoned (a
             request that is being tried again could otherwise hold up the user's Ctrl-C for its whole patience).
-        lanes: what several such operations share, so that together they have no more under way than this admits; an
-            item that waits for it has not been begun.
+        lanes: shared by several such operations, to limit how many items they have under way together; an item that
+            waits for it has not been begun.
         most_failures: failures after which no further item is begun.
         progress: called after each success with the number of successes so far.
     """
@@ -104,7 +104,7 @@ async def for_each(
 
 
 async def _abandon(tasks: Sequence[asyncio.Future[None]], stop: asyncio.Event) -> None:
-    """Once stopped, cancel the workers that do not come to an end by themselves."""
+    """Once stopped, cancel the workers that do not end by themselves."""
     await stop.wait()
     await asyncio.sleep(_GRACE)
     for task in tasks:

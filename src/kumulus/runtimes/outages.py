@@ -1,4 +1,4 @@
-"""A control plane that is killed, and brought back: what an experiment's timeline does to a worker of a federation."""
+"""Kill a control plane and start it again, as an experiment's timeline does to a worker of a federation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def can_be_killed(kubeconfig: Path) -> bool:
     """Whether a cluster's control plane consists of processes of this machine, which can be started again.
 
     Args:
-        kubeconfig: beside which its files are.
+        kubeconfig: the kubeconfig beside the cluster's files.
     """
     return bool(Layout(kubeconfig.parent).ports())
 
@@ -24,10 +24,10 @@ async def kill(kubeconfig: Path) -> list[str]:
 
 
 async def bring_back(kubeconfig: Path, report: Reporter | None = None) -> bool:
-    """Start what does not run of a control plane; whether there was something to start.
+    """Start the components of a control plane that do not run; returns whether there were any.
 
     Args:
-        kubeconfig: beside which its files are.
+        kubeconfig: the kubeconfig beside the cluster's files.
         report: takes lines of progress.
 
     Raises:

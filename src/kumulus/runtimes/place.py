@@ -24,10 +24,10 @@ class Place:
     directory: Path
 
     FILES: ClassVar[frozenset[str]] = frozenset({"kumulus.json", "kubeconfig.yaml", "declared.json"})
-    """What a cluster has at the top of its directory; whatever else is there is somebody else's."""
+    """A cluster's entries at the top of its directory; all others there are somebody else's."""
 
     MADE_ALONE: ClassVar[frozenset[str]] = frozenset()
-    """Of these, what stands there without a note only where a run of ours was killed; nobody else has such names."""
+    """Entries that are there without a note only if a run of ours was killed; nobody else uses such names."""
 
     @classmethod
     def of(cls, home: str, name: str) -> Self:
@@ -56,11 +56,11 @@ class Place:
 
     @property
     def declared_file(self) -> Path:
-        """What the cluster was declared with, for an import to go by."""
+        """The file with the cluster's declaration, for an import."""
         return self.directory / "declared.json"
 
     def note(self) -> dict[str, str]:
-        """Return our note, or {} when there is none that can be read."""
+        """Return our note, or {} when it is missing or cannot be read."""
         return version.unstamped(self._written())
 
     def _written(self) -> dict[str, str]:
@@ -71,46 +71,46 @@ class Place:
         return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
 
     def too_new(self) -> str:
-        """Why the files are not for this version of Kumulus to touch; empty when they are."""
+        """Why this version of Kumulus must not touch the files; empty when it may."""
         why = version.too_new(self._written())
         return f"{self.directory} {why}" if why else ""
 
     def damaged(self) -> bool:
-        """Whether there is a note that cannot be read, as after a full disk or a loss of power."""
+        """Whether there is a note that cannot be read, as after a full disk or a power failure."""
         return self.note_file.is_file() and not self._written()
 
     def write_note(self, note: dict[str, str]) -> None:
-        """Write our note, whole or not at all."""
+        """Write our note atomically."""
         files.write(self.note_file, json.dumps({**note, **version.stamp()}, indent=2) + "\n")
 
     def foreign(self) -> list[str]:
-        """Names of what stands in the directory and is no part of a cluster, sorted.
+        """The names of entries in the directory that are not part of a cluster, sorted.
 
         Raises:
-            OSError: it cannot be looked into.
+            OSError: the directory cannot be read.
         """
         return self._without(self.FILES)
 
     def foreign_to_all(self) -> list[str]:
-        """As :meth:`foreign`, of a cluster of any runtime.
+        """Like :meth:`foreign`, for a cluster of any runtime.
 
         Raises:
-            OSError: it cannot be looked into.
+            OSError: the directory cannot be read.
         """
         kinds: list[type[Place]] = [Place, *Place.__subclasses__()]
         return self._without(frozenset(name for kind in kinds for name in kind.FILES))
 
     def _without(self, known: frozenset[str]) -> list[str]:
-        # What a write in the middle of its way is called, and kubectl's lock.
+        # The names of unfinished writes, and of kubectl's lock.
         ours = known | {f"{Path(name).stem}.tmp" for name in known} | {"kubeconfig.yaml.lock"}
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 
     def mark_removed(self) -> None:
-        """Record that the removal has begun, so that a killed one leaves no cluster that seems whole."""
+        """Record that the removal has begun, so that a killed removal leaves no cluster that seems complete."""
         if self.directory.exists():
             with suppress(OSError):  # A full disk must not keep anybody from removing things.
                 self.write_note({**self.note(), _REMOVAL: "begun"})
 
     def removed(self) -> bool:
-        """Whether a removal was begun, or nothing that tells of the cluster is left."""
+        """Whether a removal was begun, or the cluster's note is gone."""
         return not self.note_file.exists() or _REMOVAL in self.note()

@@ -1,7 +1,7 @@
-"""Which runtimes there are: a folder of this room each, and a line here.
+"""The list of runtimes: each has a folder of this package, and a line here.
 
 A folder has a :class:`~kumulus.runtimes.descriptor.Descriptor` called `RUNTIME` in its `__init__.py`. Reading them all
-is cheap: what does the work, and what needs pydantic, is imported when it is asked for.
+is cheap: the implementation, and what needs pydantic, is imported only on request.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ def get(name: str) -> Descriptor:
 
 
 def every() -> tuple[Descriptor, ...]:
-    """All of them, the default one first."""
+    """All runtimes, the default one first."""
     return tuple(map(get, NAMES))
 
 
 def outlives_stack(name: object) -> bool:
-    """Whether the clusters of a runtime are there before their stacks and after them; of an unknown one, no."""
+    """Whether the clusters of a runtime exist before and after their stacks; False for an unknown runtime."""
     return isinstance(name, str) and name in NAMES and get(name).outlives_stack
 
 
 def owner_of(section: str) -> str:
-    """The runtime with which alone a section of the stack file has an effect.
+    """The only runtime with which a section of the stack file has an effect.
 
     Raises:
-        KeyError: there is none, as any runtime reads it, or no stack has it.
+        KeyError: there is none, as every runtime reads the section, or no stack has it.
     """
     return sections()[section]
 
 
 def sections() -> dict[str, str]:
-    """The runtime of each section of the stack file that has an effect with one alone."""
+    """The runtime of each section of the stack file that has an effect with only one runtime."""
     return {section: each.name for each in every() for section in each.sections}
 
 
 def listed(runtimes: tuple[Descriptor, ...]) -> str:
-    """The names of some, for a message: `kind or existing`."""
+    """The names of some runtimes, for a message: `kind or existing`."""
     *names, last = [each.name for each in runtimes]
     return f"{', '.join(names)} or {last}" if names else last

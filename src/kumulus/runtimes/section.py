@@ -12,7 +12,7 @@ class RuntimeSection(Section):
     """The section of a stack file with a runtime's options."""
 
     def options(self, base: Path = Path()) -> dict[str, Any]:
-        """What is set, under the names of the file, JSON-able: options of the resource Cluster.
+        """The options that are set, under the file's names and as JSON, for the resource Cluster.
 
         Args:
             base: the project's directory.

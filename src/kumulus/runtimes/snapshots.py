@@ -1,4 +1,4 @@
-"""Snapshots of a cluster, however its control plane runs: in the etcd of one of kwok's, through the API of others."""
+"""Snapshots of a cluster of any runtime: through etcd for the runtime kwok, through the API for the others."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
-    """Save what is in a cluster.
+    """Save the objects in a cluster.
 
     Args:
         client: of the cluster.
-        kubeconfig: beside which its files are.
-        stack: whose it is.
-        to: the file; one that is there is replaced once the new one is whole.
-        namespaces: those that are meant, of a cluster that is not kwok's; all of the users' where there are none.
+        kubeconfig: the kubeconfig beside its files.
+        stack: the stack that owns it.
+        to: the file; an existing one is replaced once the new one is complete.
+        namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
 
     Raises:
-        ProviderError: etcd does not answer, a namespace is not there, or it has to be said which are meant.
+        ProviderError: etcd does not answer, a namespace does not exist, or the namespaces have to be named.
         ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
         OSError: the file cannot be written.
     """
@@ -47,17 +47,17 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
 
 
 async def restore(client: Client, kubeconfig: Path, source: Path) -> Restored:
-    """Make what is in a cluster what it was.
+    """Make a cluster's objects what they were.
 
     Args:
         client: of the cluster.
-        kubeconfig: beside which its files are.
+        kubeconfig: the kubeconfig beside its files.
         source: the snapshot.
 
     Raises:
-        OfAnother: it is of another cluster.
+        OfAnother: the snapshot is of another cluster.
         Damaged: it is no snapshot, or not as it was written.
-        ProviderError: etcd does not answer, or something does not go.
+        ProviderError: etcd does not answer, or an object is not deleted or created in time.
         ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
@@ -67,6 +67,6 @@ async def restore(client: Client, kubeconfig: Path, source: Path) -> Restored:
 
 
 def of_kwok(kubeconfig: Path) -> Layout | None:
-    """The files of a cluster of the runtime kwok; None of another one."""
+    """The files of a cluster of the runtime kwok; None for any other cluster."""
     layout = Layout(kubeconfig.parent)
     return layout if layout.ports() else None

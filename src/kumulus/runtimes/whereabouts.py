@@ -1,7 +1,7 @@
-"""Where the cluster is that a state has recorded: here, on another machine, or where the project was before.
+"""Where the cluster that a state records is: here, on another machine, or where the project was before.
 
-A state can be looked at from everywhere: its backend may be shared, and a project can be moved, copied and restored.
-What it says of processes and files holds in one place alone. See docs/decisions/machine.md.
+A state can be read from everywhere: its backend may be shared, and a project can be moved, copied and restored. What it
+says about processes and files is true in one place only. See docs/decisions/machine.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kumulus.surroundings import pulumi_project
 
 _MOVE = "`pulumi config set kumulus:moveHere true`"
 LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
-"""What a cluster that is made again does not have, in words."""
+"""What is lost when a cluster is made again, in words."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Here:
     Attributes:
         machine: the machine.
         program: the project's directory.
-        state: the directory with the stacks' state, if that lies in the project and goes where it goes.
+        state: the directory with the stacks' state, if it is inside the project and moves with it.
     """
 
     machine: Machine
@@ -48,15 +48,15 @@ class Here:
 
 @dataclass(frozen=True)
 class Away:
-    """A cluster that is not to be touched from here.
+    """A cluster that must not be touched from here.
 
     Attributes:
-        kind: `machine`: on another one; `moved`: the project was moved away from it, or with its files; `copied`: it is
-            the cluster of the project that this one is a copy of.
-        name: the cluster's.
+        kind: `machine`: it is on another one; `moved`: the project was moved away from it, or with its files; `copied`:
+            it belongs to the project of which this one is a copy.
+        name: the cluster's name.
         directory: where its files are, as recorded.
         where: where it can be worked on, in words.
-        files: the directory of its files here, if they are: they were moved or copied with the project, or restored.
+        files: the directory of its files here, if they were moved or copied with the project, or restored.
     """
 
     kind: Literal["machine", "moved", "copied"]
@@ -67,10 +67,10 @@ class Away:
 
     @property
     def can_be_moved(self) -> bool:
-        """Whether it can be had here by the user's word.
+        """Whether the user can have it moved here.
 
-        Not by a copy of its project: the engine deletes what is in a replaced cluster one by one, and the original's
-        answers from here.
+        A copy of its project cannot: the engine deletes the contents of a replaced cluster one by one, and the original
+        cluster can be reached from here.
         """
         return self.kind != "copied"
 
@@ -80,7 +80,7 @@ class Away:
         return self.kind == "machine" and self.files == self.directory
 
     def refusal(self) -> str:
-        """Why nothing is done, and the ways out."""
+        """Why nothing is done, and what the user can do."""
         if self.kind == "machine":
             why = f"cluster {self.name} is on {self.where}"
             there = "Work on it there (`pulumi destroy` there takes it down)"
@@ -102,7 +102,7 @@ class Away:
         return f"makes a new one here, {LOST}, and {end}"
 
     def moving(self) -> str:
-        """What is said when it is moved here."""
+        """The message when it is moved here."""
         if self.can_be_taken_up:
             return f"cluster {self.name} was on {self.where} and is started here, with all that is in it"
         left = {
@@ -113,10 +113,10 @@ class Away:
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
-    """Whether a recorded cluster is elsewhere; None when it is here, or nothing tells where it is.
+    """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is.
 
     Args:
-        outputs: the cluster's, as recorded.
+        outputs: the cluster's recorded outputs.
         here: where the plugin works.
     """
     recorded = outputs.get("directory")
@@ -155,7 +155,7 @@ def _called(machine: Mapping[str, Any], here: Machine) -> str:
 
 
 def _with_project(directory: Path, program: Path, now: Path, outputs: Mapping[str, Any]) -> Path | None:
-    """Where the cluster's files are that went with the project, if they did."""
+    """Where the cluster's files are that were moved with the project, if they were."""
     if not directory.is_relative_to(program):
         return None
     found = now / directory.relative_to(program)

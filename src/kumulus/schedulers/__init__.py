@@ -1,7 +1,7 @@
-"""Schedulers beside the cluster's own: started as local processes, and the objects that declare workloads for each.
+"""Schedulers besides the cluster's own: started as local processes, and the objects that declare workloads for each.
 
-A folder for each, with its descriptor; `registry` names them, and is the place to ask for one. `process` starts one
-against a cluster, `workloads` has gangs and queues in the words of each. What a user should read is a `SchedulerError`.
+Each has a package with its descriptor; `registry` lists them and returns one by name. `process` starts one against a
+cluster; `workloads` declares gangs and queues in the format of each. Errors for the user are `SchedulerError`s.
 """
 
 from kumulus.schedulers.errors import SchedulerError

@@ -18,22 +18,22 @@ from kumulus.schedulers.launch.plan import Program
 _LINES_OF_LOG = 8
 _LONGEST_LINE = 300
 # Go collects garbage each time the heap has doubled; the control plane's programs let it grow threefold, and so do
-# these, that a comparison with the cluster's own scheduler is fair.
+# these, so that a comparison with the cluster's own scheduler is fair.
 _ENVIRONMENT = {"GOGC": "200"}
-# What would make a program believe that it runs in a pod, or use a cluster of the user's.
+# Variables that would make a program believe that it runs in a pod, or use one of the user's clusters.
 _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECONFIG", "POD_NAMESPACE", "NAMESPACE")
-# A program of its own sets this, since doing so between fork and exec is not safe where there are threads: the kernel
-# ends the process when the thread that started it does (man 2 prctl, PR_SET_PDEATHSIG).
+# The kernel kills the process when the thread that started it ends (man 2 prctl, PR_SET_PDEATHSIG). A wrapper program
+# sets this, since doing so between fork and exec is not safe in a process with threads.
 _TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def start(directory: Path, program: Program, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """Start a program that ends when the thread that calls this does; returns at once.
+    """Start a program that ends when the calling thread does; returns at once.
 
     Args:
         directory: absolute path.
         program: what to run.
-        output: takes what it says; its log file unless given.
+        output: takes its output; its log file unless given.
 
     Raises:
         SchedulerError: it cannot be run.
@@ -51,7 +51,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     with log.open("ab") as file:
         try:
-            # In a session of its own, so that Ctrl-C reaches only our process, which then ends this one in good order.
+            # In a separate session, so that Ctrl-C reaches only our process, which then ends this one in good order.
             return subprocess.Popen(
                 command,
                 cwd=directory,
@@ -66,7 +66,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
 
 
 def reader(directory: Path, program: Program) -> subprocess.Popen[bytes]:
-    """Start what a program's output goes through: it reads to the end, writes to the log, and ends then.
+    """Start the process that a program's output is piped through: it writes to the log and ends with its input.
 
     Raises:
         OSError: it cannot be run.
@@ -90,7 +90,7 @@ def log_file(directory: Path, name: str) -> Path:
 
 
 def log_tail(directory: Path, name: str) -> str:
-    """The last lines of a program's output, indented; empty when it said nothing."""
+    """The last lines of a program's output, indented; empty without output."""
     try:
         with log_file(directory, name).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - 64 * 1024))
@@ -101,19 +101,19 @@ def log_tail(directory: Path, name: str) -> str:
 
 
 def running(directory: Path) -> dict[str, int]:
-    """The pids of what runs from a directory, by program."""
+    """The pids of the processes that run from a directory, by program."""
     return {name: pids[0] for name, pids in processes.running(directory).items()}
 
 
 def end(directory: Path, started: Iterable[subprocess.Popen[bytes]] = ()) -> None:
-    """End what runs from a directory, and wait until it is gone: nothing of it has a state of its own.
+    """Kill the processes that run from a directory, and wait until they are gone: none of them has state to save.
 
     Args:
         directory: absolute path.
-        started: those that this process has started; what they have started in turn ends with them.
+        started: processes that this one has started; their own children are killed with them.
     """
     for process in started:
-        # Until it is waited for, no other process can get its number.
+        # Until the process is waited for, no other process can get its pid.
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ _PATIENCE_SECONDS = 10.0
 
 @asynccontextmanager
 async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
-    """A client for a while.
+    """A client, closed with the context.
 
     Raises:
         SchedulerError: the kubeconfig cannot be used, or the server refused a request.

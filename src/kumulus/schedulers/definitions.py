@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as a scheduler's own Go module brings them: read when the tool is built, kept beside it."""
+"""CustomResourceDefinitions from a scheduler's own Go module: extracted when the tool is built, and kept with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def crds(name: str) -> list[dict[str, Any]]:
-    """The definitions of the kinds a scheduler works with; none for kube-scheduler and YuniKorn.
+    """The definitions of a scheduler's own kinds; none for kube-scheduler and YuniKorn.
 
     Args:
         name: the scheduler's name in the registry.
@@ -29,7 +29,7 @@ def crds(name: str) -> list[dict[str, Any]]:
 
 
 def manifests(name: str) -> list[dict[str, Any]]:
-    """Every manifest that a scheduler's tool has kept.
+    """Every manifest kept with a scheduler's tool.
 
     Raises:
         SchedulerError: as for :func:`crds`.
@@ -38,7 +38,7 @@ def manifests(name: str) -> list[dict[str, Any]]:
 
 
 def text(name: str, file: str) -> str:
-    """A file that a scheduler's tool has kept.
+    """The text of a file kept with a scheduler's tool.
 
     Raises:
         SchedulerError: as for :func:`crds`.
@@ -51,10 +51,10 @@ def find(tool: str, tool_set: str) -> Path:
 
     Args:
         tool: its name in pins.toml.
-        tool_set: what builds it with everything else the scheduler needs.
+        tool_set: the tool set that builds it with everything else the scheduler needs.
 
     Raises:
-        SchedulerError: it is not there; the message says how to get it.
+        SchedulerError: it is missing; the message says how to get it.
     """
     try:
         return toolchain.find(tool)

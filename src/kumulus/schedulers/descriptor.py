@@ -1,4 +1,4 @@
-"""What there is to say of a scheduler: :class:`Scheduler`, one for each folder of this room."""
+"""The description of a scheduler: :class:`Scheduler`, one for each subpackage."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Queue = Callable[[str, str, Mapping[str, str]], list[Manifest]]
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One scheduler that can run beside the cluster's own.
+    """One scheduler that can run besides the cluster's own.
 
     Attributes:
-        name: as an experiment or a command line has it.
-        runs: what it is that runs, for docs/schedulers.md.
-        scheduler_name: what its pods have as `spec.schedulerName`.
+        name: as in an experiment or on the command line.
+        runs: the programs that run, for docs/schedulers.md.
+        scheduler_name: the `spec.schedulerName` of its pods.
         tools: its programs in pins.toml, the one that schedules first; the definitions of its kinds are kept with that.
-        plan: what a start of it consists of; raises SchedulerError for a program or a configuration it cannot have.
-        tool_set: what to pass to `./kumulus tools --with`; empty where the required tools suffice.
-        gang: declares a gang, see :func:`kumulus.schedulers.workloads.gang`; None where it knows none.
-        single: declares a workload, see :func:`kumulus.schedulers.workloads.single`; None where a name suffices.
+        plan: gives the plan of a start; raises SchedulerError if a program is missing or a configuration is unusable.
+        tool_set: what to pass to `./kumulus tools --with`; empty if the required tools suffice.
+        gang: declares a gang, see :func:`kumulus.schedulers.workloads.gang`; None if it supports none.
+        single: declares a workload, see :func:`kumulus.schedulers.workloads.single`; None if a name suffices.
         queues: whether its workloads wait in queues with quotas.
-        queue: declares a queue, see :func:`kumulus.schedulers.workloads.queue`; None where queues are no objects.
-        needed_queue: has to be made for workloads that name no queue; empty where nothing has to.
-        gangs_are: how a gang looks, for docs/schedulers.md.
-        queues_are: how a queue looks, likewise.
+        queue: declares a queue, see :func:`kumulus.schedulers.workloads.queue`; None if queues are not objects.
+        needed_queue: a queue that must be created for workloads that name none; empty if none is needed.
+        gangs_are: how a gang is declared, for docs/schedulers.md.
+        queues_are: how a queue is declared, likewise.
         decisions: whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.schedulers.decisions`).
-        api_groups: those of its own kinds, by which an object that the cluster does not know is known to be of it.
+        api_groups: the API groups of its own kinds, to recognize its objects when the cluster does not know their kind.
     """
 
     name: str

@@ -15,12 +15,12 @@ from aiohttp import web
 
 FILTER: Final = "filter"
 READY: Final = "ready"
-"""Below its address, what answers once it works."""
-# The names of 100,000 nodes, and a pod.
+"""The path below its address that answers once the extender works."""
+# Room for the names of 100,000 nodes, and a pod.
 _LONGEST = 32 << 20
 
 Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Takes ExtenderArgs, and gives an ExtenderFilterResult."""
+"""Takes ExtenderArgs and returns an ExtenderFilterResult."""
 
 
 def new_secret() -> str:
@@ -29,7 +29,7 @@ def new_secret() -> str:
 
 
 def address(port: int, secret: str) -> str:
-    """Below which an extender is served, for `urlPrefix`."""
+    """The base address of an extender, for `urlPrefix`."""
     return f"http://127.0.0.1:{port}/{secret}"
 
 
@@ -56,11 +56,11 @@ def entry(url: str, timeout: float, *, ignorable: bool) -> dict[str, Any]:
 async def serving(answer: Answer, port: int, secret: str) -> AsyncIterator[None]:
     """Serve an extender until the context ends.
 
-    Another user of the machine can reach the port, and finds nothing there: the address has a secret in it, which
-    stands in the scheduler's configuration, a file that is its owner's alone.
+    Other users of the machine can reach the port, but get only 404: the address contains a secret, which is in the
+    scheduler's configuration, a file that only its owner can read.
 
     Args:
-        answer: gives the answers; raises ValueError, KeyError or TypeError for what are no ExtenderArgs.
+        answer: gives the answers; raises ValueError, KeyError or TypeError if its argument is not ExtenderArgs.
         port: of 127.0.0.1.
         secret: the first part of the path.
 

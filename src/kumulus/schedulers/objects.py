@@ -1,4 +1,4 @@
-"""What a scheduler needs in the cluster, made with a label that says whose it is, and removed by that label alone."""
+"""Creates the objects that a scheduler needs in the cluster, with a label; removes only objects with that label."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 LABEL = "kumulus.io/scheduler"
 CAPTURED_LABEL = "kumulus.io/captured"
-"""On a clone's definitions, with the scheduler that they are of: its captured objects stay when that one is gone."""
+"""On a clone's definitions, with the name of their scheduler: captured objects stay when the scheduler is gone."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
-# In this order: a webhook that nobody answers any more would refuse what comes after, and what is in a namespace, or of
-# a kind, goes with it.
+# In this order: a webhook without its server would refuse the requests that follow. Objects in a namespace, or of a
+# kind, are deleted with it.
 _REMOVED = (
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
@@ -32,15 +32,15 @@ _REMOVED = (
     _NAMESPACES,
 )
 _KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
-"""What may have been there before, and is then used as it is."""
+"""Kinds of objects that may have existed before, and are then used as they are."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """For whom a scheduler is started: what it has in the cluster is marked with that.
+    """For whom a scheduler is started; its objects in the cluster are marked with that.
 
     Attributes:
-        run: an experiment's; empty for none.
+        run: the experiment's run; empty for none.
         owner: the stack whose cluster it is.
     """
 
@@ -64,9 +64,9 @@ def path(manifest: Mapping[str, Any]) -> str:
 async def create(
     client: Client, scheduler: str, manifests: Sequence[Mapping[str, Any]], mark: Mark | None = None
 ) -> None:
-    """Make a scheduler's objects, and wait until the new kinds can be used.
+    """Create a scheduler's objects, and wait until the new kinds can be used.
 
-    What an interrupted run left is taken over.
+    Objects that an interrupted run left are taken over.
 
     Args:
         client: of the cluster.
@@ -75,7 +75,7 @@ async def create(
         mark: for whom it is started.
 
     Raises:
-        SchedulerError: the cluster has this scheduler from elsewhere.
+        SchedulerError: somebody else has installed this scheduler in the cluster.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     labels = {LABEL: scheduler, **(mark.labels if mark else {})}
@@ -88,18 +88,18 @@ async def create(
 
 
 async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str = "") -> None:
-    """Take back everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
+    """Delete everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
 
-    The scheduler has to be ended before: it might make some of it again.
+    The scheduler must be ended before: it might create some of the objects again.
 
     Args:
         client: of the cluster.
         scheduler: its name in the registry.
         timeout: seconds to wait.
-        run: only what that run of an experiment has made; empty for whatever this scheduler has.
+        run: delete only what that run of an experiment has made; empty for all objects of this scheduler.
 
     Raises:
-        SchedulerError: something is still there.
+        SchedulerError: an object still exists.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     deadline = time.monotonic() + timeout
@@ -135,7 +135,7 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], l
     if (found["metadata"].get("labels") or {}).get(LABEL) == scheduler:
         await client.merge_patch(address, body)
     elif (found["metadata"].get("labels") or {}).get(CAPTURED_LABEL) == scheduler:
-        # Without the mark by which it would be removed at the end, with the clone's queues.
+        # Without the label by which it would be removed at the end, together with the clone's queues.
         await client.merge_patch(address, {"spec": manifest["spec"]})
     elif manifest["kind"] not in _KEPT_BY_OTHERS or "conversion" in manifest.get("spec", {}):
         raise SchedulerError(
@@ -145,7 +145,7 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], l
 
 
 async def _convert_no_more(client: Client, scheduler: str) -> None:
-    """Captured kinds are no longer converted by a webhook that is gone: their objects could not be read."""
+    """Stop converting captured kinds by a webhook that is gone, as their objects could not be read otherwise."""
     named = await verbs.names(client, _DEFINITIONS, {"labelSelector": f"{CAPTURED_LABEL}={scheduler}"})
     for name in named:
         await client.merge_patch(
@@ -186,5 +186,5 @@ async def _delete(client: Client, address: str) -> None:
     try:
         await verbs.remove(client, address)
     except ApiError as error:
-        if error.status != 409:  # a namespace that is going already
+        if error.status != 409:  # a namespace that is being deleted already
             raise

@@ -12,7 +12,7 @@ _BEGIN, _END = "<!-- schedulers: begin -->\n", "<!-- schedulers: end -->\n"
 
 
 def table() -> str:
-    """The schedulers as a table of Markdown."""
+    """The schedulers as a Markdown table."""
     lines = [
         "| Name | What runs | Version | Gangs | Queues | To get it: `./kumulus tools --with` |",
         "|---|---|---|---|---|---|",
@@ -25,7 +25,7 @@ def table() -> str:
 
 
 def with_table(text: str) -> str:
-    """The page with the table as it is now; the text around it stays."""
+    """The page with the current table; the text around it stays."""
     head, rest = text.split(_BEGIN)
     return head + _BEGIN + table() + _END + rest.split(_END)[1]
 

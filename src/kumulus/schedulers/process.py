@@ -29,25 +29,25 @@ async def start(
     mark: Mark | None = None,
     switches: Switches = PLAIN,
 ) -> Running:
-    """Start a scheduler beside the cluster's own and wait until it works.
+    """Start a scheduler besides the cluster's own and wait until it works.
 
         running = await start("volcano", kubeconfig, directory)
         …
         await running.stop()
 
-    It listens on 127.0.0.1 only, elects no leader, and ends with the thread that calls this, however that ends.
-    Whatever fails, nothing is left behind.
+    It listens on 127.0.0.1 only, elects no leader, and ends with the calling thread, however that ends.
+    If the start fails, nothing is left behind.
 
     Args:
         name: in the registry.
         kubeconfig: of the cluster.
-        directory: of its own, for configuration and logs; made if need be, kept private.
+        directory: a directory of its own for configuration and logs; created if missing, kept private.
         config: the scheduler's own configuration: a KubeSchedulerConfiguration, Volcano's scheduler.conf, Kueue's
-            Configuration, YuniKorn's queues.yaml or ConfigMap. Where it listens, and whom it talks to, is set anyway.
+            Configuration, YuniKorn's queues.yaml or ConfigMap. Its own address and the API server's are overridden.
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
         mark: the experiment's run that it is started for and the stack whose cluster it is.
-        switches: what only a kube-scheduler has.
+        switches: settings that only kube-scheduler has.
 
     Raises:
         SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
@@ -57,7 +57,7 @@ async def start(
             request = _request(name, kubeconfig, directory, config, binary, claims, switches)
             plan = registry.get(request.name).plan(request)
             async with connected(request.kubeconfig) as client:
-                # Before anything is made: a scheduler would try to reach its API server without end.
+                # Before anything is created: a scheduler would try to reach its API server forever.
                 await client.get("/readyz")
                 return await _start(request, plan, client, timeout, mark)
     except NoFreePort as error:

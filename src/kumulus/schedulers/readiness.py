@@ -32,7 +32,7 @@ async def _answers(name: str, address: str) -> None:
 
 
 def _anybody() -> ssl.SSLContext:
-    # It is on 127.0.0.1, on a port claimed for it, with a certificate that it has just made for itself.
+    # The server is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

@@ -1,7 +1,7 @@
-"""Which schedulers there are: a folder of this room each, and a line here.
+"""The schedulers: each has a subpackage, and a line here.
 
-A folder `NAME` (dashes written as underscores) has a :class:`~kumulus.schedulers.descriptor.Scheduler` called
-`SCHEDULER` in its `__init__.py`. It is read when asked for, so that the names alone cost nothing.
+A subpackage `NAME` (dashes written as underscores) has a :class:`~kumulus.schedulers.descriptor.Scheduler` called
+`SCHEDULER` in its `__init__.py`. It is imported on demand, so that the names alone cost nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES: tuple[str, ...] = (
 
 
 def get(name: str) -> Scheduler:
-    """The scheduler of that name.
+    """The scheduler with that name.
 
     Raises:
         SchedulerError: there is none.
@@ -41,6 +41,6 @@ def every() -> tuple[Scheduler, ...]:
 
 
 def with_queues() -> str:
-    """The names of those with queues, for a message."""
+    """The names of the schedulers with queues, for a message."""
     *names, last = [each.name for each in every() if each.queues]
     return f"{', '.join(names)} or {last}" if names else last

@@ -1,4 +1,4 @@
-"""A scheduler that was started: whether it still works, and how it is ended."""
+"""A scheduler that was started: check whether it still works, and end it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Running:
     Attributes:
         name: in the registry.
         version: of the program that schedules; empty when it is the user's own.
-        scheduler_names: what pods have as `spec.schedulerName` to be placed by it.
-        settings: what has to be equal for a comparison with another run to be fair.
+        scheduler_names: the `spec.schedulerName` values of the pods that it places.
+        settings: what must be equal for a fair comparison with another run.
         kubeconfig: of its cluster.
-        directory: its own: configuration, logs.
-        programs: what runs, the one that schedules first.
+        directory: its own, for configuration and logs.
+        programs: the programs that run, the one that schedules first.
         run: the experiment's run that started it; empty for none.
     """
 
@@ -54,7 +54,7 @@ class Running:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The pids of its processes, by program; without those that have ended."""
+        """The pids of its processes that still run, by program."""
         if self._started:
             return {name: process.pid for name, process in self._started.items() if process.poll() is None}
         return children.running(self.directory)
@@ -65,7 +65,7 @@ class Running:
         return self.failure() is None
 
     def failure(self) -> str | None:
-        """Which process has ended, how, and what it said last; None while all run."""
+        """Which process has ended, how, and its last output; None while all run."""
         alive = self.pids
         for program in self.programs:
             if program.name not in alive:
@@ -88,11 +88,11 @@ class Running:
             self._readers.append(reader)
             assert reader.stdin is not None
             with reader.stdin as output:
-                # Only the program has it open in the end, so that the reader's input ends with the program.
+                # Closed here afterwards: only the program keeps it open, so the reader's input ends with the program.
                 self._started[program.name] = children.start(self.directory, program, output)
 
     async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
-        """Wait until all of it works; the first process that ends is an error at once.
+        """Wait until all of it works; fails as soon as a process ends.
 
         Args:
             client: of the cluster.
@@ -100,7 +100,7 @@ class Running:
             timeout: seconds.
 
         Raises:
-            SchedulerError: it does not work, with what it said last.
+            SchedulerError: it does not work; the message has its last output.
             ApiError, Unreachable: the API server refused what the plan does.
         """
         deadline = time.monotonic() + timeout
@@ -126,7 +126,7 @@ class Running:
             await plan.working(client)
 
     async def end(self) -> None:
-        """End its processes; what it has in the cluster stays, as when a scheduler is down."""
+        """End its processes; its objects in the cluster stay, as when a scheduler is down."""
         await asyncio.to_thread(children.end, self.directory, list(self._started.values()))
         while self._readers:
             await asyncio.to_thread(_read_to_the_end, self._readers.pop())
@@ -146,13 +146,13 @@ class Running:
             await self.work(client, None, timeout)
 
     async def stop(self, timeout: float = 60.0) -> None:
-        """End its processes and remove what it has in the cluster; doing so again is no error.
+        """End its processes and delete its objects in the cluster; doing so again is no error.
 
         Args:
             timeout: seconds to wait for the objects to be gone.
 
         Raises:
-            SchedulerError: the processes are gone, but something stays in the cluster.
+            SchedulerError: the processes are gone, but some objects stay in the cluster.
         """
         await self.end()
         async with connected(self.kubeconfig) as client:
@@ -160,16 +160,17 @@ class Running:
         (self.directory / _STATE).unlink(missing_ok=True)
 
     def remember(self) -> None:
-        """Write down what :func:`found` needs."""
+        """Write the file that :func:`found` reads."""
         state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         state["programs"] = [asdict(program) for program in self.programs]
         files.write(self.directory / _STATE, json.dumps(state, default=str, indent=2), mode=0o600)
 
 
 def found(directory: Path) -> Running | None:
-    """The scheduler that was started in a directory and not stopped, by whatever process; None without one.
+    """The scheduler that any process started in a directory and did not stop; None without one.
 
-    One whose starter was killed has ended with it, but what it has in the cluster is there until somebody stops it.
+    If the process that started it was killed, the scheduler ended with it, but its objects stay in the cluster until
+    it is stopped.
     """
     try:
         state = json.loads((directory.absolute() / _STATE).read_text())

@@ -1,4 +1,4 @@
-"""Workloads as manifests: their pods' templates, how many pods they make, and what these request."""
+"""Workloads as manifests: their pod templates, number of pods, and requests."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def size(workloads: Sequence[Manifest]) -> int:
 
 
 def label(workload: Mapping[str, Any]) -> str:
-    """What to call a workload in a message: `Job default/train`."""
+    """A workload's name in messages: `Job default/train`."""
     metadata = workload.get("metadata", {})
     return f"{workload.get('kind')} {metadata.get('namespace', 'default')}/{metadata.get('name')}"
 
 
 def namespace(workload: Mapping[str, Any]) -> str:
-    """The namespace of a workload; `default` where it names none."""
+    """The namespace of a workload; `default` if it names none."""
     return str(workload.get("metadata", {}).get("namespace") or "default")
 
 
 def annotate(
     template: Manifest, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Give a pod template more labels and annotations."""
+    """Add labels and annotations to a pod template."""
     metadata = template.setdefault("metadata", {})
     for field, added in (("labels", labels), ("annotations", annotations)):
         if added:
@@ -69,14 +69,14 @@ def annotate(
 
 
 def assign(workloads: Sequence[Manifest], scheduler_name: str) -> None:
-    """Make a scheduler responsible for the pods of some workloads."""
+    """Make a scheduler responsible for the pods of the given workloads."""
     for workload in workloads:
         for template, _ in templates(workload):
             template.setdefault("spec", {})["schedulerName"] = scheduler_name
 
 
 def requests(template: Manifest) -> dict[str, Quantity]:
-    """What one pod of a template requests, as the scheduler counts it once the API server has filled in its defaults.
+    """The requests of one pod of a template, as the scheduler counts them after the API server's defaulting.
 
     Raises:
         SchedulerError: a request is no quantity.
@@ -85,7 +85,7 @@ def requests(template: Manifest) -> dict[str, Quantity]:
 
 
 def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
-    """What the first of the workloads' pods request together, for a gang that needs no more than that.
+    """The total requests of the first `pods` pods of the workloads, for a gang that needs no more than those.
 
     Args:
         workloads: in their order.
@@ -101,7 +101,7 @@ def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
 
 
 def written(amounts: Mapping[str, Quantity]) -> dict[str, str]:
-    """Amounts as a manifest has them."""
+    """Amounts in the format of a manifest."""
     return {resource: str(amount) for resource, amount in amounts.items()}
 
 
@@ -112,9 +112,9 @@ def _at_once(job: Mapping[str, Any]) -> int:
 
 
 def _defaulted(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec in which a limit without a request is one.
+    """A spec in which a limit without a request becomes the request.
 
-    Of the pod as a whole it is one only for what no container requests. Source: k8s.io/kubernetes
+    At the pod level this applies only to resources that no container requests. Source: k8s.io/kubernetes
     pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
     """
     parts = {

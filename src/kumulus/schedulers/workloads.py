@@ -1,4 +1,4 @@
-"""Gangs and queues in the words of any of the schedulers: pure functions, which give manifests."""
+"""Gangs and queues in the format of any scheduler: pure functions that return manifests."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def gang(
     queue: str = "",
     scheduler_name: str = "",
 ) -> list[Manifest]:
-    """Declare that the pods of some workloads get nodes together or not at all.
+    """Declare that the pods of the given workloads get nodes together or not at all.
 
     Args:
         scheduler: its name in the registry.
-        workloads: Pods, Jobs, JobSets or Deployments of one namespace, which stay as they are.
+        workloads: Pods, Jobs, JobSets or Deployments of one namespace; they are not changed.
         name: of the gang; unique in its namespace.
         minimum: how many pods suffice to begin; all of them by default.
-        queue: in which they wait; the scheduler's default one by default.
-        scheduler_name: what its pods have as `spec.schedulerName` where the user's configuration names another one.
+        queue: the queue that they wait in; the scheduler's default one by default.
+        scheduler_name: the `spec.schedulerName` of its pods if the user's configuration names another one.
 
     Returns:
-        What to create, in this order.
+        The manifests to create, in this order.
 
     Raises:
-        SchedulerError: this scheduler knows no gangs, or not this one.
+        SchedulerError: this scheduler supports no gangs, or not this one.
     """
     declare = registry.get(scheduler).gang
     if declare is None:
@@ -52,12 +52,12 @@ def gang(
 
 
 def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", scheduler_name: str = "") -> list[Manifest]:
-    """Give a workload whose pods may run one by one to a scheduler.
+    """Assign a workload to a scheduler; its pods may run one by one.
 
     Args:
         scheduler: its name in the registry.
         workload: as for :func:`gang`.
-        queue: in which it waits; the scheduler's default one by default.
+        queue: the queue that it waits in; the scheduler's default one by default.
         scheduler_name: as for :func:`gang`.
 
     Raises:
@@ -79,11 +79,11 @@ def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -
     Args:
         scheduler: its name in the registry.
         name: the queue's.
-        namespace: whose workloads are to use it.
+        namespace: the namespace whose workloads use it.
         quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
 
     Raises:
-        SchedulerError: this scheduler has no queues, or they are no objects of the cluster.
+        SchedulerError: this scheduler has no queues, or they are not objects in the cluster.
     """
     known = registry.get(scheduler)
     if known.queue is not None:

@@ -1,7 +1,6 @@
 """The pinned tools Kumulus runs: found on PATH, or built from Go modules once per machine.
 
-Only the standard library is used here, since this runs before the virtual environment exists, and nothing of the
-project is imported. The names below are the whole public interface; the heavier ones are imported when called.
+Only the standard library is used here, since this runs before the virtual environment exists. The names below are the whole public interface; the heavier ones are imported when called.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ __all__ = [
 
 
 def ensure(kubernetes: str | None = None) -> None:
-    """Make every required tool available, building what is missing; prints one line per tool it builds.
+    """Download or build the required tools that are missing; prints one line per tool.
 
     Args:
         kubernetes: also the control plane of this Kubernetes version, one of `kubernetes_versions()`.
 
     Raises:
-        ToolchainError: something cannot be built, and what to do about it.
+        ToolchainError: something cannot be obtained; says what to do about it.
     """
     from kumulus.toolchain.supply import ensure as build_missing
 
@@ -38,13 +37,13 @@ def ensure(kubernetes: str | None = None) -> None:
 
 
 def install_plugins(pulumi_home: Path) -> None:
-    """Put Pulumi's Kubernetes provider where an engine with this PULUMI_HOME looks; at once when it is there already.
+    """Put Pulumi's Kubernetes provider where an engine with this PULUMI_HOME looks, unless it is there already.
 
     Args:
         pulumi_home: the directory that holds, or will hold, `plugins/`.
 
     Raises:
-        ToolMissing: pulumi or the provider has not been built yet.
+        ToolMissing: pulumi or the provider is not there yet.
         ToolchainError: pulumi refused the plugin.
     """
     from kumulus.toolchain.plugins import install

@@ -17,7 +17,7 @@ from kumulus.toolchain.progress import Step
 
 @dataclass(frozen=True)
 class Builder:
-    """A Go compiler with its caches and a directory for what it writes about its work."""
+    """A Go compiler with its caches and a directory for its logs."""
 
     go: Path
     scratch: Path
@@ -28,14 +28,14 @@ class Builder:
         return self.scratch / "caches" / module
 
     def drop_caches(self, module: str) -> None:
-        """Free the space once the last tool of a module is built: all of them together would be twice as much."""
+        """Free the space once a module's last tool is built: the caches of all modules would need twice as much."""
         shutil.rmtree(self.caches(module), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: Step) -> None:
         """Build a tool and install it under `home`; readers see either the whole old file or the whole new one.
 
         Raises:
-            ToolchainError: Go failed; with the last lines it said and where the rest is.
+            ToolchainError: Go failed; has the last lines of its log, and the log's path.
         """
         work = self.scratch / "work" / tool.name
         shutil.rmtree(work, ignore_errors=True)
@@ -58,7 +58,7 @@ class Builder:
         shutil.rmtree(work, ignore_errors=True)
 
     def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
-        """Compile what the first tool needs of Go's own library; every module's cache begins with links to that."""
+        """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
         library = self.caches("std") / "gocache"
         complete, linked = library.with_suffix(".complete"), self.caches(tool.module) / "linked"
         if linked.exists() or tool.package is None:
@@ -135,15 +135,15 @@ def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:
 
 
 def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
-    """Take the same tool from the directory of other pins, by a hard link; tells whether there was one."""
+    """Hard-link the same tool from the directory of other pins; returns whether there was one."""
     if tool.keep:
-        # Its directory is named for what it is built from: no other one has the same.
+        # Its directory is named after what it is built from, so no other one has the same.
         return False
     root = cache.root()
     for stamp in (*root.glob(f"*/stamps/{tool.name}"), *root.glob(f"kubernetes/*/stamps/{tool.name}")):
         other = stamp.parent.parent
         origin = cache.origin(other, tool)
-        # A link to one program of an archive would leave behind what belongs beside it.
+        # A link to one program of an archive would miss the files that belong beside it.
         alone = origin == "built" or (origin == "downloaded" and tool.release is not None and not tool.release.others)
         if other != home and alone:
             link = scratch / "work" / f"{tool.name}.link"

@@ -2,10 +2,10 @@
 
 - `$XDG_CACHE_HOME/kumulus/toolchain/<key>/{bin,plugins,stamps}`: the required tools of one set of pins
 - `…/kubernetes/<version>-<key>/…`: the control plane of another Kubernetes version
-- `…/optional/<tool>-<key>/…`: a tool that is had only when asked for; its `share/<tool>` has files of its module
-- `…/downloads/`: release files on their way
+- `…/optional/<tool>-<key>/…`: a tool that is fetched only on request; its `share/<tool>` has files of its module
+- `…/downloads/`: release files being downloaded
 - `…/scratch/`: Go's caches while something is being built
-- `…/logs/<tool>.log`: what Go said when it last built a tool
+- `…/logs/<tool>.log`: Go's output from when it last built a tool
 - `…/lock` and `…/probes.json`: see lock.py and probe.py
 """
 
@@ -21,13 +21,13 @@ from kumulus.toolchain.pins import Pins, Tool, combined
 def root() -> Path:
     """The directory that holds everything this package keeps."""
     configured = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says to ignore relative paths.
     base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
     return base / "kumulus" / "toolchain"
 
 
 def downloads() -> Path:
-    """The directory of release files that are on their way."""
+    """The directory of release files that are being downloaded."""
     return root() / "downloads"
 
 
@@ -54,7 +54,7 @@ def home_of(pins: Pins, tool: Tool) -> Path:
 
 
 def executable(home: Path, tool: Tool) -> Path:
-    """The file a tool is installed as; of one that is files only, their directory."""
+    """The file a tool is installed as; for a tool of files only, their directory."""
     return kept(home, tool) if tool.files_only else home / tool.folder / tool.name
 
 
@@ -64,12 +64,12 @@ def kept(home: Path, tool: Tool) -> Path:
 
 
 def stamp_file(home: Path, tool: Tool) -> Path:
-    """The file that says from what an installed tool was made."""
+    """The file that says what an installed tool was made from."""
     return home / "stamps" / tool.name
 
 
 def origin(home: Path, tool: Tool) -> Literal["built", "downloaded"] | None:
-    """How the tool came there, when it is complete and made from what the pins say now; otherwise None."""
+    """How the tool was obtained, if it is complete and matches the current pins; otherwise None."""
     try:
         stamp = stamp_file(home, tool).read_text()
         complete = os.access(executable(home, tool), os.X_OK) and (not tool.keep or kept(home, tool).is_dir())
@@ -81,7 +81,7 @@ def origin(home: Path, tool: Tool) -> Literal["built", "downloaded"] | None:
 
 
 def is_current(home: Path, tool: Tool) -> bool:
-    """Whether the tool is installed there, complete, and made from what the pins say now."""
+    """Whether the tool is installed there, complete, and matches the current pins."""
     return origin(home, tool) is not None
 
 

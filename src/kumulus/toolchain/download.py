@@ -19,12 +19,12 @@ from kumulus.toolchain.versions import normal, satisfies
 
 @dataclass
 class Downloads:
-    """What of some tools can be downloaded.
+    """Downloads those of some tools that have a release file.
 
     Args:
         known: the pins.
         required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
-        limits: how long servers are waited for.
+        limits: how long to wait for servers.
     """
 
     known: Pins
@@ -34,10 +34,10 @@ class Downloads:
     _out: set[str] = field(default_factory=set)
 
     def get(self, lacking: Sequence[Tool]) -> list[Tool]:
-        """Download what there is a release file of; returns the tools that are there now.
+        """Download the tools that have a release file; returns those that were installed.
 
         Raises:
-            ToolchainError: a file is not what was asked for, or one that is required cannot be had.
+            ToolchainError: a file is not the expected one, or a required one cannot be downloaded.
         """
         files = _by_file(lacking)
         if self.required:
@@ -60,7 +60,7 @@ class Downloads:
             )
 
     def _begin(self, first: Release) -> bool:
-        """Whether anybody answers at all: asked once, of the first host."""
+        """Whether any server answers at all; tries only the first file's host."""
         try:
             self._reach(releases.address(first))
         except NotFetched as error:
@@ -83,7 +83,7 @@ class Downloads:
             return False
         folder = cache.downloads()
         folder.mkdir(parents=True, exist_ok=True)
-        # Named for its checksum, so that only a download of the same file is resumed.
+        # Named after its checksum, so that only a download of the same file is resumed.
         file = folder / f"{release.sum[:12]}-{release.name}"
         step = Step(title)
         try:
@@ -145,7 +145,7 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
 
 
 def _check(made: Path, tool: Tool, release: Release) -> None:
-    """One that does not run here, such as for want of a library, had better be built."""
+    """Reject a program that does not run here, for example because a library is missing: it is better built."""
     if tool.probe_pattern is None:
         return
     said = probe.ask(made, tool)

@@ -14,29 +14,29 @@ _LANGUAGES = "languages"
 
 
 def changes(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables to set, given those that are; applying them twice is the same as once.
+    """The variables to set, given the current ones; applying them twice is the same as once.
 
-    What the user has chosen stays: a passphrase, whether the engine may fetch plugins.
+    The user's own choices stay: a passphrase, and whether the engine may fetch plugins.
     """
     wanted = {
         "PATH": search_path(environment.get("PATH", os.defpath)),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }
     if "PULUMI_CONFIG_PASSPHRASE" not in environment and "PULUMI_CONFIG_PASSPHRASE_FILE" not in environment:
-        # A local backend asks for one even when nothing is secret.
+        # A local backend asks for a passphrase even when nothing is secret.
         wanted["PULUMI_CONFIG_PASSPHRASE"] = ""
     acquisition = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
     if acquisition not in environment and not plugins.complete(pulumi_home()):
-        # While the SDK of a provider is installed and its plugin is not, the engine spends 2.4 s of every command
-        # trying to fetch it, whether or not the stack has any use for it. Without trying, it does not mind.
+        # If a provider's SDK is installed but its plugin is not, the engine spends 2.4 s of every command trying to
+        # fetch it, whether or not the stack uses it. If it may not try, it carries on without it.
         wanted[acquisition] = "true"
     return wanted
 
 
 def search_path(path: str) -> str:
-    """PATH with the Python environment of Kumulus and its tools first, and those of earlier calls taken out.
+    """PATH with the Python environment of Kumulus and its tools first, and those of earlier calls removed.
 
-    The environment is there for programs whose Pulumi.yaml names none: they run with the first `python`, and so can
+    The environment is for programs whose Pulumi.yaml names none: they run with the first `python` on PATH, and so can
     import the components.
     """
     ours = directories()
@@ -51,7 +51,7 @@ def search_path(path: str) -> str:
 def directories() -> list[str]:
     """The directories to put first on PATH: that of Kumulus' Python, the tools', and other languages' hosts.
 
-    Pulumi looks for a language's host on PATH; those that were asked for are in directories of their own.
+    Pulumi looks for language hosts on PATH; each that the user has fetched is in its own directory.
     """
     known = pins.load()
     tools = [known.tool(name) for name in known.sets.get(_LANGUAGES, ())]

@@ -1,4 +1,4 @@
-"""Fetch one file over HTTP: broken downloads are resumed, stalled ones abandoned, and a checksum decides."""
+"""Fetch one file over HTTP: broken downloads are resumed, stalled ones abandoned, and its checksum is verified."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from kumulus.toolchain.errors import ToolchainError
 
 _CHUNK = 1 << 16
 _PARTIAL, _UNSATISFIABLE, _SERVER_ERROR = 206, 416, 500
-# What the user's network may say of every file, not of this one alone.
+# Answers that the user's network may give for every file, not just this one.
 _NOT_HERE = (401, 403, 407, 429, 451)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a server is waited for.
+    """How long to wait for a server.
 
     Args:
         connect: seconds to look up a host and connect to it.
-        stall: seconds in which at least `least` bytes have to come.
-        least: that many bytes.
-        most: bytes of a file that is larger than any can be.
+        stall: seconds in which at least `least` bytes have to arrive.
+        least: that number of bytes.
+        most: the maximum size of a file in bytes, larger than any release file.
         attempts: how often a broken download is resumed.
-        pause: seconds before the first of these, twice that before the second, and so on.
+        pause: seconds before the first resumption, twice that before the second, and so on.
     """
 
     connect: float = 3.0
@@ -47,10 +47,10 @@ class Limits:
 
 
 class NotFetched(Exception):
-    """A file cannot be had. The message says why.
+    """A file cannot be fetched. The message says why.
 
     Attributes:
-        host_out: whether the reason holds for every file of this host.
+        host_out: whether the reason applies to every file of this host.
     """
 
     def __init__(self, reason: str, *, host_out: bool) -> None:
@@ -59,7 +59,7 @@ class NotFetched(Exception):
 
 
 class WrongSum(ToolchainError):
-    """A file is whole, and not what was asked for."""
+    """A file is complete, but not the expected one."""
 
 
 def reachable(url: str, limits: Limits) -> None:
@@ -78,7 +78,7 @@ def reachable(url: str, limits: Limits) -> None:
         except OSError as error:
             outcome.append(error)
 
-    # Looking a name up has no time limit of its own.
+    # Looking up a name has no time limit of its own.
     attempt = threading.Thread(target=connect, daemon=True)
     attempt.start()
     attempt.join(limits.connect)
@@ -91,19 +91,19 @@ def reachable(url: str, limits: Limits) -> None:
 def fetch(
     url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Limits
 ) -> None:
-    """Fetch a file, going on with what an earlier attempt left; it is there afterwards only with the right sum.
+    """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
         url: http or https.
-        to: where the file goes; while it is fetched, that name with `.part`.
-        algorithm: of the sum, as hashlib calls it.
-        wanted: the sum, in hexadecimal digits.
-        tick: takes the bytes there are and, where the server says it, of how many there will be.
+        to: where the file goes; while it is being fetched, that name with `.part`.
+        algorithm: of the checksum, as hashlib calls it.
+        wanted: the checksum, in hexadecimal digits.
+        tick: called with the number of bytes so far and, if the server says it, the total.
         limits: how long to wait for it.
 
     Raises:
-        NotFetched: it cannot be had; what came of it is kept.
-        WrongSum: it is not what was asked for; nothing of it is kept.
+        NotFetched: it cannot be fetched; the part that arrived is kept.
+        WrongSum: it is not the expected file; nothing of it is kept.
     """
     part = to.with_name(f"{to.name}.part")
     resumed = _size(part) > 0
@@ -111,7 +111,7 @@ def fetch(
         _complete(url, part, tick, limits)
     found = _sum(part, algorithm)
     if found != wanted and resumed:
-        # What lay here may have been the wrong part.
+        # The part from an earlier attempt may have been wrong.
         part.unlink()
         _complete(url, part, tick, limits)
         found = _sum(part, algorithm)
@@ -139,7 +139,7 @@ def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], lim
                 raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=out) from None
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            # One that says nothing for so long says nothing the next time.
+            # A server that was silent for so long will be silent next time, too.
             if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == limits.attempts:
                 raise NotFetched(_words(reason), host_out=True) from None
         time.sleep(limits.pause * attempt)
@@ -186,7 +186,7 @@ def _copy(
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Followed to https; to http only where it was http to the same host already, as with a mirror."""
+    """Follows redirects to https, and to http only from http on the same host, as with a mirror."""
 
     max_redirections = 5
 
@@ -200,7 +200,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    # Not urllib's own: that reads files and FTP too, when it is redirected there.
+    # Not urllib's default opener: when redirected, that reads local files and FTP, too.
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -216,7 +216,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _endpoint(url: str) -> tuple[str, int]:
-    """The host and port to connect to for a URL: the proxy's where there is one for it."""
+    """The host and port to connect to for a URL: the proxy's, if there is one for it."""
     parts = urlsplit(url)
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy and not urllib.request.proxy_bypass(parts.netloc):

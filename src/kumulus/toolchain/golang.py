@@ -15,14 +15,14 @@ from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import HERE
 from kumulus.toolchain.versions import numbers
 
-# What a user may have set to reach the modules; every other GO* variable would change what is built.
+# Variables that a user may have set to reach the modules; any other GO* variable could change what is built.
 _KEPT = ("GOPROXY", "GONOPROXY", "GOPRIVATE", "GOAUTH", "GOVCS", "GOINSECURE", "GODEBUG")
 
 
 def environment(scratch: Path, caches: Path) -> dict[str, str]:
-    """The variables Go is run with: its caches in scratch directories, and nothing that changes the result.
+    """The environment to run Go with: its caches in scratch directories, and nothing that changes the result.
 
-    `-mod=readonly` makes go.sum the whole truth: a source without a checksum there is an error, not a download.
+    `-mod=readonly` makes go.sum authoritative: a source without a checksum there is an error, not a download.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GO") or name in _KEPT}
     return {
@@ -30,7 +30,7 @@ def environment(scratch: Path, caches: Path) -> dict[str, str]:
         "CGO_ENABLED": "0",
         "GO111MODULE": "on",
         "GOCACHE": str(caches / "gocache"),
-        # No debugging information from the compiler either, which the linker would drop: a fifth less time and space.
+        # No debugging information from the compiler, as the linker would drop it: a fifth less time and space.
         "GOFLAGS": "-mod=readonly -modcacherw -trimpath -buildvcs=false -gcflags=all=-dwarf=false",
         "GOMODCACHE": str(caches / "gomod"),
         "GOPATH": str(caches / "gopath"),
@@ -41,7 +41,7 @@ def environment(scratch: Path, caches: Path) -> dict[str, str]:
 
 
 def on_path(minimum: str) -> tuple[Path | None, str]:
-    """The Go on PATH if it is new enough, and otherwise None; with it, what to tell the user about it."""
+    """The Go on PATH, or None if it is missing or too old; and its version, or what is wrong with it."""
     found = shutil.which("go")
     if found is None:
         return None, "not on PATH"
@@ -57,7 +57,7 @@ def obtain(minimum: str, scratch: Path, say: Callable[[str], None]) -> Path:
     """A Go that can build the tools, fetched into the scratch directory when PATH has none.
 
     Raises:
-        ToolchainError: there is none and none can be fetched; says how to get one.
+        ToolchainError: there is no Go, and none can be fetched; says how to get one.
     """
     found, note = on_path(minimum)
     if found is not None:
@@ -113,7 +113,7 @@ def _python_with_pip() -> str | None:
 
 @functools.lru_cache(maxsize=4)
 def _version(go: str, modified: int) -> str | None:
-    # `modified` is there for the cache's sake.
+    # `modified` is only part of the cache's key.
     try:
         answer = subprocess.run(
             [go, "env", "GOVERSION"],

@@ -20,7 +20,7 @@ class Location:
     """Where a tool was found.
 
     `path` is None when it is missing. `source` is "PATH", "downloaded", "built", "plugins" or "missing". `note` says
-    what else was seen, such as an unsuitable version on PATH.
+    what else was found, such as an unsuitable version on PATH.
     """
 
     tool: Tool
@@ -60,7 +60,7 @@ def find(tool: str, version: str | None = None) -> Path:
 
 
 def kept(tool: str) -> Path:
-    """The directory of the files that a tool has kept of its Go module, such as definitions of its kinds.
+    """The directory of the files kept from a tool's Go module, such as its CRDs.
 
     Args:
         tool: its name in pins.toml.
@@ -124,13 +124,13 @@ def plugin_directory(pulumi_home: Path, tool: Tool) -> Path:
 
 
 def is_installed(pulumi_home: Path, tool: Tool) -> bool:
-    """Whether the engine has this plugin in full: it leaves a `.partial` file beside one it did not finish."""
+    """Whether the engine has all of this plugin; it leaves a `.partial` file beside an unfinished one."""
     directory = plugin_directory(pulumi_home, tool)
     return os.access(directory / tool.name, os.X_OK) and not directory.with_name(f"{directory.name}.partial").exists()
 
 
 def _installed_plugin(tool: Tool) -> Path | None:
-    # One that Pulumi downloaded itself spares the longest of all builds.
+    # A plugin that Pulumi downloaded itself saves the longest of all builds.
     if tool.folder != "plugins":
         return None
     for home in (pulumi_home(), Path.home() / ".pulumi"):

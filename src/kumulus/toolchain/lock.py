@@ -1,4 +1,4 @@
-"""One process at a time may change the cache; another one waits, and says for whom."""
+"""Only one process at a time may change the cache; others wait, and say for which."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kumulus.toolchain.errors import ToolchainError
 
 @contextlib.contextmanager
 def exclusive(file: Path, doing: str, say: Callable[[str], None]) -> Iterator[bool]:
-    """Hold the lock for the block; yields whether somebody else held it first.
+    """Hold the lock for the block; yields whether another process held it first.
 
-    The kernel gives the lock up with the process, so a killed one leaves nothing to clear away.
+    The kernel releases the lock with the process, so a killed one leaves nothing to clean up.
 
     Args:
         file: the lock file; its content is the holder's process id, and it stays.
-        doing: what everybody wants this lock for, such as "building the tools".
-        say: gets a line for the user when there is somebody to wait for.
+        doing: what processes need this lock for, such as "building the tools".
+        say: called with a line for the user if there is a process to wait for.
 
     Raises:
-        ToolchainError: the file cannot be made.
+        ToolchainError: the file cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

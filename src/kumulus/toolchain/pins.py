@@ -1,4 +1,4 @@
-"""pins.toml as data, and the stamps that say whether something built from it is still what it asks for."""
+"""pins.toml as data, and the stamps that say whether what was built from it is still up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kumulus.toolchain.releases import Release
 from kumulus.toolchain.versions import normal
 
 HERE = Path(__file__).resolve().parent
-# The programs of a control plane, which can be had in several Kubernetes versions.
+# The programs of a control plane, which are available in several Kubernetes versions.
 CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -34,7 +34,7 @@ class Embed:
 
     def recipe(self) -> tuple[object, ...]:
         """What determines the files that are built."""
-        # Only where there is one, so that whatever was built before keeps its stamp.
+        # Only if there is an edit, so that whatever was built before keeps its stamp.
         return (self.module, self.path, self.to, dict(self.set), *([dict(self.edit)] if self.edit else []))
 
 
@@ -47,8 +47,8 @@ class Keep:
     to: str = ""
 
     def recipe(self) -> tuple[str, ...]:
-        """What decides what is kept, and where."""
-        # Only where there is one, so that whatever was built before keeps its stamp.
+        """What determines which files are kept, and where."""
+        # Only if it is set, so that whatever was built before keeps its stamp.
         return (self.module, self.path, *([self.to] if self.to else []))
 
 
@@ -60,7 +60,7 @@ class Tool:
     version: str
     purpose: str
     cpu: int | None
-    """CPU seconds that building it took; None where that was not measured."""
+    """CPU seconds that building it took; None if that was not measured."""
     module: str
     package: str | None
     file: tuple[str, str] | None
@@ -75,17 +75,17 @@ class Tool:
     optional: bool
     on_demand: bool
     release: Release | None
-    """The file of its project's release that has it, for this platform; None where there is none that we know."""
+    """The file with it in its project's release for this platform; None if we know of none."""
     modules: Path
 
     @property
     def files_only(self) -> bool:
-        """Whether there is nothing to run, only the files that are kept."""
+        """Whether it has no program to run, only files that are kept."""
         return bool(self.keep) and self.package is None and self.file is None
 
     @property
     def buildable(self) -> bool:
-        """Whether its Go module can be had."""
+        """Whether it has a Go module to build."""
         return bool(self.module)
 
     @property
@@ -100,7 +100,7 @@ class Tool:
         return " ".join(["-s", "-w", *filled])
 
     def stamp(self) -> str:
-        """A hash of everything that decides what is built: another stamp means another binary."""
+        """A hash of everything that determines the build: another stamp means another binary."""
         digest = hashlib.sha256()
         system = os.uname()
         embeds = [embed.recipe() for embed in self.embed]
@@ -129,7 +129,7 @@ class Pins:
 
     tools: tuple[Tool, ...]
     kubernetes: Mapping[str, str]
-    """Kubernetes versions besides the default one, to the module each is built in."""
+    """The module that builds each Kubernetes version other than the default one."""
     go_minimum: str
     disk: Mapping[str, float]
     """The most disk space that building in a module takes, in GB."""
@@ -169,12 +169,12 @@ class Pins:
 
     @property
     def shared(self) -> tuple[Tool, ...]:
-        """The tools that have one directory together: the required ones, and two that are had on demand."""
+        """The tools that share one directory: the required ones, and those that are fetched on demand."""
         return tuple(tool for tool in self.tools if not tool.optional)
 
     @property
     def default_kubernetes(self) -> str:
-        """The Kubernetes version of a control plane whose stack asks for none."""
+        """The Kubernetes version of a control plane if its stack asks for none."""
         return self.tool(CONTROL_PLANE[0]).version
 
     def control_plane(self, version: str) -> tuple[Tool, ...]:
@@ -204,7 +204,7 @@ class Pins:
 
     @functools.cached_property
     def key(self) -> str:
-        """Names the directory of the shared tools: the same pins on the same kind of machine share one."""
+        """The name of the shared tools' directory: the same pins on the same kind of machine share one."""
         return combined(self.shared)
 
 
@@ -266,7 +266,7 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
 
 
 def _release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release]) -> Release | None:
-    """The file of a release that has a tool; one beside another is in that one's, whatever version it is built at."""
+    """The release file with a tool; a tool `beside` another one is in that one's file, whatever its own version."""
     version = next((other.version for other in tools if other.name == tool.beside), tool.version)
     return files.get((tool.name, version))
 

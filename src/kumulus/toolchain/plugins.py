@@ -1,4 +1,4 @@
-"""Pulumi's provider plugins: put where the engine looks, since one found on PATH makes it warn in every command."""
+"""Pulumi's provider plugins: installed where the engine looks, since one on PATH makes it warn in every command."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kumulus.toolchain.locate import find, is_installed, plugin_directory
 
 PROVIDER = "pulumi-resource-kubernetes"
 COMMAND = "pulumi-resource-command"
-# It can be downloaded only; its Python SDK is installed, so the engine asks for it in every command.
+# It can only be downloaded; its Python SDK is installed, so the engine looks for it in every command.
 COMMAND_PLUGIN = "resource-command-v*"
-# As requirements.txt has its SDK; a test keeps the two in step.
+# The version of its SDK in requirements.txt; a test keeps the two in step.
 COMMAND_VERSION = "1.2.1"
 
 
@@ -22,8 +22,8 @@ def install(pulumi_home: Path) -> None:
     """Install Pulumi's Kubernetes provider for engines with this PULUMI_HOME, unless it is there already.
 
     Raises:
-        ToolMissing: pulumi or the provider has not been built yet.
-        ToolchainError: pulumi refused the plugin; with what it said.
+        ToolMissing: pulumi or the provider is not there yet.
+        ToolchainError: pulumi refused the plugin; quotes its message.
     """
     _put(pulumi_home, PROVIDER)
 
@@ -31,11 +31,11 @@ def install(pulumi_home: Path) -> None:
 def install_command(pulumi_home: Path) -> None:
     """Get the plugin that runs `hostCommands`, in the version of its SDK, unless some version is there.
 
-    Where ours cannot be downloaded, Pulumi is asked to fetch it itself.
+    If we cannot download it, Pulumi is asked to fetch it itself.
 
     Raises:
-        ToolMissing: pulumi has not been built yet.
-        ToolchainError: it cannot be fetched; with what pulumi said, and how to install it from a file.
+        ToolMissing: pulumi is not there yet.
+        ToolchainError: it cannot be fetched; quotes pulumi, and says how to install it from a file.
     """
     if has_command_plugin(pulumi_home):
         return
@@ -59,7 +59,7 @@ def install_command(pulumi_home: Path) -> None:
 
 
 def complete(pulumi_home: Path) -> bool:
-    """Whether every plugin is installed whose Python SDK is: the engine asks for them in every command."""
+    """Whether the plugins of all installed Python SDKs are there; the engine looks for them in every command."""
     return has_command_plugin(pulumi_home) and is_installed(pulumi_home, pins.load().tool(PROVIDER))
 
 

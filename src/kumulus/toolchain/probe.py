@@ -15,9 +15,9 @@ _TIMEOUT_SECONDS = 15
 
 
 def version_of(executable: Path, tool: Tool) -> str | None:
-    """What the executable says its version is, or None when it does not say anything like it."""
+    """The version that the executable reports, or None if its output has none."""
     status = executable.stat()
-    # The real path too: a link that is pointed elsewhere may keep size and time.
+    # With the real path: a link may be changed to a file of the same size and time.
     key = f"{tool.name} {executable} {executable.resolve()}"
     fingerprint = [status.st_mtime_ns, status.st_size]
     known = _remembered()
@@ -29,7 +29,7 @@ def version_of(executable: Path, tool: Tool) -> str | None:
 
 
 def ask(executable: Path, tool: Tool) -> str | None:
-    """Start an executable to hear its version; None when it does not say anything like it."""
+    """Run an executable to get its version; None if its output has none."""
     try:
         answer = subprocess.run(
             [executable, *tool.probe_args],
@@ -60,7 +60,7 @@ def _remembered() -> dict[str, tuple[list[int], str | None]]:
 
 
 def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
-    # Read again and replaced as a whole: another process may have written it, and a lost entry only costs a probe.
+    # Read again, and replaced as a whole: another process may have written it. A lost entry only costs a probe.
     document = {**_remembered(), key: (fingerprint, version)}
     temporary = _file().with_suffix(f".{os.getpid()}")
     try:

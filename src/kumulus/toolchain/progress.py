@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 # A log that is silent for minutes looks like a hang, and some CI systems end it.
 _LOG_HEARTBEAT_SECONDS = 60
-# More often than that, a terminal's line is not read.
+# Nobody can read a terminal's line that changes more often than that.
 _REDRAW_SECONDS = 0.2
-# What takes less than this needs no words on the way.
+# A step that takes less than this needs no progress display.
 _QUIET_SECONDS = 2.0
 
 
@@ -20,11 +20,11 @@ def say(line: str) -> None:
 
 
 def transferred(have: int, total: int | None, begun: float) -> str:
-    """How far a transfer is: `31 of 84 MB (37%), 5.2 MB/s`.
+    """The progress of a transfer: `31 of 84 MB (37%), 5.2 MB/s`.
 
     Args:
-        have: bytes that are there.
-        total: bytes there will be, where that is known.
+        have: bytes so far.
+        total: bytes in all, if known.
         begun: when it began, by the monotonic clock.
     """
     rate = f"{have / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def seconds(self) -> int:
-        """Since the step began."""
+        """Seconds since the step began."""
         return round(time.monotonic() - self.begun)
 
     def tick(self, so_far: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Official release files: which one has a tool, what its sum is, where it is asked for."""
+"""Official release files: which one has a tool, its checksum, and where to download it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Release:
         return self.url.rpartition("/")[2]
 
     def stamp(self, tool: str) -> str:
-        """What vouches for a tool out of this file: another stamp means another program."""
+        """The stamp of a tool from this file: another stamp means another program."""
         recipe = [tool, self.url, self.algorithm, self.sum, self.members[tool]]
         return f"downloaded {hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]}"
 
@@ -58,7 +58,7 @@ def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, st
 
     Raises:
         KeyError: a table lacks something.
-        TypeError: it has no sum, or one that is none.
+        TypeError: it has no checksum, or an invalid one.
     """
     found = {}
     for entry in entries:
@@ -80,10 +80,10 @@ def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, st
 
 
 def mode() -> Mode:
-    """What KUMULUS_TOOLS asks for: `auto` without it.
+    """What KUMULUS_TOOLS asks for; `auto` if it is not set.
 
     Raises:
-        ToolchainError: it is something else.
+        ToolchainError: it is none of the modes.
     """
     written = os.environ.get("KUMULUS_TOOLS", "").strip() or "auto"
     for each in _MODES:
@@ -93,10 +93,10 @@ def mode() -> Mode:
 
 
 def mirror() -> str:
-    """The one place everything is taken from, without a slash at its end; empty when there is none.
+    """The URL of the mirror to download everything from, without a trailing slash; empty if there is none.
 
     Raises:
-        ToolchainError: KUMULUS_MIRROR is no such URL.
+        ToolchainError: KUMULUS_MIRROR is not a valid URL.
     """
     written = os.environ.get("KUMULUS_MIRROR", "").strip().rstrip("/")
     if not written:
@@ -108,7 +108,7 @@ def mirror() -> str:
 
 
 def address(release: Release) -> str:
-    """Where a release file is asked for: at its own address, or below the mirror, which has a folder for each host."""
+    """The URL to download a release file from: its own, or one on the mirror, which has a folder for each host."""
     place = mirror()
     if not place:
         return release.url

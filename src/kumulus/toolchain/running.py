@@ -15,12 +15,12 @@ from kumulus.toolchain.progress import Step
 _LINES_OF_LOG = 15
 _TICK_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
-# What a process that was interrupted gets to clear away behind itself.
+# How long an interrupted process gets to clean up.
 _GRACE_SECONDS = 5
 
 
 class Failed(Exception):
-    """A program ended with another exit code than 0.
+    """A program ended with an exit code other than 0.
 
     Attributes:
         code: the exit code.
@@ -48,14 +48,14 @@ def run(
     Args:
         command: the program and its arguments.
         step: shows the time that it takes.
-        log: is appended to: the command, and what it says on standard error.
+        log: a file to which the command and its standard error are appended.
         stdout: a file that its standard output is appended to; the log by default.
         stdin: a file to read from; nothing by default.
         cwd: the directory to run it in.
         env: its whole environment; this process's own by default.
 
     Raises:
-        Failed: it ended with another exit code than 0.
+        Failed: it ended with an exit code other than 0.
         OSError: there is no such program.
     """
     with log.open("ab") as messages, (stdout or log).open("ab") as answers:
@@ -98,7 +98,7 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Ctrl-C reaches the program as well; a signal to this process alone does not.
+    # Ctrl-C reaches the program as well, but a signal to this process alone does not.
     process.send_signal(signal.SIGINT)
     try:
         process.wait(timeout=_GRACE_SECONDS)
@@ -108,6 +108,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_with_parent() -> None:
-    # Should this process be killed outright, an orphaned compiler would compete with the next attempt.
+    # If this process is killed outright, an orphaned compiler would compete with the next attempt.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Making tools available: what PATH or the cache has is left alone, what is missing is downloaded or built, once."""
+"""Making tools available: those on PATH or in the cache are used; missing ones are downloaded or built, once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kumulus.toolchain.progress import Step, say
 
 
 def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins | None = None) -> None:
-    """Get what is missing of the required tools, and of what is asked for besides.
+    """Get those of the required tools, and of further ones asked for, that are missing.
 
     Args:
         kubernetes: another Kubernetes version whose control plane is wanted too.
@@ -39,11 +39,11 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
 
 
 def provide(names: Sequence[str], kubernetes: str | None = None, known: Pins | None = None) -> None:
-    """Get what is missing of these tools, and of no others.
+    """Get those of these tools that are missing, and no others.
 
     Args:
         names: of tools, or of sets of them.
-        kubernetes: the version of those that belong to a control plane.
+        kubernetes: the version for tools that belong to a control plane.
         known: other pins than the project's.
 
     Raises:
@@ -65,14 +65,14 @@ def chosen(names: Sequence[str], kubernetes: str | None, known: Pins) -> list[To
 
 
 def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
-    """Tools as they are had here, whatever PATH has: without libraries, so that they run in any container.
+    """Tools that we download or build, ignoring PATH: they need no libraries, so they run in any container.
 
     Args:
         names: of tools, or of sets of them.
         known: other pins than the project's.
 
     Returns:
-        Their executables by name, those included that are files only.
+        Their executables by name; for tools of files only, their directory.
 
     Raises:
         ToolchainError: something can be neither downloaded nor built.
@@ -88,7 +88,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
         return
     scratch = cache.root() / "scratch"
     with lock.exclusive(cache.root() / "lock", "getting the tools", say), _terminated_like_interrupted():
-        # The previous holder of the lock may have built just these.
+        # The previous holder of the lock may have built the same tools.
         lacking = missing(known, wanted)
         # No other process is building now, so what is left here is from a killed run.
         shutil.rmtree(scratch / "work", ignore_errors=True)
@@ -98,7 +98,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
             left = len(missing(known, wanted))
             say(f"\ninterrupted with {left} of {len(lacking)} tools to go; the next run goes on from here")
             raise
-        # Gigabytes, and of no use once everything is built.
+        # These are gigabytes, and useless once everything is built.
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(cache.downloads(), ignore_errors=True)
 
@@ -160,7 +160,7 @@ def _check_disk(total: float, scratch: Path) -> None:
 
 
 def _gigabytes(directory: Path) -> float:
-    """What an interrupted run has put here already and need not put here again."""
+    """The size of what an interrupted run has already put into a directory, which needs no further space."""
     total = 0
     for folder, _, files in os.walk(directory):
         for file in files:

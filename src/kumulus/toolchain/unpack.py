@@ -1,4 +1,4 @@
-"""Taking programs out of a release file: these and no others, whatever else the archive holds."""
+"""Extracting programs from a release file: only the wanted ones, whatever else the archive contains."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kumulus.toolchain.errors import ToolchainError
 
 
 def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> dict[str, Path]:
-    """Take files out of an archive, each under its own name.
+    """Extract files from an archive, each under its own name.
 
     Args:
         archive: a .tar.gz, a .zip, or a file that is the program itself.
-        members: a name for each wanted file, to its path in the archive; an empty path is the file itself.
+        members: the path in the archive of each wanted file, by name; an empty path is the archive itself.
         others: a pattern of paths; files of that pattern are taken too, under their own names.
         into: a folder to put them in.
 
@@ -38,7 +38,7 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
     taken: dict[str, Path] = {}
     try:
         for path, content in _files(archive):
-            # A link's target is not looked at, and a path is only compared: nothing is written anywhere else.
+            # Links are not followed, and paths are only compared: nothing is written outside the folder.
             name = wanted.get(path) or (_own_name(path) if others and fnmatch.fnmatchcase(path, others) else "")
             if not name:
                 continue
@@ -54,7 +54,7 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
 
 def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The plain files of an archive; links and devices are none."""
+    """The regular files of an archive; links and devices are skipped."""
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive) as zipped:
             for entry in zipped.infolist():
@@ -70,6 +70,6 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _own_name(path: str) -> str:
-    """The last part of a path; empty where it cannot be a file's name."""
+    """The last part of a path; empty if it cannot be a file's name."""
     name = path.rpartition("/")[2]
     return "" if name in (".", "..") else name

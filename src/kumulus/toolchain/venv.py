@@ -1,7 +1,7 @@
 """The project's virtual environment: made once, brought up to date when the requirements change.
 
-Every file that pip installs has to have a hash that the requirements name: what an index serves later under the same
-version is refused. Kumulus itself is installed from its own directory, and nothing with it.
+Every file that pip installs has to have a hash that the requirements list: another file that an index serves later
+under the same version is refused. Kumulus itself is installed from its own directory, without dependencies.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def is_current(project: Path, development: bool = False) -> bool:
 
 
 def ensure(project: Path, development: bool = False) -> None:
-    """Make the environment, or install what changed in the requirements; at once when nothing did.
+    """Create the environment, or install what changed in the requirements; returns at once if nothing did.
 
     Args:
         project: the directory with requirements.txt.
         development: with requirements-dev.txt too.
 
     Raises:
-        ToolchainError: Python cannot make one, or pip failed; with what to do.
+        ToolchainError: Python cannot create one, or pip failed; says what to do.
     """
     if is_current(project, development):
         return
@@ -55,26 +55,26 @@ def ensure(project: Path, development: bool = False) -> None:
         if not _works(project):
             _create(project)
         say(f"installing {' and '.join(DEVELOPMENT if development else BASE)} into .venv")
-        # Written again below: until then the environment counts as unfinished.
+        # Written again below; until then, the environment counts as unfinished.
         _stamp_file(project).unlink(missing_ok=True)
         # Computed before pip reads them: requirements that change during the installation are installed next time.
         stamps = {_stamp(project, False), _stamp(project, development)}
         wanted = "requirements-dev.txt" if development else "requirements.txt"
         _pip(project, ["--require-hashes", "-r", wanted])
         # Editable, so that a Pulumi program elsewhere on this machine can import the components; `compat` is a plain
-        # path entry, which packages added later need no new installation for.
+        # path entry, so packages added later need no new installation.
         _pip(project, ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."])
         _stamp_file(project).write_text("\n".join(sorted(stamps)) + "\n")
 
 
 def ensure_policies(folder: Path) -> None:
-    """Make a policy pack's own environment, or install what changed in its requirements; at once when nothing did.
+    """Create a policy pack's environment, or install what changed in its requirements; instant if nothing did.
 
     Args:
         folder: the pack, with its requirements.txt.
 
     Raises:
-        ToolchainError: Python cannot make one, or pip failed; with what to do.
+        ToolchainError: Python cannot create one, or pip failed; says what to do.
     """
     with lock.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
@@ -95,7 +95,7 @@ def _stamp_file(project: Path) -> Path:
 
 def _stamp(project: Path, development: bool) -> str:
     digest = hashlib.sha256()
-    # A virtual environment is bound to its place and to the Python it was made from.
+    # A virtual environment is bound to its path and to the Python it was made from.
     digest.update(f"{project} {development}".encode())
     for name in (*(DEVELOPMENT if development else BASE), "pyproject.toml"):
         digest.update((project / name).read_bytes())
@@ -127,7 +127,7 @@ def _create(project: Path) -> None:
 
 
 def _base_python() -> str:
-    # Run from the very environment that is to be replaced, this is the one it was made from.
+    # If we run from the environment that is to be replaced, this is the Python it was made from.
     return getattr(sys, "_base_executable", None) or sys.executable
 
 

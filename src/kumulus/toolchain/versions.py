@@ -28,7 +28,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def satisfies(version: str, accepts: str) -> bool:
-    """Whether a version lies in a range; a pre-release (`1.35.0-rc.1`) never does, build metadata does not matter."""
+    """Whether a version is in a range; a pre-release (`1.35.0-rc.1`) never is, and build metadata is ignored."""
     match = _VERSION.fullmatch(version.strip())
     if match is None or match[2] is not None:
         return False

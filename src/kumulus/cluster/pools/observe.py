@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Asking = Callable[["Client"], Coroutine[Any, Any, T]]
 
-# So few missing names are asked for one by one.
+# Up to this many missing names are looked up one by one.
 _A_FEW = 4
-# Up to this many are as well, in a cluster whose names are not all on a first page of this length; else a list of names
-# only is cheaper.
+# Up to this many are as well if the cluster's names do not all fit on a first page of this length; otherwise a list of
+# names only is cheaper.
 _ASK_SINGLY, _FIRST_PAGE = 50, 500
 # A stack's pools are observed at the same moment, and share one list. With a list each, the last ones would wait for a
 # busy server, and their lists would grow by the nodes that other pools have created in the meantime.
@@ -44,10 +44,10 @@ class Observation:
         altered: nodes with owned fields that differ, by ordinal, each with its live state and the differences.
         extra: nodes that carry the pool's label under a name the pool does not have.
         foreign: wanted names that real nodes carry; never touched.
-        others: wanted names that emulated nodes carry which are another stack's, or nobody's; likewise.
+        others: wanted names that emulated nodes carry which belong to another stack or to nobody; likewise.
         matching: how many nodes are exactly as wanted.
-        uids: of a pool that publishes devices, the UIDs of its nodes by ordinal.
-        slices: of such a pool, what is not as wanted about its ResourceSlices.
+        uids: the UIDs of its nodes by ordinal, if the pool publishes devices.
+        slices: what is not as wanted about the ResourceSlices of such a pool.
     """
 
     missing: list[int] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Observation:
         return self.matching + len(self.altered)
 
     def same_nodes(self, other: Observation) -> bool:
-        """Whether the same nodes were missing, altered and too many at another look."""
+        """Whether another look found the same nodes missing, altered and surplus."""
         return (
             self.missing == other.missing
             and self.altered.keys() == other.altered.keys()
@@ -91,7 +91,7 @@ async def observe(
         pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
         formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
-        recorded: the identity under which the stack had the pool so far, where that is another one.
+        recorded: the identity under which the stack had the pool so far, if that is a different one.
 
     Raises:
         NotServed: the pool publishes devices, and the cluster has no such kind.
@@ -138,9 +138,9 @@ async def observe(
 
 
 async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
-    """Nodes that a pool had, has too many of, and that lost its label; our record on them says that we made them.
+    """Surplus nodes of a pool that have lost its label; our record on them shows that Kumulus made them.
 
-    One with another pool's label is that pool's: nodes by name may change their group.
+    A node with another pool's label belongs to that pool: nodes by name may change their group.
     """
     names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
@@ -150,7 +150,7 @@ async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -
 
 
 def _gone(pool: Pool) -> set[str]:
-    """Nodes that a fault has taken away: as wanted while they are not there."""
+    """Nodes that a fault has removed: they are as wanted while they do not exist."""
     return {pool.node_name(n) for n in {*pool.faults.gone(pool.replicas)} - pool.absent} if pool.faults else set()
 
 
@@ -187,7 +187,7 @@ async def _all_names(client: Client) -> list[str]:
 
 
 async def _first_page(client: Client) -> list[str] | None:
-    """The names of all nodes; None where there are more than a page of them."""
+    """The names of all nodes; None if they do not fit on one page."""
     found = await client.get(NODES, {"limit": str(_FIRST_PAGE)}, accept=METADATA_ONLY)
     if (found.get("metadata") or {}).get("continue"):
         return None
@@ -195,9 +195,9 @@ async def _first_page(client: Client) -> list[str] | None:
 
 
 async def _shared(under_way: WeakKeyDictionary[Client, asyncio.Task[T]], client: Client, ask: Asking[T]) -> T:
-    """What a question to a cluster brings, as of this call or of just before it."""
+    """The answer to a request that this call makes, or that another call made just before it."""
     asked = under_way.get(client)
     if asked is None or asked.done():
         asked = under_way[client] = asyncio.ensure_future(ask(client))
-    # A pool that is stopped while it waits leaves the request to the others.
+    # A pool that is cancelled while it waits does not cancel the request for the others.
     return await asyncio.shield(asked)

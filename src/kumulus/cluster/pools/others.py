@@ -1,4 +1,4 @@
-"""Pools and nodes of others in the same cluster: they are neither taken over nor removed."""
+"""Other stacks' pools and nodes in the same cluster: they are neither taken over nor removed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class PoolTaken(Exception):
 
 
 async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: str | None = None) -> None:
-    """Ask, before anything is done to a pool, whether another stack has one of its name; two requests.
+    """Check, before anything is done to a pool, whether another stack has one of its name; takes two requests.
 
     Args:
         client: the cluster's API.
-        pool: what is wanted; its labels name the stack and what that calls its cluster.
+        pool: what is wanted; its labels name the stack and the name that the stack has for its cluster.
         patience: seconds to keep trying an unreachable server.
-        recorded: the identity under which the stack has the pool in its state, empty when it had none: nodes that
-            carry that, or nobody's, are its own. None where the pool is not in the state.
+        recorded: the identity under which the stack has the pool in its state, empty when it had none: nodes with that
+            identity, or with none, are its own. None if the pool is not in the state.
 
     Raises:
         PoolTaken: there are nodes of such a pool, or a record of one.
@@ -55,7 +55,7 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
 
 
 def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool:
-    """Whether an emulated node is not the pool's, whatever it is called and labelled.
+    """Whether an emulated node is not the pool's, whatever its name and labels.
 
     Args:
         pool: the pool.
@@ -65,12 +65,12 @@ def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool
     ours, identity = _owner(pool).identity, node.labels.get(STACK_ID)
     if identity is not None:
         return identity not in (ours, recorded)
-    # Nobody's: what we made has our record on it, also where its labels were taken away.
+    # Without an identity: nodes that we made have our record, even if their labels were removed.
     return bool(ours) and node.labels.get(POOL_LABEL) != pool.name and APPLIED not in node.annotations
 
 
 async def taken(client: Client, pool: Pool, node: LiveNode) -> str:
-    """Why a node that has just come up under one of the pool's names is not the pool's; empty for one that is."""
+    """Why a node that has just appeared under one of the pool's names is not the pool's; empty if it is."""
     other_name = node.labels.get(CLUSTER_LABEL, _cluster(pool)) != _cluster(pool)
     if is_anothers(pool, node) or (other_name and node.labels.get(STACK_ID) is None):
         return f"node {node.name} {await _whose(client, node)}; {_RENAME}"
@@ -86,13 +86,13 @@ async def _whose(client: Client, node: LiveNode) -> str:
 
 
 def _others(pool: Pool, recorded: str | None) -> str:
-    """The selector of the nodes that carry the pool's name and are not its own."""
+    """The selector of the nodes that carry the pool's name but are not its own."""
     ours = _owner(pool).identity
     if not ours and recorded is not None:
-        # There, another cluster's name on a node is drift.
+        # In this case, another cluster's name on a node is drift.
         return f"{of_pool(pool.name)},{STACK_ID}"
     if not ours:
-        # By what it calls its cluster, as there is nothing else.
+        # Only the stack's name for its cluster can tell them apart.
         return f"{of_pool(pool.name)},{CLUSTER_LABEL},{CLUSTER_LABEL}!={_cluster(pool)}"
     if recorded is None:
         return f"{of_pool(pool.name)},{STACK_ID}!={ours}"

@@ -19,14 +19,14 @@ _PATIENCE = 60.0
 
 
 _JOB_TRACKING = "batch.kubernetes.io/job-tracking"
-# A Job's controller keeps its pods until it has noted how they ended. One that goes with its node would count as
-# failed, and in the back-off that follows (10 s and doubled with every such pod, up to 10 minutes) the API server
-# refuses the Job's status, "cannot set more ready pods than active", while other pods of it run: it would stay so long.
+# A Job's controller keeps its pods until it has noted how they ended. A pod that goes with its node would count as
+# failed. In the back-off that follows (10 s, doubled with every such pod, up to 10 minutes) the API server refuses the
+# Job's status, "cannot set more ready pods than active", while other pods of it run, so the pod would stay that long.
 _UNTRACK = {"metadata": {"$deleteFromPrimitiveList/finalizers": [_JOB_TRACKING]}}
 
 
 class Bound(NamedTuple):
-    """A pod that is bound to a node; ``tracked`` when it has not ended and a Job's controller wants to know its end."""
+    """A pod that is bound to a node; ``tracked`` if it has not ended and a Job's controller waits for its end."""
 
     uid: str
     path: str
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
 
 
 class PodsRemain(Exception):
-    """Pods of removed nodes did not go in time."""
+    """Pods of removed nodes were not gone in time."""
 
 
 async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[Bound]:
@@ -59,14 +59,14 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
 async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, report: Reporter) -> int:
     """Remove the pods bound to nodes that no longer exist, and wait until they are gone.
 
-    The scheduler may bind one more pod to a node it has not yet seen go, and a finalizer may keep a pod for a while:
-    so it is looked again until nothing is left. A Job replaces its pods without counting them as failed.
+    The scheduler may bind another pod to a node whose removal it has not seen yet, and a finalizer may keep a pod for
+    a while, so this looks again until nothing is left. A Job replaces its pods without counting them as failed.
 
     Args:
         client: the cluster's API.
         nodes: names of the removed nodes.
         stop: when set, no further round is begun.
-        report: takes passing status lines.
+        report: receives transient status lines.
 
     Returns:
         How many pods were removed.

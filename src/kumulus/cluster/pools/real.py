@@ -1,4 +1,4 @@
-"""Real nodes in a pool's way: in a cluster that is not the stack's own, one may carry a name that a pool would give."""
+"""Find real nodes in a pool's way: in a cluster that is not the stack's own, one may have a name of the pool's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ async def in_the_way(client: Client, pool: Pool, patience: float | None = None) 
         ApiError, Unreachable: the server could not be asked.
     """
     wanted = set(pool.node_names())
-    # Real nodes have no pool: of a fleet of emulated ones there are few others.
+    # Real nodes have no pool; in a fleet of emulated nodes, few others have none.
     nodes = selected(client, f"!{POOL_LABEL}", patience)
     return sorted([node.name async for node in nodes if node.real and node.name in wanted])
 
 
 def refusal(pool: Pool, taken: list[str]) -> str:
-    """What to say of them."""
+    """The error message about them."""
     more = f" and {len(taken) - _NAMED:,} more" if len(taken) > _NAMED else ""
     names = f"{', '.join(taken[:_NAMED])}{more}"
     return f"pool {pool.name}: real nodes carry its names: {names}; nothing was changed: rename the group or its zone"

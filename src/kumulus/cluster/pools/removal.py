@@ -53,7 +53,7 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
 
 
 async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: Result) -> None:
-    """Delete every ResourceSlice that carries a pool's label, and add what came of it to a result.
+    """Delete every ResourceSlice that carries a pool's label, and add the outcome to a result.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

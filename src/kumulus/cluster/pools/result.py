@@ -1,4 +1,4 @@
-"""What came of making a pool's nodes what is wanted, and how it is said."""
+"""The result of converging a pool's nodes, and how it is described to users."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Result:
     Attributes:
         created, changed, removed: how many nodes.
         pods: how many pods went with the removed nodes.
-        slices: how many ResourceSlices of nodes that were there already were published, changed or withdrawn.
+        slices: how many ResourceSlices of already existing nodes were published, changed or withdrawn.
         problems: one line per kind of failure; empty when the pool is as wanted.
         undone: how many nodes and slices are left to do.
         left: what is still not as wanted, as far as the answers to our requests show.
-        certain: whether every request that was sent has been answered, so that ``left`` is what is there.
+        certain: whether every request that was sent has been answered, so that ``left`` is what exists.
     """
 
     created: int = 0
@@ -43,10 +43,10 @@ class Result:
         return not self.problems and not self.undone
 
     def add(self, outcome: Outcome[Any]) -> None:
-        """Take over what a bulk operation failed in and what it left to do."""
+        """Add what a bulk operation failed at and what it left undone."""
         kinds: dict[str, int] = {}
         for _, error in outcome.failed:
-            # That a stop interrupted some is no problem of theirs.
+            # An interruption by a stop is not a problem to report.
             if not isinstance(error, Interrupted):
                 text = explain(error)
                 kinds[text] = kinds.get(text, 0) + 1
@@ -55,7 +55,7 @@ class Result:
         self.certain &= not any(_unsure(error) for _, error in outcome.failed)
 
     def recounted(self, before: Observation, after: Observation) -> Result:
-        """The same with the counts that a second look gives: requests without an answer may have taken effect."""
+        """The same with the counts of a second look, because requests without an answer may have taken effect."""
         return replace(
             self,
             created=len(set(before.missing) - set(after.missing)),
@@ -86,13 +86,13 @@ class Meter:
         self._started = time.monotonic()
 
     def show(self, what: str, done: int, total: int, counted: int) -> None:
-        """Report how far it has come.
+        """Report the progress.
 
         Args:
-            what: of which objects.
-            done: how many of them there are now.
-            total: of them there are to be.
-            counted: of them this operation has done, from which the rate follows.
+            what: the kind of objects.
+            done: how many of them exist now.
+            total: how many there should be.
+            counted: how many this operation has done, from which the rate follows.
         """
         last = done == total
         if counted % 20 and not last:
@@ -109,16 +109,16 @@ def explain(error: Exception) -> str:
             "or make the fleet smaller"
         )
     if isinstance(error, ApiError):
-        # The name of one node would make every message another one.
+        # The name of a node would make every message a different one.
         what = "resource slice" if SLICES in error.path else "node"
         return f"{error.verb} {what}: {error.status} {error.reason}: {error.message}"
     return str(error)
 
 
 def _unsure(error: Exception) -> bool:
-    """Whether it is not known after an error if the request took effect.
+    """Whether an error leaves it unknown if the request took effect.
 
-    An error of the server does not say so: etcd carries out the write that crosses its quota, and answers ErrNoSpace
+    A server error does not tell: etcd carries out the write that crosses its quota, and answers ErrNoSpace
     (its ``quotaApplierV3.Put``).
     """
     return isinstance(error, Interrupted | Unreachable) or (isinstance(error, ApiError) and error.status >= 500)

@@ -1,4 +1,4 @@
-"""A pool's record in a cluster whose etcd is full: it takes nothing but deletions, so what is to go, goes first."""
+"""Record a pool in a cluster whose etcd is full: etcd accepts only deletions, so surplus nodes are removed first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Relieve = Callable[[str, Reporter], Awaitable[bool]]
-"""Makes room in the etcd of the cluster of a kubeconfig; whether there is some now."""
+"""Makes room in the etcd of a kubeconfig's cluster; returns whether there is room now."""
 
 
 async def no_relief(kubeconfig: str, report: Reporter) -> bool:
@@ -32,15 +32,15 @@ async def found(
     stop: asyncio.Event,
     report: Reporter,
 ) -> Pool:
-    """Put a pool on record, and make room for that where none is.
+    """Record a pool, making room for it if there is none.
 
     Args:
-        record: puts it on record, and returns it as it is recorded.
-        relieve: makes room in etcd; whether there is some now.
-        look: compares its nodes with what it is to be.
+        record: records the pool, and returns it as it is recorded.
+        relieve: makes room in etcd; returns whether there is room now.
+        look: compares the pool's nodes with what is wanted.
         client: of the cluster.
         stop: set when the user cancelled.
-        report: takes lines of progress.
+        report: receives lines of progress.
 
     Raises:
         ApiError, Unreachable: there is no room, or the server could not be asked.

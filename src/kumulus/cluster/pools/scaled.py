@@ -1,7 +1,7 @@
-"""A pool whose number of nodes is an autoscaler's: which of its nodes there are is taken as it is found.
+"""A pool whose number of nodes an autoscaler decides: which of its nodes exist is read from the cluster.
 
-Nodes are `<pool>-<number>`, as in any pool. An autoscaler takes away whichever it likes, so that numbers are missing in
-between, and makes the lowest that are free.
+Nodes are `<pool>-<number>`, as in any pool. An autoscaler removes any of them, which leaves gaps in the numbers, and
+creates those with the lowest free numbers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 async def as_left(client: Client, pool: Pool, patience: float | None = None, recorded: str | None = None) -> Pool:
-    """A pool with the nodes that its autoscaler has left it; any other pool as it is.
+    """A pool with the nodes that its autoscaler has left; a pool without one is returned unchanged.
 
-    Where there are fewer than its bounds allow, the lowest free numbers are wanted too; where there are more, the
-    highest are not.
+    If there are fewer than its bounds allow, the lowest free numbers are wanted too; if there are more, the highest are
+    not wanted.
 
     Args:
         client: the cluster's API.
-        pool: what the stack says of it.
+        pool: as the stack declares it.
         patience: seconds to keep trying an unreachable server.
         recorded: as for :func:`kumulus.cluster.pools.observe.observe`.
 
@@ -42,7 +42,7 @@ async def as_left(client: Client, pool: Pool, patience: float | None = None, rec
 async def numbered(
     client: Client, pool: Pool, patience: float | None = None, recorded: str | None = None
 ) -> dict[int, LiveNode]:
-    """The nodes that there are of a pool, by their numbers.
+    """The existing nodes of a pool, by number.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -56,7 +56,7 @@ async def numbered(
 
 
 def ordinal_of(pool: Pool, name: str) -> int | None:
-    """The number in the name of one of a pool's nodes; None where the name is no such."""
+    """The number in the name of one of a pool's nodes; None if it is not such a name."""
     digits = name.removeprefix(f"{pool.name}-")
     ordinal = int(digits) if digits.isascii() and digits.isdecimal() else -1
     return ordinal if ordinal >= 0 and node_name(pool.name, ordinal) == name else None
@@ -74,7 +74,7 @@ def free(taken: Collection[int], count: int) -> list[int]:
 
 
 def within(pool: Pool, there: Iterable[int]) -> list[int]:
-    """The numbers of the nodes that a pool with bounds is to have, where it has these."""
+    """The numbers of the nodes that a pool with bounds should have, given those that exist."""
     found = sorted(there)
     assert pool.bounds is not None
     wanted = pool.bounds.nearest(len(found))

@@ -1,4 +1,4 @@
-"""Make one node of a pool what is wanted, in spite of concurrent changes by others."""
+"""Make one node of a pool as wanted, despite concurrent changes by others."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class NameTaken(Exception):
 
 
 async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:
-    """Post a node; when one of that name exists (a repeated post, a concurrent run), make it what is wanted.
+    """Post a node; if one of that name exists (a repeated post, a concurrent run), change it to what is wanted.
 
     Returns:
-        The node's UID, if the pool publishes devices, whose owner it is; otherwise nothing of the answer is looked at.
+        The node's UID, if the pool publishes devices, which the node owns; otherwise the answer is not read.
 
     Raises:
-        NameTaken: a real node has the name, or another stack's.
+        NameTaken: a real node or another stack's has the name.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     name, uid = pool.node_name(ordinal), ""
@@ -59,7 +59,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
 
 async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
-    """Patch a node's owned fields; a concurrent change of its taints is read again and kept.
+    """Patch a node's owned fields; if its taints change concurrently, they are read again and kept.
 
     Raises:
         NameTaken: a real node has the name.

@@ -19,13 +19,13 @@ _IMMUTABLE = ("driver", "nodeName")
 
 @dataclass(frozen=True, slots=True)
 class LiveSlice:
-    """What is to be known of a slice that is not as wanted.
+    """What has to be known about a slice that is not as wanted.
 
     Attributes:
         uid: the object's UID.
         surplus: keys of its spec that have to go.
-        replace: whether it cannot be changed in place: another owner, whom the garbage collector may follow at any
-            moment, or a field that nobody may change.
+        replace: whether it cannot be changed in place: it has another owner, with which the garbage collector may
+            delete it at any moment, or an immutable field differs.
     """
 
     uid: str
@@ -62,7 +62,7 @@ def slice_differences(
 
 
 def _device_differences(have: list[dict[str, Any]], want: list[dict[str, Any]]) -> list[FieldDifference]:
-    """The differences between two lists of devices; one that many devices have in common is reported once."""
+    """The differences between two lists of devices; one that many devices share is reported once."""
     there, wanted = ({str(device.get("name")): device for device in devices} for devices in (have, want))
     found: list[FieldDifference] = []
     alike: dict[FieldDifference, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The ResourceSlices of a pool: compared with what is wanted, and made so. A node has one or more, and owns them.
+"""Compare a pool's ResourceSlices with what is wanted, and converge them. A node has one or more, and owns them.
 
 A slice is published as a whole by one driver, which is emulated here: everything in its `spec` is ours, and so are its
 owner and our two labels. Other labels and annotations on it are left alone.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 _PAGE = 250
-# Up to this many slices that came without the pool's label are asked for by name, to tell altered from missing.
+# Up to this many slices that were not listed with the pool's label are looked up by name, as altered or missing.
 _ASK_SINGLY = 50
 
 
@@ -39,7 +39,7 @@ class SliceObservation:
     """A pool's slices compared with what is wanted.
 
     Attributes:
-        missing: slices that are not there, of nodes that are.
+        missing: slices that existing nodes lack.
         altered: slices that differ, each with its differences.
         extra: names of slices that carry the pool's label and belong to none of its nodes.
     """
@@ -69,7 +69,7 @@ async def observe_slices(
         client: the cluster's API.
         pool: what is wanted.
         devices: the pool's devices.
-        nodes: UIDs of the pool's nodes that are there, by ordinal.
+        nodes: UIDs of the pool's existing nodes, by ordinal.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
@@ -84,7 +84,7 @@ async def observe_slices(
         if part is None:
             found.extra.append(item["metadata"]["name"])
             return
-        # The slice of a node that is gone goes with it; that the node is missing is recorded already.
+        # The slice of a removed node is deleted with it; that the node is missing is recorded already.
         uid = nodes.get(part.ordinal)
         if uid is not None and (different := slice_differences(pool, devices, part, uid, item)):
             found.altered[part] = (live_slice(pool, devices, part, uid, item), different)
@@ -104,7 +104,7 @@ async def observe_slices(
 
 
 async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
-    """Post a slice of a node; one that is there already (a repeated post, a former node's) is made what is wanted.
+    """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted.
 
     Raises:
         NotServed: the cluster is too old, or has the API switched off.
@@ -161,7 +161,7 @@ async def converge_slices(
     stop: asyncio.Event,
     progress: Callable[[int], None],
 ) -> list[Outcome[Any]]:
-    """Publish what is missing, mend what differs, withdraw what is too much.
+    """Publish missing slices, correct those that differ, withdraw surplus ones.
 
     Args:
         client: the cluster's API.
@@ -184,7 +184,7 @@ async def converge_slices(
 
 
 async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> Outcome[str]:
-    """Delete slices; the garbage collector may be at it too, after their nodes."""
+    """Delete slices; the garbage collector may be deleting them too, after their nodes."""
 
     async def remove(name: str) -> None:
         await objects.remove(client, f"{SLICES}/{name}")
@@ -193,7 +193,7 @@ async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) ->
 
 
 async def slices_of(client: Client, pool_name: str) -> list[str]:
-    """The names of all slices that carry the pool's label; none where the API is not served."""
+    """The names of all slices that carry the pool's label; none if the API is not served."""
     selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
     try:
         return await objects.names(client, SLICES, selector)
@@ -208,10 +208,10 @@ def _selector(pool: Pool) -> dict[str, str]:
 
 
 async def _require_kept(client: Client, path: str, devices: Devices) -> None:
-    """An API server without a feature leaves out what it does not know, and says nothing.
+    """Check that the API server kept what was posted: without a feature, it silently drops the fields.
 
     Raises:
-        NotServed: it has left out that devices are shared, or what each takes of its GPU.
+        NotServed: it has dropped that devices are shared, or what each takes of its GPU.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     wanted, gate, written = ("allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations")

@@ -1,7 +1,7 @@
-"""Make many nodes of a pool by writing them where the API server keeps them, as it would write them itself.
+"""Create many nodes of a pool by writing them to the API server's storage, as it would write them itself.
 
-The API server takes them in by its own watch of its storage. That saves it the request, which is most of what a node
-costs it. Everything that could go another way than by a post is left to a post (docs/decisions/through-the-storage.md).
+The API server learns of them by its own watch of its storage. That saves it the request, which is most of a node's
+cost. Whatever could turn out differently from a post is posted (docs/decisions/through-the-storage.md).
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 FEWEST = 20
-"""Fewer nodes are posted: to ask how they would be stored would take as long."""
+"""Fewer nodes are posted: asking how they would be stored would take as long."""
 
-# Of a pool in which nodes have labels of their own, or faults, these tell what most are like.
+# In a pool whose nodes have labels of their own, or faults, this many show what most are like.
 _SAMPLE = 16
-# What answers so often that it cannot write is not asked again.
+# After this many failures the storage is not used again.
 _MOST_FAILURES = 8
 
 
 class Unwritten(Exception):
-    """The storage refused, or gave no answer: whether it has written is not known."""
+    """The storage refused, or gave no answer: it is not known whether it has written."""
 
 
 class Storage(Protocol):
-    """Where the API server of a cluster keeps its objects."""
+    """The storage in which a cluster's API server keeps its objects."""
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
-        """Write keys with their values, one object of a kind; False when one of them is there: nothing was written.
+        """Write keys with their values, one object of each kind; False if one of them exists: nothing was written.
 
         Raises:
-            Unwritten: whether they were written is not known.
+            Unwritten: it is not known whether they were written.
         """
 
     async def leases(self, client: Client, post: Post) -> StoredLeases | None:
-        """Leases of new nodes as their kwok-controller would make them; None where that cannot be learned.
+        """Leases of new nodes as their kwok-controller would make them; None if that cannot be found out.
 
         Args:
             client: the cluster's API.
-            post: posts a node, by whose lease it is learned, unless it is known already.
+            post: posts a node, whose lease shows it, unless it is known already.
 
         Raises:
             ApiError, Unreachable: the node could not be posted.
@@ -64,28 +64,28 @@ Post = Callable[[], Awaitable[str]]
 
 
 class NotThroughStorage(Exception):
-    """Why the nodes have to be posted, as it is said to the user."""
+    """The nodes have to be posted; the message tells the user why."""
 
 
 StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
-"""The storage of the cluster that has a kubeconfig; None where it has none that is known.
+"""The storage of a kubeconfig's cluster; None if none is known.
 
 Raises:
-    NotThroughStorage: nodes have to be posted, and the user is to know why.
+    NotThroughStorage: nodes have to be posted, and the user should know why.
 """
 
 
 async def find_storage(
     storage_of: StorageOf | None, kubeconfig: str, client: Client, missing: int, report: Reporter
 ) -> Storage | None:
-    """The storage that missing nodes are written to; None where they are posted.
+    """The storage that missing nodes are written to; None if they are posted.
 
     Args:
         storage_of: looks up storages.
         kubeconfig: path of the cluster's kubeconfig.
         client: the cluster's API.
         missing: how many nodes.
-        report: takes why they are posted where they could have been written.
+        report: receives the reason why they are posted if they could have been written.
 
     Raises:
         ApiError, Unreachable: the API server could not be asked.
@@ -104,12 +104,12 @@ class Writer:
     """Writes nodes of a pool; see :func:`writer`.
 
     Attributes:
-        storage: where to.
+        storage: where to write.
         pool: the pool.
         bodies: its nodes as they would be posted.
         like: the nodes as they would be stored.
         usual: the ordinal of a node that most others are like.
-        leases: the leases that are written with them; None where their kwok-controller makes them.
+        leases: the leases that are written with them; None if their kwok-controller makes them.
         failures: how often the storage gave no answer.
     """
 
@@ -122,7 +122,7 @@ class Writer:
     failures: int = field(default=0)
 
     async def create(self, ordinal: int) -> str:
-        """Write a node, with its lease where that is known, and return its UID; or nothing where it has to be posted.
+        """Write a node, with its lease if that is known, and return its UID; empty if the node has to be posted.
 
         A node has to be posted if its name exists, if it is not like the others of its pool (a fault is active on it),
         and if the storage gave no answer: only the API server then knows whether it was written.
@@ -147,9 +147,9 @@ async def writer(
 ) -> Writer | None:
     """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
 
-    It is asked for two of them without keeping either: for one, from which the others are made, and for another, to see
-    that both ways give the same node. All that the server checks in a node, it checks in these; the nodes of
-    a pool differ in names and numbers only.
+    It is asked for two of them in a dry run: for one as the template of the others, and for another to verify that
+    both ways give the same node. All the checks that the server makes of a node, it makes of these; the nodes of
+    a pool differ only in names and numbers.
 
     Args:
         client: the cluster's API.
@@ -159,10 +159,10 @@ async def writer(
         bodies: its nodes as they would be posted.
 
     Returns:
-        None where a post has to tell what is wrong, or there is no other node to compare with.
+        None if only a post can tell what is wrong, or if there is no other node to compare with.
 
     Raises:
-        NotThroughStorage: the nodes have to be posted, and the user is to know why.
+        NotThroughStorage: the nodes have to be posted, and the user should know why.
         Unreachable: the server gave no answer.
     """
     one, other = _two_alike(bodies, ordinals)
@@ -181,7 +181,7 @@ async def writer(
 
 
 def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
-    """Two nodes that most others are like; the same one twice where there are no two."""
+    """Two nodes that most others are like; the same one twice if there are not two."""
     sample = [ordinals[len(ordinals) * part // _SAMPLE] for part in range(_SAMPLE)]
     sample = sorted({*sample, ordinals[-1]})
     manifests = {ordinal: bodies.manifest(ordinal) for ordinal in sample}
@@ -194,7 +194,7 @@ def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
 
 
 async def _tried(client: Client, bodies: Bodies, ordinal: int) -> bytes:
-    """What the API server would store of a node."""
+    """A node as the API server would store it."""
     answer = await client.request(
         "POST",
         NODES,

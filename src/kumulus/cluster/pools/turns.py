@@ -1,4 +1,4 @@
-"""Pools of a fleet are looked at one after the other: the first can be changed while the others are looked at."""
+"""Read the pools of a fleet in turn, so that the first can be changed while the others are read."""
 
 from __future__ import annotations
 

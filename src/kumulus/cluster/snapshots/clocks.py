@@ -11,7 +11,7 @@ _TIMES = ("startTime", "startedAt", "finishedAt")
 
 
 def moved(status: Mapping[str, Any], seconds: int) -> dict[str, Any]:
-    """A pod's status whose clocks are put forward; of a pod that has ended they stay.
+    """A pod's status with its times moved forward; those of a pod that has ended stay.
 
     Args:
         status: as the API server has it.

@@ -1,8 +1,8 @@
-"""Owners and what they own, by families: what is as it was stays, and a family that is not is put back as a whole.
+"""Owners and what they own, by families: an unchanged family stays, a changed one is restored as a whole.
 
-Pure functions. Through the API no object gets its UID back, and controllers do not stand still: an owner that is made
-before its pods makes others. So pods come first, then those that adopt pods by their labels, then the Deployments that
-adopt those. Sources: controller_ref_manager.go of k8s.io/kubernetes pkg/controller (adoption), and
+Pure functions. Through the API no object gets its UID back, and controllers keep running: an owner that is created
+before its pods creates others. So pods come first, then the kinds that adopt pods by their labels, then the Deployments
+that adopt those. Sources: controller_ref_manager.go of k8s.io/kubernetes pkg/controller (adoption), and
 pkg/controller/job/job_controller.go (a Job adopts pods that have ended, too, and counts them).
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 Objects = Mapping[str, dict[str, Any]]
 
 ADOPTING = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
-"""Those that adopt pods by their labels."""
+"""The kinds that adopt pods by their labels."""
 ABOVE = ("Deployment", "CronJob")
-"""Their own owners; a Deployment adopts its ReplicaSets, a CronJob's Jobs get it as their owner."""
+"""The owners of those; a Deployment adopts its ReplicaSets, a CronJob's Jobs get it as their owner."""
 WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
 _JOB_IS = ("succeeded", "failed")
 _OF_A_SERVICE = ("clusterIP", "clusterIPs")
@@ -24,7 +24,7 @@ _OF_A_TURN = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernete
 
 
 def families(wanted: Objects, present: Objects) -> list[set[str]]:
-    """The paths of objects that belong together by their owners, then or now."""
+    """The paths of objects that owner references connect, in the snapshot or now."""
     parents: dict[str, str] = {}
 
     def root(path: str) -> str:
@@ -46,18 +46,18 @@ def families(wanted: Objects, present: Objects) -> list[set[str]]:
 
 
 def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bool:
-    """Whether each object of a family is there, and is what it was; UIDs and times apart."""
+    """Whether each object of a family exists and is what it was, except for UIDs and times."""
     return all(path in wanted and path in present and _state(wanted[path]) == _state(present[path]) for path in family)
 
 
 def is_remade(family: Iterable[str], objects: Objects) -> bool:
-    """Whether a controller that is none of Kubernetes' own makes the pods of a family again by itself."""
+    """Whether a controller other than Kubernetes' own makes the pods of a family again by itself."""
     kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
     return any(kind not in WORKLOADS for kind in kinds)
 
 
 def roots(family: Iterable[str], objects: Objects) -> list[str]:
-    """Those of a family without an owner in the snapshot."""
+    """The members of a family that have no owner in the snapshot."""
     uids = {each["metadata"]["uid"] for each in objects.values()}
     return [
         path
@@ -68,14 +68,14 @@ def roots(family: Iterable[str], objects: Objects) -> list[str]:
 
 
 def rank(kind: str) -> int:
-    """In which turn objects of a kind are made, and backwards removed: 0 are all that are no workloads."""
+    """The turn in which objects of a kind are created, and in reverse removed; 0 for all that are not workloads."""
     if kind not in WORKLOADS:
         return 0
     return 1 if kind == "Pod" else 2 if kind in ADOPTING else 3
 
 
 def made(found: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as it is posted again: without an identity and without owners, which adopt it."""
+    """An object as it is posted again: without a UID, and without owners, which adopt it."""
     metadata = {
         key: found["metadata"][key]
         for key in ("name", "namespace", "labels", "annotations")
@@ -83,7 +83,7 @@ def made(found: Mapping[str, Any]) -> dict[str, Any]:
     }
     body = {key: value for key, value in found.items() if key not in ("metadata", "status")}
     if found["kind"] == "Job":
-        # Its selector names the UID that it had, as its pods' labels do: it is taken as its user's own.
+        # Its selector and its pods' labels name its former UID, so it is posted with a manual selector.
         body["spec"] = {**found["spec"], "manualSelector": True}
     if found["kind"] == "Service":
         body["spec"] = {key: value for key, value in found["spec"].items() if key not in _OF_A_SERVICE}
@@ -95,7 +95,7 @@ def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
 
 
 def _state(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes an object another one for its users."""
+    """The parts of an object whose change matters to its users."""
     metadata, status, spec = found["metadata"], found.get("status") or {}, found.get("spec")
     notes = {key: value for key, value in (metadata.get("annotations") or {}).items() if key not in _OF_A_TURN}
     state = {key: value for key, value in found.items() if key not in ("metadata", "status")}

@@ -1,6 +1,6 @@
-"""The file of a snapshot: a line that says what it is, then keys and values, compressed; with a sum over all of it.
+"""The file of a snapshot: a line that says what it is, then keys and values, compressed; with their checksum.
 
-A file is there when it is whole: it is written beside its place and takes it in one step.
+A file exists only when it is complete: it is written under another name and renamed in one step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION = 1
 SUFFIX = ".snapshot"
 _MAGIC = "kumulus-snapshot"
 _LENGTHS = struct.Struct(">II")
-# As etcd has them, and as the API does.
+# Their keys in etcd, and their paths in the API.
 _NODE, _POD = (
     re.compile(rb"/registry/minions/|/api/v1/nodes/"),
     re.compile(rb"/registry/pods/|/api/v1/namespaces/[^/]+/pods/"),
@@ -33,12 +33,12 @@ _LONGEST_LINE = 4096
 
 
 class Damaged(Exception):
-    """A file that is no snapshot, of a later version, or not as it was written."""
+    """A file that is not a snapshot, is of another version, or is not as it was written."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a snapshot is of.
+    """What a snapshot contains.
 
     Args:
         stack: the stack.
@@ -49,8 +49,8 @@ class About:
         keys: how many objects in all.
         sha256: of what follows the line.
         form: `etcd`: keys and values as etcd has them; `objects`: paths and objects of the API.
-        namespaces: those that are meant, of objects; all of the users' where there are none.
-        forbidden: kinds that are not in it, since the right to list them was missing.
+        namespaces: the selected ones, in a snapshot of objects; empty for all of the users' namespaces.
+        forbidden: kinds that are not in it, because the right to list them was missing.
     """
 
     stack: str
@@ -66,15 +66,15 @@ class About:
 
 
 def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
-    """Write a snapshot, for its owner's eyes only: secrets of the cluster are in it.
+    """Write a snapshot, readable by its owner only, as it contains secrets of the cluster.
 
     Args:
         file: where.
-        about: what it is of; what is counted of the entries is filled in.
+        about: what it contains; the counts and the checksum are filled in.
         entries: keys and values.
 
     Raises:
-        OSError: it cannot be written; what was there before is there still.
+        OSError: it cannot be written; a former file stays.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     body, beside = (file.with_name(f".{file.name}.{os.getpid()}.{part}") for part in ("body", "whole"))
@@ -94,10 +94,10 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
 
 
 def about(file: Path) -> About:
-    """What a snapshot is of, by its first line.
+    """What a snapshot contains, by its first line.
 
     Raises:
-        Damaged: it is no snapshot.
+        Damaged: it is not a snapshot.
         OSError: it cannot be read.
     """
     with file.open("rb") as opened:
@@ -105,10 +105,10 @@ def about(file: Path) -> About:
 
 
 def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
-    """A snapshot, after all of it has been checked against its sum.
+    """Read a snapshot, after checking all of it against its checksum.
 
     Raises:
-        Damaged: it is no snapshot, of a later version, or not as it was written.
+        Damaged: it is not a snapshot, is of another version, or is not as it was written.
         OSError: it cannot be read.
     """
     with file.open("rb") as opened:

@@ -1,4 +1,4 @@
-"""What users have in a cluster, saved and put back through its API; for clusters whose etcd is not ours.
+"""Save and restore users' objects in a cluster through its API; for clusters whose etcd is not ours.
 
 Controllers and schedulers keep running, so the snapshot is not of one moment, and restored objects get new UIDs: see
 docs/decisions/snapshots-as-objects.md. An interrupted restore is completed by the next one.
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 FORM = "objects"
 _NODES = "/api/v1/nodes"
-# Seconds: until what was removed is gone; until an owner has adopted; between a change and a controller's view of it.
+# Seconds: for removed objects to be gone; for an owner to adopt; from a change to a controller's view of it; polling.
 _GONE_S, _ADOPTED_S, _SEEN_S, _LOOK_S = 120.0, 30.0, 1.0, 0.2
-# How often a pod's status is looked at again, as KWOK may write it in the same moment.
+# How often a pod's status is checked again, as KWOK may write it at the same moment.
 _LOOKS = 10
 _NOW = {"gracePeriodSeconds": 0}
 _ORPHAN = {"propagationPolicy": "Orphan"}
 
 
 async def save(client: Client, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
-    """Save what users have in a cluster.
+    """Save users' objects in a cluster.
 
     Args:
         client: of the cluster.
-        stack: whose it is.
-        to: the file; one that is there is replaced once the new one is whole.
-        namespaces: those that are meant; all of the users' where there are none.
+        stack: its stack.
+        to: the file; an existing one is replaced once the new one is complete.
+        namespaces: the selected ones; empty for all of the users'.
 
     Raises:
-        ProviderError: one of the namespaces is not there.
+        ProviderError: one of the namespaces does not exist.
         ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
         OSError: the file cannot be written.
     """
@@ -67,15 +67,15 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
 
 
 async def restore(client: Client, source: Path) -> Restored:
-    """Make what users have in a cluster's namespaces what it was.
+    """Restore users' objects in a cluster's namespaces.
 
     Args:
         client: of the cluster.
         source: the snapshot.
 
     Raises:
-        OfAnother: it is of another cluster, or pods of it are on nodes that are not there.
-        Damaged: it is no snapshot, or not as it was written.
+        OfAnother: it is of another cluster, or nodes of its pods do not exist.
+        Damaged: it is not a snapshot, or not as it was written.
         ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
@@ -100,7 +100,7 @@ class _Restoring:
 
     Args:
         client: of the cluster.
-        about: what the snapshot is of.
+        about: what the snapshot contains.
         wanted: its objects, by path.
     """
 
@@ -110,10 +110,10 @@ class _Restoring:
         self._passed = int((datetime.now(UTC) - taken).total_seconds())
 
     async def run(self) -> Restored:
-        """Do it."""
+        """Run the restore."""
         now = await contents(self._client, self._about.namespaces)
         present = now.objects
-        # What a Helm release has come into since, or what may not be seen any more, stays as it is.
+        # Namespaces that got a Helm release since then, and kinds that may not be listed any more, stay as they are.
         self._wanted = {
             path: each
             for path, each in self._wanted.items()
@@ -138,7 +138,7 @@ class _Restoring:
         )
 
     async def _remove(self, going: Mapping[str, dict[str, Any]], coming: Collection[str]) -> None:
-        """Take away what is another now: owners first, and without what they own, which would be made again else."""
+        """Remove what has changed: owners first, but not what they own, as they would create it again otherwise."""
         stays = {path for path in going if rank(going[path]["kind"]) == 0 and path in coming}
         spaces = {path for path in going if going[path]["kind"] == "Namespace"} - stays
         for turn in (3, 2, 1, 0):
@@ -159,7 +159,7 @@ class _Restoring:
             await asyncio.sleep(_LOOK_S)
 
     async def _make(self, paths: list[str]) -> None:
-        """Make what is to come, from what stands by itself up to what owns the most."""
+        """Create objects in the order of their rank, from those that own nothing to those that own the most."""
         first = [path for path in paths if self._wanted[path]["kind"] == "Namespace"]
         await self._each(first, self._put)
         for path in first:
@@ -172,19 +172,19 @@ class _Restoring:
                 continue
             await self._each(some, self._put)
             if some and turn:
-                # An owner's controller has to have heard of it before it hears of the owner.
+                # The owners' controllers must have seen these objects before they see the owners.
                 await asyncio.sleep(_SEEN_S)
             if turn == 2:
                 await self._adopted(path for path in paths if rank(self._wanted[path]["kind"]) == 1)
         await self._own(path for path in paths if self._wanted[path]["kind"] == "Job")
 
     async def _pods(self, paths: list[str]) -> None:
-        """Make pods, until all are there: KWOK deletes by name, a moment after what had that name has gone."""
+        """Create pods until all exist: KWOK deletes by name, a moment after the former pod of that name is gone."""
         missing = paths
         for _ in range(_LOOKS):
             await self._each(missing, self._put)
             await self._statuses(missing)
-            # KWOK, and the controllers that are to adopt them, have to have heard of it.
+            # KWOK, and the controllers that are to adopt the pods, must have seen them.
             await asyncio.sleep(_SEEN_S if missing else 0)
             missing = [path for path in paths if await objects.find(self._client, path) is None]
             if not missing:
@@ -201,7 +201,7 @@ class _Restoring:
             await self._replace(path, body)
 
     async def _replace(self, path: str, body: Mapping[str, Any]) -> None:
-        """Put an object in the place of the one that is there."""
+        """Replace an existing object, unless it is a workload."""
         if rank(self._wanted[path]["kind"]):
             return
         try:
@@ -209,7 +209,7 @@ class _Restoring:
         except ApiError as error:
             if error.status != 422:
                 raise
-            # Something of it cannot be changed.
+            # One of its changed fields is immutable.
             await objects.remove(self._client, path)
             await self._until_gone([path])
             await self._client.write("POST", path.rpartition("/")[0], body)
@@ -235,7 +235,7 @@ class _Restoring:
                 await asyncio.sleep(_LOOK_S)
 
     async def _own(self, jobs: Iterable[str]) -> None:
-        """Give Jobs the CronJob that they were of: it adopts none by itself."""
+        """Make CronJobs the owners of their former Jobs: they do not adopt Jobs by themselves."""
         by_uid = {each["metadata"]["uid"]: path for path, each in self._wanted.items()}
         for path in jobs:
             for owner in self._wanted[path]["metadata"].get("ownerReferences") or ():
@@ -245,7 +245,7 @@ class _Restoring:
                     await self._client.merge_patch(path, {"metadata": {"ownerReferences": [named]}})
 
     async def _statuses(self, paths: Iterable[str] | None = None) -> None:
-        """Have pods be what they were: KWOK would run them from their beginning, and may write at the same moment."""
+        """Restore pods' statuses: KWOK would run them from their beginning, and may write at the same moment."""
         pods = [
             each for path, each in self._wanted.items() if each["kind"] == "Pod" and (paths is None or path in paths)
         ]

@@ -11,7 +11,7 @@ from kumulus.cluster.snapshots.file import About
 
 
 class OfAnother(ProviderError):
-    """A snapshot of another cluster than there is now."""
+    """A snapshot of another cluster than the present one."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Restored:
     """What a restore did.
 
     Args:
-        written: how many objects were made or put back.
-        removed: how many were removed that were not there then.
+        written: how many objects were created or changed back.
+        removed: how many were removed that did not exist then.
         same: how many were as they were.
-        left: namespaces that stay as they are, since a Helm release is in them or since they are the other stack's own.
-        remade: names of objects whose controllers make again what they own, with other names.
-        forbidden: kinds that stay as they are, since the right to list them is missing.
+        left: namespaces that stay as they are, because they contain a Helm release or are the other stack's own.
+        remade: names of objects whose controllers create again what they own, under other names.
+        forbidden: kinds that stay as they are, because the right to list them is missing.
     """
 
     written: int
@@ -36,10 +36,10 @@ class Restored:
 
 
 def require_nodes(about: About, file: Path, wanted: Collection[str], there: Collection[str]) -> None:
-    """Make sure that the nodes of a snapshot's pods are there.
+    """Make sure that the nodes of a snapshot's pods exist.
 
     Raises:
-        OfAnother: one is not.
+        OfAnother: one does not.
     """
     if missing := sorted(set(wanted).difference(there)):
         more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""

@@ -1,7 +1,7 @@
-"""What of a cluster a snapshot of objects has: what its users have put into namespaces.
+"""Select what a snapshot of objects contains: what a cluster's users have put into namespaces.
 
-Not nodes, classes, volumes and definitions of kinds, which stay as they are; not what the stack has made, what a Helm
-release has brought, what controllers make by themselves, and what belongs to the moment.
+It omits nodes, classes, volumes and CustomResourceDefinitions, which stay as they are; and what the stack has made,
+what a Helm release has installed, what controllers create by themselves, and what is transient.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAMESPACES, _SECRETS = "/api/v1/namespaces", "/api/v1/secrets"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
-# By kind: made by controllers for what there is, or of the moment.
+# Kinds that controllers create for other objects, and transient ones.
 _OTHERS = frozenset(
     {"Event", "Endpoints", "EndpointSlice", "ControllerRevision", "Lease", "Binding", "PodMetrics", "ResourceClaim"}
 )
@@ -60,8 +60,8 @@ class Contents:
 
     Args:
         objects: by path; namespaces are among them.
-        left: namespaces that are left as they are, since a Helm release is in them.
-        forbidden: kinds that the right to list is missing of; they are left as they are, too.
+        left: namespaces that are left as they are, because they contain a Helm release.
+        forbidden: kinds that may not be listed; they are left as they are, too.
     """
 
     objects: Mapping[str, dict[str, Any]]
@@ -70,11 +70,11 @@ class Contents:
 
 
 async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
-    """What users have in the namespaces that are chosen, or in all that are theirs.
+    """What users have in the chosen namespaces, or in all that are theirs.
 
     Args:
         client: of the cluster.
-        chosen: names of namespaces; one that is not there has nothing in it.
+        chosen: names of namespaces; one that does not exist counts as empty.
 
     Raises:
         ApiError, Unreachable: the cluster could not be asked, or refuses to list namespaces, Secrets or workloads.
@@ -106,7 +106,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
 
 
 async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The namespaces that are chosen, for which a right to list all of them is not needed; or all."""
+    """The chosen namespaces, which takes no right to list all of them; or all."""
     if chosen:
         found = [(name, await objects.find(client, f"{_NAMESPACES}/{name}")) for name in chosen]
         return {name: each for name, each in found if each is not None}
@@ -114,7 +114,7 @@ async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str
 
 
 async def resources(client: Client) -> list[Resource]:
-    """The kinds in namespaces that can be listed, made and deleted, each in the version that the cluster prefers."""
+    """The namespaced kinds that can be listed, created and deleted, each in the version that the cluster prefers."""
     roots = ["/api/v1"]
     groups = (await client.get("/apis"))["groups"]
     roots += [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]

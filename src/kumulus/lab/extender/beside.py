@@ -1,7 +1,7 @@
 """A policy whose scores are shown beside kube-scheduler's and decide nothing.
 
-kube-scheduler is answered at once, with all nodes. What the policy gives them is computed later, pod by pod in the
-order in which kube-scheduler asked, and each with the cluster as it was then: with the pods on their nodes that it had
+kube-scheduler is answered at once, with all nodes. The policy's scores are computed later, pod by pod in the order in
+which kube-scheduler asked, and for the cluster as it was then: with the pods on their nodes that kube-scheduler had
 decided on before.
 """
 
@@ -27,13 +27,13 @@ from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.policies.load import Policy, PolicyFailed
 from kumulus.lab.policies.pod import Kind
 
-# How long a pod that kube-scheduler asked about, and did not bind, keeps those after it waiting.
+# For how many seconds a pod that kube-scheduler asked about, but did not bind, delays the pods after it.
 _PATIENCE = 10.0
 
 
 @dataclass
 class _Waiting:
-    """A pod that kube-scheduler asked about; its node is empty until the cluster says it."""
+    """A pod that kube-scheduler asked about; its node is empty until the cluster reports it."""
 
     pod: Pod
     name: str
@@ -43,13 +43,13 @@ class _Waiting:
 
 
 class Beside:
-    """Answers kube-scheduler for one repetition after the other, and keeps what a policy thinks of its choices.
+    """Answers kube-scheduler in each repetition, and keeps a policy's scores of its choices.
 
     Args:
-        policy: whose scores are kept.
+        policy: the one whose scores are kept.
         limit: seconds that a call of the policy may take.
         product_label: the node label that says which GPUs a node has.
-        refresh: lists the cluster's nodes, when one is named that is not known.
+        refresh: lists the cluster's nodes; called when an unknown one is named.
         keep: takes each column.
     """
 
@@ -73,7 +73,7 @@ class Beside:
         self._begun((), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
-        """Begin a repetition: nothing runs, and nothing was asked.
+        """Begin a repetition, with no pods and no requests so far.
 
         Args:
             machines: the cluster's nodes.
@@ -96,14 +96,14 @@ class Beside:
         given, names = arguments["Pod"], arguments["NodeNames"]
         metadata = given["metadata"]
         pod = pod_of(metadata["name"], given["spec"], self._product_label)
-        # One that is asked about again stands where it was asked about last.
+        # A pod that is asked about again moves behind all others.
         self._waiting.pop(metadata["uid"], None)
         name = f"{metadata['namespace']}/{metadata['name']}"
         self._waiting[metadata["uid"]] = _Waiting(pod, name, names, time.monotonic())
         return {"NodeNames": names, "FailedNodes": {}, "Error": ""}
 
     def seen(self, uid: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
-        """The cluster says where a pod is.
+        """Take the cluster's report of where a pod is.
 
         Args:
             uid: the pod's.
@@ -123,11 +123,11 @@ class Beside:
         self._wake.set()
 
     async def settle(self) -> None:
-        """Keep what is still to be kept, at the end of a repetition."""
+        """Keep the remaining columns, at the end of a repetition."""
         await self._done(patience=0.0)
 
     async def close(self) -> None:
-        """End, and release the policy's thread."""
+        """Stop, and release the policy's thread."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -155,14 +155,14 @@ class Beside:
             self._heed()
 
     def _heed(self) -> None:
-        """Take what happened beside the decisions into account."""
+        """Account for pods that were bound without a request, and for pods that are gone."""
         elsewhere, self._elsewhere = self._elsewhere, []
         for uid, node, pod in elsewhere:
             number = self._ledger.number(node)
             if number is not None and uid not in self._ledger.held:
                 wants = pod()
                 self._hold(uid, wants, self._ledger.anywhere_on(wants, number))
-        # Those of which the decision is still to be looked at are there at the time of it.
+        # A pod that is gone is kept until the policy has scored the nodes for it.
         gone, self._gone = self._gone, []
         for uid in gone:
             if uid in self._waiting:
@@ -198,7 +198,7 @@ class Beside:
         try:
             return await self._caller.call(work)
         except PolicyFailed:
-            # A call that was left alone may still write into what it remembers: the next one begins with nothing.
+            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
             self._placer = Placer(self._policy, self._ledger.nodes, self._study, "name")
             raise
 

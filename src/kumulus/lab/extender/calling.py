@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 from kumulus.lab.policies.load import PolicyFailed, TookTooLong
 
 T = TypeVar("T")
-# How long Python code that was interrupted has for coming back; what sleeps or computes elsewhere does not.
+# Seconds that interrupted Python code has to return; code that sleeps or runs outside Python does not.
 _GRACE = 0.5
 
 
 class Caller:
-    """Calls in a thread of its own, one call at a time.
+    """Makes calls in a thread of its own, one at a time.
 
-    Python code that takes too long is interrupted, as by an exception. What cannot be, such as a long sleep, is left
-    alone with its thread, and the next call gets another: what it answers at last nobody takes.
+    Python code that takes too long is interrupted by an exception. A call that cannot be interrupted, such as a long
+    sleep, is abandoned with its thread: its answer is ignored, and the next call gets a new thread.
 
     Args:
         limit: seconds that one call may take.
@@ -67,7 +67,7 @@ class Caller:
     def _started(self) -> queue.SimpleQueue[tuple[Callable[[], Any], _Answer] | None]:
         if self._thread is None:
             self._work = queue.SimpleQueue()
-            # A daemon, so that one that never comes back does not keep the process from ending.
+            # A daemon, so that a call that never returns does not keep the process from ending.
             self._thread = threading.Thread(target=_serve, args=(self._work,), name="policy", daemon=True)
             self._thread.start()
         return self._work
@@ -79,11 +79,11 @@ class Caller:
 
 
 class _Answer:
-    """What comes of a call, given to the event loop that waits for it."""
+    """The result of a call, passed to the event loop that waits for it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.future: asyncio.Future[Any] = loop.create_future()
-        # One that nobody waits for any longer is no mistake.
+        # asyncio must not log an error that is no longer awaited.
         self.future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._loop = loop
 

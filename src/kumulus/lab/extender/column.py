@@ -15,12 +15,12 @@ from kumulus.schedulers.decisions.document import rows
 NAME = "policy.jsonl"
 """The file, in the directory of the scheduler."""
 LIMIT = 256 << 20
-"""Bytes of a file; pods after that are counted and not kept."""
+"""The most bytes of a file; pods after that are counted but not kept."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a policy gave the nodes of one pod.
+    """A policy's scores of one pod's nodes.
 
     Attributes:
         pod: namespace/name.
@@ -28,13 +28,13 @@ class Column:
         decides: whether the policy chose the node.
         offered: how many nodes kube-scheduler's filters left.
         fitting: on how many of them the pod fits by the policy's account.
-        node: the node in question; empty for the one of the binding, where the policy found several equally good.
-        score: what it got; None where the pod does not fit there by that account, or the policy scores nothing.
+        node: the node in question; empty for the one in the binding, if the policy found several equally good.
+        score: its score; None if the pod does not fit there by that account, or the policy gives no scores.
         higher: how many nodes have a higher score.
-        equal: how many have this one, itself included.
-        other: the best other node: the best of all, or where there is no better one, the best with a lower score.
+        equal: how many have this score, itself included.
+        other: the best other node: the best of all, or if none is better, the best with a lower score.
         other_score: its score.
-        failure: what the policy said instead.
+        failure: the policy's error instead of scores.
     """
 
     pod: str
@@ -55,8 +55,8 @@ class Columns:
     """Keeps columns in a file; those that do not fit there are counted.
 
     Args:
-        file: takes them; those of a start before stay in it.
-        limit: bytes that the file may have.
+        file: takes them; those of an earlier start stay in it.
+        limit: the most bytes that the file may have.
 
     Raises:
         OSError: it cannot be opened.
@@ -68,7 +68,7 @@ class Columns:
         self.dropped = 0
 
     def keep(self, column: Column) -> None:
-        """Keep one."""
+        """Keep one column."""
         fields = {name: value for name, value in asdict(column).items() if value not in (None, "", 0)}
         if column.score is not None:
             fields["score"] = column.score
@@ -79,7 +79,7 @@ class Columns:
                 return
             self._file.write(line)
         except OSError:
-            # A full disk: the run is worth more.
+            # The disk is full, but the run matters more.
             self.dropped += 1
             return
         self._size += len(line)
@@ -96,7 +96,7 @@ def kept(directory: Path) -> Iterator[Columns]:
     """Keep columns in the directory of a scheduler until the context ends.
 
     Raises:
-        LabError: they cannot be.
+        LabError: they cannot be kept.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def kept(directory: Path) -> Iterator[Columns]:
 
 
 def columns(file: Path) -> Iterator[Column]:
-    """What a file has; a last line that was cut off is left out.
+    """The columns in a file; a truncated last line is left out.
 
     Raises:
         OSError: it cannot be read.

@@ -19,7 +19,7 @@ from kumulus.surroundings import files
 
 KUBE_SCHEDULER = "kube-scheduler"
 _GROUP, _KIND, _FIT = "kubescheduler.config.k8s.io", "KubeSchedulerConfiguration", "NodeResourcesFit"
-# What the policy does not answer in time is answered by Kumulus: kube-scheduler waits longer than that.
+# Kumulus answers if the policy does not in time, so kube-scheduler waits this many seconds longer.
 _LONGER = 30.0
 _A_DAY = 86_400
 
@@ -27,14 +27,14 @@ _A_DAY = 86_400
 def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: bool = False) -> dict[str, Any]:
     """A KubeSchedulerConfiguration with the extender.
 
-    The policy's choice is the only one, unless it leaves it to kube-scheduler: no plugin scores, and all nodes are
-    looked at instead of a part of them. What pods ask for of a GPU is left to the policy.
+    The policy alone decides, unless it leaves the choice to kube-scheduler: no plugin scores. All nodes are looked at
+    instead of a part of them. Requests for parts of a GPU are left to the policy.
 
     Args:
         own: the user's configuration, if any; its profiles, filters and limits stay.
         url: where the extender is served.
         limit: seconds that the policy may take.
-        once: whether pods that fit nowhere are not to be tried again, as nothing ever ends.
+        once: whether pods that fit nowhere are tried only once, as no pod ever ends.
         scoring: whether kube-scheduler's own plugins score, since the policy leaves the choice to them.
 
     Raises:
@@ -61,7 +61,7 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
 
 
 def watched(own: Path | None, url: str) -> dict[str, Any]:
-    """A KubeSchedulerConfiguration with an extender that refuses nothing, behind those of the user.
+    """A KubeSchedulerConfiguration with an extender that refuses nothing, after those of the user.
 
     Args:
         own: the user's configuration, if any.
@@ -76,9 +76,9 @@ def watched(own: Path | None, url: str) -> dict[str, Any]:
 
 
 def written(directory: Path, name: str, document: dict[str, Any]) -> Path:
-    """Write a configuration into the directory of a scheduler; gives the file.
+    """Write a configuration into the directory of a scheduler; returns the file.
 
-    The address in it is what lets somebody ask the extender: the file is its owner's alone.
+    Only its owner may read the file, as it has the extender's address, which includes a secret.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (directory / name).absolute()

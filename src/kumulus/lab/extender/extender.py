@@ -1,4 +1,4 @@
-"""An extender's side of scheduling: which nodes a pod may go to, by a policy, and where it went."""
+"""An extender's side of scheduling: which nodes a policy allows for a pod, and where the pod went."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kumulus.lab.policies.load import Policy, PolicyFailed
 from kumulus.lab.policies.pod import Kind
 from kumulus.lab.policies.scored import Scored
 
-# How long kube-scheduler has for choosing among equally good nodes and for reporting its choice.
+# Seconds that kube-scheduler has to choose among equally good nodes and to report its choice.
 _CHOICE = 5.0
 
 
@@ -31,10 +31,10 @@ class Done:
 
     Attributes:
         asked: how often it was asked.
-        failed: on how many pods the policy failed.
-        failure: what it said of the first; empty where there are none.
-        elsewhere: pods that were bound to another node than the one that was chosen.
-        seconds: what each answer took.
+        failed: how often the policy failed.
+        failure: the message of the first failure; empty if there is none.
+        elsewhere: pods that were bound to a node other than the chosen one.
+        seconds: how long each answer took.
         places: the node and the GPUs of each pod that was bound, by its job.
     """
 
@@ -60,17 +60,17 @@ class _Choice:
 
 
 class Extender:
-    """Answers kube-scheduler for one repetition after the other.
+    """Answers kube-scheduler in each repetition.
 
     Args:
-        policy: whose word counts; one that leaves the choice to kube-scheduler only says where there is room.
-        ties: of equally good nodes the first of the seed's order, or the one that kube-scheduler draws.
+        policy: the one that decides; if it leaves the choice to kube-scheduler, it only says where there is room.
+        ties: whether the first of equally good nodes is chosen, in the seed's order, or kube-scheduler draws one.
         on_failure: whether a policy that fails ends the run, or leaves its pod without a node.
         limit: seconds that an answer of the policy may take.
         product_label: the node label that says which GPUs a node has.
-        refresh: lists the cluster's nodes, when one is named that is not known.
-        now: seconds, for how long answers take.
-        keep: takes what the policy gave the nodes of each pod; None where nobody wants to know.
+        refresh: lists the cluster's nodes; called when an unknown one is named.
+        now: a clock in seconds, which times the answers.
+        keep: takes the policy's scores of each pod's nodes; None if they are not kept.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Extender:
         self._begun((), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
-        """Begin a repetition: nothing runs, and nothing was asked.
+        """Begin a repetition, with no pods and no requests so far.
 
         Args:
             machines: the cluster's nodes, by name; the seed reorders them.
             typical: the pods to be expected.
-            source: of random numbers, as it is once the stream of pods is drawn.
+            source: of random numbers, as it is after the stream of pods was drawn.
         """
         shuffled = list(machines)
         source.shuffle(shuffled)
@@ -130,7 +130,7 @@ class Extender:
         self._caller.close()
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer kube-scheduler: the nodes that the policy leaves of those that it left.
+        """Answer kube-scheduler with those of its remaining nodes that the policy chooses.
 
         Args:
             arguments: ExtenderArgs, with the nodes' names.
@@ -148,22 +148,22 @@ class Extender:
         return _answer([self._ledger.name(number) for number in best])
 
     def seen(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
-        """The cluster says where a pod is.
+        """Take the cluster's report of where a pod is.
 
         Args:
             uid: the pod's.
-            job: whose it is.
+            job: the pod's job.
             node: where it is bound; empty while it is not.
             over: whether it has ended or is gone.
             pod: gives what it asks for.
         """
         if self._choice is not None and self._choice.uid == uid and node:
-            # Which GPU it gets is the policy's to say, in its own thread: before the next answer.
+            # The policy chooses the pod's GPU in its own thread, before the next answer.
             self._chosen = (job, node)
             self._choice.made.set()
             return
         self._news.append(lambda: self._take_news(uid, job, node, over, pod))
-        # While the policy computes, what it looks at stays as it is.
+        # While the policy computes, the state that it reads must not change.
         if not self._turn.locked():
             self._heed()
 
@@ -209,13 +209,13 @@ class Extender:
 
     def _column(self, pod: str, offered: int, scored: Scored, found: Sequence[int]) -> Column:
         name = self._ledger.name
-        # Which of several equally good ones it gets is kube-scheduler's to draw.
+        # kube-scheduler draws one of several equally good nodes.
         node = name(found[0]) if len(found) == 1 else ""
         about = scored.about(found[0], name)
         return Column(pod, self._policy.name, True, offered, len(scored.nodes), node, **about)
 
     async def _settled(self) -> None:
-        """Wait for the choice that kube-scheduler had among equally good nodes: it is a part of what is free now."""
+        """Wait for kube-scheduler's last choice among equally good nodes, as it changes what is free now."""
         choice = self._choice
         if choice is None:
             return
@@ -248,7 +248,7 @@ class Extender:
         try:
             return await self._caller.call(work)
         except PolicyFailed:
-            # A call that was left alone may still write into what it remembers: the next one begins with nothing.
+            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
             self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
             raise
 
@@ -256,7 +256,7 @@ class Extender:
         self.done.failed += 1
         self.done.failure = self.done.failure or why
         if self._on_failure == "end":
-            # Its traceback is in what was done, and shown once.
+            # The traceback is in `done`, and shown only once.
             self.ended = self.ended or f"the policy failed: {why.splitlines()[0]}"
             return {"Error": "the policy failed, which ends the experiment's run"}
         return _answer([])
@@ -288,7 +288,7 @@ class Extender:
         self._placer = Placer(self._policy, nodes, self._study, self._ties)
 
     async def _grown(self) -> None:
-        """Nodes have come: they stand behind those that were there, so that these keep their order."""
+        """Add new nodes, behind the known ones, so that these keep their order."""
         old = self._ledger
         there = {machine.name for machine in old.machines}
         more = [machine for machine in await self._refresh() if machine.name not in there]

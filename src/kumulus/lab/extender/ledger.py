@@ -1,4 +1,4 @@
-"""Which pods have which part of each node, as a policy beside a real scheduler needs to know it."""
+"""Which pods have which part of each node, for a policy beside a real scheduler."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kumulus.lab.policies.nodes import Flags
 
 @dataclass(frozen=True)
 class Held:
-    """A pod that has something of a node.
+    """A pod that has a part of a node.
 
     Args:
         pod: what it asks for.
         where: what it has.
-        seen: whether the cluster said that it is bound there; until then it is only on its way.
+        seen: whether the cluster has reported it as bound there; until then it is only expected.
     """
 
     pod: Pod
@@ -28,7 +28,7 @@ class Held:
 
 
 class Ledger:
-    """The nodes of a cluster, with what pods have of them.
+    """The nodes of a cluster, and what pods have of them.
 
     Args:
         machines: the cluster's nodes, in the order in which ties are decided.
@@ -41,7 +41,7 @@ class Ledger:
         self.held: dict[str, Held] = {}
 
     def among(self, names: Iterable[str]) -> tuple[Flags, bool]:
-        """A flag for each node that is named, and whether all names are of nodes that are known."""
+        """A flag for each node, set if it is named, and whether all named nodes are known."""
         flags = np.zeros(len(self.machines), dtype=np.bool_)
         known = True
         for name in names:
@@ -61,13 +61,13 @@ class Ledger:
         return self._places.get(name)
 
     def hold(self, uid: str, pod: Pod, where: Placement, seen: bool = False) -> None:
-        """A pod has, or is to have, its place; what it had before is free."""
+        """Give a pod its place, now or in future; what it had before is freed."""
         self.release(uid)
         place(self.nodes, pod, where)
         self.held[uid] = Held(pod, where, seen)
 
     def release(self, uid: str) -> int | None:
-        """A pod has nothing any more; gives the node that it had, None where there was none."""
+        """Free what a pod has; returns its node, or None if it had none."""
         held = self.held.pop(uid, None)
         if held is None:
             return None
@@ -75,6 +75,6 @@ class Ledger:
         return held.where.node
 
     def anywhere_on(self, pod: Pod, node: int) -> Placement:
-        """A place on a node that somebody else has chosen: its tightest GPU for a share, the first free ones else."""
+        """A place on a node that another party chose: for a share its tightest GPU, otherwise the first free ones."""
         alone = self.nodes.some(np.array([node]))
         return Placement(node, gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0])))

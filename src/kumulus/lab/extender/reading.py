@@ -33,11 +33,11 @@ def pod_of(
         name: the pod's.
         spec: of the pod, as in JSON.
         product_label: the node label that says which GPUs a node has.
-        known: what the templates of claims ask for, by their names.
+        known: what the ResourceClaimTemplates ask for, by their names.
     """
     asked, by_claim = spec_requests(spec, lenient), claimed(spec, known)
     whole = _rounded_up(asked.get(GPU_RESOURCE, ZERO), NANO) + by_claim.gpus
-    # Who asks for whole GPUs may ask for their thousandths beside them.
+    # A pod that asks for whole GPUs may ask for their thousandths as well.
     share = 0 if whole else by_claim.milli or _rounded_up(asked.get(SHARE_RESOURCE, ZERO), NANO)
     gpus = whole or int(share > 0)
     return Pod(
@@ -51,7 +51,7 @@ def pod_of(
 
 
 def _models(spec: Mapping[str, Any], product_label: str) -> frozenset[str]:
-    """The GPU models that a pod is kept on, by its node selector or its node affinity."""
+    """The GPU models that a pod's node selector or node affinity restricts it to."""
     if chosen := (spec.get("nodeSelector") or {}).get(product_label):
         return frozenset([chosen])
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -74,7 +74,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
 
     Args:
         client: of the cluster.
-        product_label: the node label that says which GPUs a node has; a node without it is called as its group.
+        product_label: the node label that says which GPUs a node has; for a node without it, the group's name is used.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -90,7 +90,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
                     node.metadata.name,
                     has.get("cpu", ZERO).nanos * 1000 // NANO,
                     has.get("memory", ZERO).nanos // (NANO << 20),
-                    # What a node offers both ways it has once.
+                    # GPUs that a node offers both ways are counted once.
                     max(has.get(GPU_RESOURCE, ZERO).nanos // NANO, devices[node.metadata.name]),
                     model,
                 )
@@ -99,7 +99,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
 
 
 def in_order(machines: Iterable[Machine]) -> list[Machine]:
-    """Machines by their names, numbers at the ends of these as numbers."""
+    """Machines in the order of their names, with numbers at the end compared as numbers."""
 
     def key(machine: Machine) -> tuple[str, int]:
         match = _NUMBERED.fullmatch(machine.name)

@@ -1,4 +1,4 @@
-"""What an experiment gives the stack's autoscaler for its run, in place of what the stack says."""
+"""An experiment's settings of the stack's autoscaler for its run, in place of the stack's own."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 

@@ -1,4 +1,4 @@
-"""Field types that only experiment files have: durations in seconds, rates, and texts that are needed."""
+"""Field types that only experiment files have: durations in seconds, rates, and required texts."""
 
 from __future__ import annotations
 

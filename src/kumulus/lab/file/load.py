@@ -23,12 +23,12 @@ class Loaded:
 
     Args:
         experiment: the file's content.
-        directory: where it lies, which paths in it start from.
+        directory: the file's, which paths in it are relative to.
         manifests: the text of each workload's manifest, by the workload's name.
         traces: the jobs of each workload's trace, likewise.
         recordings: what each workload replays, likewise.
-        setup: the objects that are there before the workloads.
-        inputs: the exact text of each file that was read, by the name it is kept under; of a trace of more than 4 MiB
+        setup: the objects to create before the workloads.
+        inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
             the lines that are played.
     """
 
@@ -45,20 +45,20 @@ def load(file: Path) -> Loaded:
     """Read an experiment file.
 
     Raises:
-        SpecError: with every problem of the file; or the first of a file it names.
+        SpecError: with every problem of the file, or of the files that it names.
     """
     _, text = read_text(str(file), Path(), "")
     return loaded_from(read_yaml(text, str(file)), file.resolve().parent, str(file), text)
 
 
 def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
-    """An experiment from what its file says, with every file it names.
+    """Load an experiment from its file's content, with every file it names.
 
     Args:
-        raw: the mapping that its file has.
-        directory: where paths in it start from.
-        source: what is named as the place of mistakes.
-        text: its file's, which a report keeps.
+        raw: the mapping in its file.
+        directory: the one that paths in it are relative to.
+        source: the file's name in error messages.
+        text: of its file, which a report keeps.
 
     Raises:
         SpecError: as of :func:`load`.
@@ -84,7 +84,7 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
 
 
 def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every file that an experiment names, with the place of its name."""
+    """Every file that an experiment names, with the place where it is named."""
     for index, location in enumerate(experiment.setup):
         yield ("setup", index), location
     for index, workload in enumerate(experiment.workloads):
@@ -102,7 +102,7 @@ def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: s
     if "trace" in where:
         _read_trace(loaded, where, location, source)
         return
-    # A recorded day is as long as it was.
+    # A recording may be larger than other files.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
     loaded.inputs[_kept_as(loaded, Path(location).name)] = text
@@ -141,7 +141,7 @@ def _read_trace(loaded: Loaded, where: tuple[str | int, ...], location: str, sou
         raise SpecError([Problem(place, f"cannot be read: {reason.strerror}")], source) from None
     except UnicodeDecodeError:
         raise SpecError([Problem(place, "is not a text in UTF-8", "write the path of a CSV file")], source) from None
-    # Of a trace of a million jobs a report keeps those that were played.
+    # Of a large trace, a report keeps only the jobs that were played.
     loaded.inputs[kept_as] = played.getvalue()
 
 

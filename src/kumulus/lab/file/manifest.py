@@ -1,4 +1,4 @@
-"""Kubernetes objects from files of the user's: as they are, or as templates in which texts are replaced."""
+"""Kubernetes objects from the user's files: as they are, or as templates in which texts are replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def objects_of(text: str, source: str) -> list[Object]:
     """The objects of a YAML text, of one document or several; a List counts as its items.
 
     Raises:
-        SpecError: it is no YAML, has no objects, or one that lacks what every object has.
+        SpecError: it is no YAML, has no objects, or one without `apiVersion` or `kind`.
     """
     documents = [each for each in read_all_yaml(text, source) if each is not None]
     found: list[Object] = []
@@ -40,7 +40,7 @@ def filled(text: str, replace: Mapping[str, str], index: int) -> str:
 
     Args:
         text: the template.
-        replace: texts and what stands in their place; `{index}` there is the job's number.
+        replace: texts and their replacements, in which `{index}` is the job's number.
         index: the job's number, from 1.
     """
     for old, new in replace.items():
@@ -49,7 +49,7 @@ def filled(text: str, replace: Mapping[str, str], index: int) -> str:
 
 
 def replacement_problems(text: str, replace: Mapping[str, str], where: tuple[str | int, ...]) -> list[Problem]:
-    """Texts that are to be replaced and are not there."""
+    """Problems of texts to replace that do not occur in the manifest."""
     return [
         problem((*where, old), "does not occur in the manifest", "leave it out, or write a text that does")
         for old in replace

@@ -13,7 +13,7 @@ Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd", "ratio", "gpu
 Better = Literal["lower", "higher", ""]
 
 PERCENTILES = (50, 90, 99)
-"""The percentiles of each spread that are measures; another one here is measured, plotted and taken in thresholds."""
+"""The percentiles of each spread that are measures; one added here is measured, plotted and valid in thresholds."""
 _PARTS = ("min", "mean", *(f"p{percent}" for percent in PERCENTILES), "max")
 
 _SINGLE: dict[str, tuple[Unit, Better, str]] = {

@@ -24,7 +24,7 @@ OWN = "default"
 if TYPE_CHECKING:
     SchedulerName = str
 else:
-    # A type checker wants to read the names here; they are the registry's.
+    # The names are the registry's; a type checker could not read them from there.
     SchedulerName = Literal[(OWN, *NAMES)]
 _LARGEST_SEED = 2**31 - 1
 
@@ -228,6 +228,6 @@ class Experiment(Section):
             source: the file it is from, for the error's first line.
 
         Raises:
-            SpecError: with every problem there is.
+            SpecError: with every problem.
         """
         return validated(cls, raw, source)

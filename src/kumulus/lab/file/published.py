@@ -1,6 +1,6 @@
-"""``python -m kumulus.lab.file.published``: write the schemas and the pages of reference into docs/; a test keeps them.
+"""``python -m kumulus.lab.file.published``: write the schemas and the reference pages into docs/; a test checks them.
 
-Here rather than in `kumulus.stackfile`, because this is the room from which both files are seen.
+It is here rather than in `kumulus.stackfile`, because this package knows the models of both files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def schema_text(file: str) -> str:
 
 
 def page(file: str) -> str:
-    """The page of reference of a file, `stack` or `experiment`, in Markdown."""
+    """The reference page of a file, `stack` or `experiment`, in Markdown."""
     return f"{_INTRODUCTIONS[file]}\n{markdown(_SCHEMAS[file]())}"
 
 

@@ -1,4 +1,4 @@
-"""A recording as steps, and as the pods that there were. It may be anybody's: nothing in it is taken on trust."""
+"""A recording: its steps, and the pods that there were. It may come from anyone, so everything in it is checked."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _DOINGS = frozenset(("create", "change", "delete", "evict", "drain", "cordon", "
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """Something that was asked for.
+    """A recorded request.
 
     Args:
         at: seconds from the recording's beginning.
         do: create, change, delete, evict, drain, cordon or uncordon.
-        job: the workload that it is about; of a node its name.
-        queue: in which a workload that is created waits.
-        ran: how many seconds its pods ran then; None where that is not known, or they did not end.
-        what: the object that is created; the fields of its spec that change.
+        job: the workload that it is about, or the node's name.
+        queue: the one in which a created workload waits.
+        ran: how many seconds its pods ran when recorded; None if that is not known, or they did not end.
+        what: the object that is created, or the fields of its spec that change.
     """
 
     at: float
@@ -52,7 +52,7 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class PodThen:
-    """What became of a pod then: seconds from the recording's beginning, milli-CPU, MiB, GPUs, and its node."""
+    """What became of a recorded pod: seconds from the recording's beginning, milli-CPU, MiB, GPUs, and its node."""
 
     queue: str
     at: float
@@ -71,9 +71,9 @@ class Recording:
 
     Attributes:
         steps: in the order of their times.
-        pods: that there were.
-        priorities: classes by name, which its pods have.
-        left_out: what was recorded and cannot be played, with how often.
+        pods: the recorded pods.
+        priorities: the values of its pods' priority classes, by name.
+        left_out: what was recorded but cannot be played, and how often.
         lasted: seconds from its beginning to its last step.
     """
 
@@ -96,7 +96,7 @@ def recording(text: str, source: str) -> Recording:
         source: the file, for errors.
 
     Raises:
-        SpecError: it is none, or lines of it are not what a recording has; ten of these at most.
+        SpecError: it is no recording, or has invalid lines, of which ten at most are named.
     """
     found, problems = Recording(), list[Problem]()
     made: set[str] = set()

@@ -1,4 +1,4 @@
-"""A workload that is a recorded day: what was created, scaled, deleted and evicted, when it was."""
+"""A workload that is a recorded day: what was created, scaled, deleted and evicted, and when."""
 
 from __future__ import annotations
 

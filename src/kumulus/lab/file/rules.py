@@ -1,6 +1,6 @@
-"""Rules between the parts of an experiment file: names that are there twice, or nowhere.
+"""Rules between the parts of an experiment file: names that are defined twice, or not at all.
 
-As `kumulus.stackfile.rules`, they look at the plain file, so that the user sees all problems at once.
+Like `kumulus.stackfile.rules`, they check the plain file, so that the user sees all problems at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Item = tuple[int, Mapping[str, object]]
 
 
 def rule_problems(raw: object) -> list[Problem]:
-    """Every problem between the parts of an experiment's mapping; anything else has none."""
+    """Every problem between the parts of an experiment's mapping; none for anything but a mapping."""
     if not isinstance(raw, Mapping):
         return []
     return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw), *_why(raw)]
@@ -71,7 +71,7 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 
 def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
-    """What comes back is a worker that was killed or cut off."""
+    """Only a worker that the timeline kills or partitions can be restored."""
     struck = [str(each[key]) for _, each in _items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
     for index, item in _items(raw, "timeline"):
         name = item.get("restore")
@@ -86,7 +86,7 @@ def _instead(name: str, known: list[str]) -> str:
 
 
 def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:
-    """What a timeline scales is a workload, and of Deployments."""
+    """Only a workload of Deployments can be scaled."""
     kinds = {str(each.get("name")): each for _, each in _items(raw, "workloads")}
     for index, item in _items(raw, "timeline"):
         scale = item.get("scale")

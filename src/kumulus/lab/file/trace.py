@@ -20,7 +20,7 @@ from kumulus.model.quantity import NANO, QuantityError, parse
 
 _MOST_PROBLEMS = 10
 ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "user", "qos")
-"""Columns that say what a job's workers ask for, and of whom it is."""
+"""Columns that say what a job's workers ask for, and whose it is."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Asked:
     """What each worker of a job asks for, where the trace says so.
 
     Args:
-        name: the trace's for the job.
+        name: the trace's name for the job.
         cpu: milli-CPU.
         memory: MiB.
         gpus: how many.
@@ -70,8 +70,8 @@ class TraceJob:
 def trace_jobs(opened: Callable[[], TextIO], trace: Trace, source: str, kept: TextIO | None = None) -> list[TraceJob]:
     """The jobs of a CSV text, in the order of their arrival.
 
-    It is read twice, once for what arrives when, once for the jobs of the window: of those outside nothing is kept, and
-    nothing but their arrival has to be right.
+    The text is read twice, first for the arrivals, then for the jobs of the window. Nothing is kept of jobs outside it,
+    and only their arrivals have to be valid.
 
     Args:
         opened: opens the text, which has a heading.
@@ -80,7 +80,7 @@ def trace_jobs(opened: Callable[[], TextIO], trace: Trace, source: str, kept: Te
         kept: takes the heading and the lines that are played.
 
     Raises:
-        SpecError: a column is missing, or a line has no number where one is needed; ten of these at most.
+        SpecError: a column is missing, or lines have no number where one is needed; ten at most are named.
         UnicodeDecodeError: it is not UTF-8.
     """
     try:
@@ -104,14 +104,14 @@ def _arrivals(text: TextIO, trace: Trace, source: str) -> array[float]:
             break
     if not problems and not found:
         problems.append(Problem("", "has no jobs", "write a line for each below the heading"))
-    # Where all lines are played, what is wrong with them is reported with all else that is.
+    # If all lines are played, problems of their arrivals are reported later, with all other problems.
     if problems and (not found or trace.window is not None or trace.limit is not None):
         raise SpecError(problems, source)
     return found
 
 
 def _chosen(arrivals: array[float], trace: Trace, source: str) -> set[int]:
-    """The rows of the window, of these the first to arrive; by their places in the text."""
+    """The rows of the window, or those that arrive first up to the limit, by their places in the text."""
     first, window = min(arrivals), trace.window
     places: Sequence[int] = range(len(arrivals))
     if window is not None:
@@ -163,7 +163,7 @@ def _at_speed(rows: list[TraceJob], trace: Trace) -> Iterator[TraceJob]:
 
 
 def _columns(columns: Columns, headings: list[str], source: str) -> Columns:
-    """The columns that are there: size and duration may be missing under their usual names."""
+    """The columns that exist: size and duration may be missing if they have their default headings."""
     missing = []
     for name in ("arrival", "size", "duration", *ASKED):
         heading = getattr(columns, name)
@@ -183,7 +183,7 @@ def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Proble
     before = len(problems)
     arrival = _arrival(row, columns, line, problems)
     size = _between(row, columns.size, 1, MOST_WORKERS, line, problems) if columns.size else None
-    # In a trace of tasks, a job whose duration is not known has none.
+    # In a trace of tasks, which has a CPU column, the duration may be empty.
     has_duration = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
     duration = _between(row, columns.duration, 0, 366 * 86_400, line, problems) if has_duration else None
     asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None

@@ -31,13 +31,13 @@ Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
 MOST_WORKERS = 20_000
 MOST_PRIORITY = 1_000_000_000
 PLACES = ("host", "zone", "region", *LEVELS)
-"""What pods can be kept together by, beside a label's key."""
+"""The places in which pods can be kept together, besides a label's key."""
 GENERATED = (
     "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
     "labels", "annotations", "resourceClaims",
 )  # fmt: skip
 DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
-"""What has no effect beside a recording."""
+"""The fields that have no effect beside a recording."""
 
 
 def _place_problems(where: Where, raw: object) -> list[Problem]:

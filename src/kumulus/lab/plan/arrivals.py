@@ -10,7 +10,7 @@ from kumulus.lab.plan.draws import stream
 
 
 def arrivals(workload: Workload, seed: int, trace: Sequence[TraceJob] = ()) -> list[float]:
-    """The times, rising.
+    """The times, in ascending order.
 
     Args:
         workload: whose jobs.

@@ -1,4 +1,4 @@
-"""Whose the jobs of a plan are, and what their pods ask for."""
+"""The users of a plan's jobs, and what the jobs' pods ask for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kumulus.model.claims import Demand, demands
 
 
 def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
-    """What the pods of a plan ask for, each job's as often as it has pods; named as their jobs.
+    """What the pods of a plan ask for, with an entry for each pod, named after its job.
 
     Args:
         plan: what is created.
@@ -29,7 +29,7 @@ def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
 
 
 def claims_planned(plan: Plan) -> dict[str, Demand]:
-    """What each template for claims asks for, by its name: those of a plan's setup, and of its jobs' manifests."""
+    """What each ResourceClaimTemplate of a plan's setup and its jobs' manifests asks for, by its name."""
     return demands([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
 
 

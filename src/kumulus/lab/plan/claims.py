@@ -1,4 +1,4 @@
-"""Pods that ask for their GPUs by ResourceClaim: their template turned from requests to a claim."""
+"""Pods that ask for their GPUs by ResourceClaim: a claim replaces requests in their template."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.quantity import NANO, parse
 
 _ABLE = (OWN, "kube-scheduler")
-"""Schedulers that allocate claims here; what others know of them, or do not, is in docs/traces.md."""
+"""Schedulers that allocate claims here; docs/traces.md says how others treat claims."""
 _BY_CLAIM = (GPU_RESOURCE, SHARE_RESOURCE)
 _MOST_DEVICES = 32
-"""Of one claim (k8s.io/api/resource/v1, AllocationResultsMaxSize)."""
+"""The most devices of one claim (k8s.io/api/resource/v1, AllocationResultsMaxSize)."""
 
 
 def allocated_by(loaded: Loaded) -> None:
-    """See to it that somebody allocates the claims of an experiment's pods.
+    """Check that an experiment's scheduler allocates the claims of its pods.
 
     Raises:
-        LabError: its scheduler does not, or a policy would count the same GPUs besides.
+        LabError: it does not, or a policy would count the same GPUs as well.
     """
     experiment = loaded.experiment
     for workload in experiment.workloads:
@@ -46,12 +46,12 @@ def allocated_by(loaded: Loaded) -> None:
 
 
 def by_claim(template: Object, workload: Workload, templates: dict[str, Object]) -> None:
-    """Have a pod ask for its GPUs by claim, where it asks for any.
+    """Have a pod ask for its GPUs by claim, if it asks for any.
 
     Args:
         template: the pod's metadata and spec; changed in place.
-        workload: what it is of.
-        templates: those for the claims so far, by name; one is added for each amount that is asked for.
+        workload: the pod's.
+        templates: the claim templates so far, by name; one is added for each new amount.
 
     Raises:
         LabError: it asks for more than a claim can have.
@@ -74,7 +74,7 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
     labels = {WORKLOAD_LABEL: workload.name}
     templates.setdefault(name, claim_template(name, labels, gpus, 0 if gpus else milli, parts))
     trace = workload.arrival.trace
-    # What nodes count as well rules out those without room, before anybody looks for single GPUs.
+    # With milliGpus, requests for thousandths stay, and rule out full nodes before claims are allocated.
     instead = {GPU_RESOURCE} if trace is not None and trace.milliGpus else set(_BY_CLAIM)
     rest = {key: amount for key, amount in requests.items() if key not in instead}
     container["resources"] = {**({"requests": rest, "limits": rest} if rest else {}), "claims": [{"name": REQUEST}]}
@@ -82,7 +82,7 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
 
 
 def as_taken(pod: Pod, workload: Workload) -> Pod:
-    """A recorded pod with what a claim takes for it: of a GPU that is divided, a MIG device."""
+    """A recorded pod with what its claim takes: with `mig`, a part of a GPU is rounded up to a MIG device."""
     if workload.resourceClaims != "mig" or not pod.shares_gpu:
         return pod
     return replace(pod, gpu_milli=rounded(pod.gpu_milli, "mig"))

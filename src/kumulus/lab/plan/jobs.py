@@ -13,12 +13,12 @@ class PlannedJob:
 
     Args:
         name: its name, by which its pods are known.
-        workload: the workload it is of.
+        workload: the workload that it belongs to.
         at: seconds from the start.
         workers: how many pods it makes; 0 where that is not known.
         objects: what to create, in this order.
-        recorded: whether it is from a recording: its objects name the namespaces of that time, and the run has one
-            of its own for each.
+        recorded: whether it is from a recording: its objects name recorded namespaces, and the run has one of its
+            own for each.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The objects of a job from a manifest of the user's: as they are, but for names that repeat and labels."""
+"""The objects of a job from the user's manifest: unchanged except for labels and repeated names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
 
 
 def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
-    """Name the objects, label their pods, and say how many pods they make.
+    """Name the objects, label their pods, and return how many pods they make.
 
-    A `generateName` becomes a name, so that two runs create the same. An object with a plain name gets the job's
-    number behind it where there are several jobs.
+    A `generateName` becomes a name, so that two runs create the same objects. If there are several jobs, the job's
+    number is appended to plain names.
 
     Args:
         objects: of one job; changed in place.

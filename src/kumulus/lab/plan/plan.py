@@ -31,11 +31,11 @@ class Plan:
     """What a repetition creates.
 
     Args:
-        setup: objects that are there before the first job.
+        setup: objects to create before the first job.
         jobs: in the order of their arrival.
-        digest: SHA-256 of all of it: two plans with the same one create the same.
-        replays: the recordings that are played, by workload; their jobs are among the others.
-        drawn: the seed's source of random numbers, once the order of the jobs has been drawn from it.
+        digest: SHA-256 of the plan: two plans with the same digest create the same objects.
+        replays: the recordings that are played, by workload; their jobs are in `jobs`, too.
+        drawn: the state of the seed's source of random numbers, after the order of the jobs was drawn.
     """
 
     setup: tuple[Object, ...]
@@ -57,8 +57,8 @@ def make(
 
     Args:
         loaded: the experiment and its files.
-        places: the label's key of each level of the cluster's topology.
-        setup: objects to have beside those of the experiment.
+        places: the label key of each level of the cluster's topology.
+        setup: objects to create besides those of the experiment.
         gpus: of the cluster; a trace may be inflated to a share of them.
         queue: of the federation on whose hub it is created; empty for a single cluster.
 
@@ -83,7 +83,7 @@ def make(
     jobs.sort(key=lambda job: job.at)
     before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
     steps = [(step.at, step.do, step.job, step.spec) for each in replays.values() for step in each.steps]
-    # A plan without a replay keeps the digest that it had before there were any.
+    # A plan without replays keeps the digest that it had before Kumulus had replays.
     whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
     text = json.dumps(whole, sort_keys=True)
     return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())

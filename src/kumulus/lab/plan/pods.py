@@ -16,15 +16,15 @@ DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """How long a Job's pod runs, a Go duration; see docs/pods.md."""
 
 _FOR_EVER = "876000h"
-"""A hundred years: KWOK ends a Job's pod at once where nothing says when."""
+"""A hundred years: without a delay, KWOK ends a Job's pod at once."""
 _WELL_KNOWN = {"host": "kubernetes.io/hostname", "zone": ZONE_LABEL, "region": REGION_LABEL}
 TOLERATIONS = [{"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}]
-"""Of the taint that emulated nodes have."""
+"""For the taint that emulated nodes have."""
 PREFERENCE = 100
 
 
 class UnknownPlace(Exception):
-    """A level that no node of the cluster has; the message names it and those there are."""
+    """A level that no node of the cluster has; the message names it and the known ones."""
 
 
 def pod_template(
@@ -39,10 +39,10 @@ def pod_template(
 
     Args:
         workload: the workload.
-        job: the name of the job they are of.
+        job: the name of the job they belong to.
         duration: seconds they run; None for no end.
         product_label: the key of the label that says which GPUs a node has.
-        places: the label's key of each level of the cluster's topology.
+        places: the label key of each level of the cluster's topology.
 
     Raises:
         UnknownPlace: the workload's affinity is to a level that the cluster does not have.
@@ -73,7 +73,7 @@ def pod_template(
 
 
 def priority_class(priority: str | int) -> str:
-    """The name of a priority's class; one that is made for a number says the number."""
+    """The name of a priority's class; the class of a number has the number in its name."""
     return priority if isinstance(priority, str) else f"experiment-{priority}".replace("--", "-minus-")
 
 

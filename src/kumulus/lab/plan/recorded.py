@@ -1,4 +1,4 @@
-"""What the pods of a recorded job ask for, as Kubernetes has it."""
+"""What the pods of a recorded job ask for, in terms of Kubernetes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_VALUE = 63
 
 
 def playable(loaded: Loaded) -> None:
-    """See to it that a cluster can play an experiment's traces.
+    """Check that a cluster can play an experiment's traces.
 
     Raises:
-        LabError: nobody would account for parts of GPUs.
+        LabError: nothing would account for parts of GPUs.
     """
     if loaded.experiment.policy:
         return
@@ -61,7 +61,7 @@ def asking(workload: Workload, asked: Asked) -> Workload:
 
 
 def in_users_queue(workload: Workload, asked: Asked | None) -> Workload:
-    """The workload as the queue of a recorded job's user has it, where its trace wants that."""
+    """The workload in the queue of a recorded job's user, if its trace has `userQueues`."""
     trace = workload.arrival.trace
     if asked is None or trace is None or not trace.userQueues or not (queue := _name(asked.user)):
         return workload

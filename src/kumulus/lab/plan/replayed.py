@@ -18,11 +18,11 @@ from kumulus.lab.plan.scheduling import for_scheduler
 from kumulus.model.names import dns_safe
 from kumulus.stackfile.faults import FAULT_NAME_LENGTH
 
-# A Job's pod that did not end then runs for as long as anybody looks.
+# Seconds that a Job's pod runs if it did not end when recorded: longer than any run.
 _ENDLESS = 366 * 86_400.0
 _ENDING = ("Never", "OnFailure")
 CORDON = "kumulus.io/cordoned"
-"""The taint of a node that was cordoned then."""
+"""The taint of a node that was cordoned in the recording."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PlannedStep:
     Args:
         at: seconds from the start.
         do: change, delete, evict, drain, cordon or uncordon.
-        job: the planned job's name; of a node its own.
+        job: the planned job's name, or the node's.
         spec: the fields of the job's spec that change.
     """
 
@@ -49,7 +49,7 @@ class Replayed:
     Args:
         jobs: what is created, in the order of its times.
         steps: what happens to it, likewise.
-        queues: of each job.
+        queues: the queue of each job.
         ends: how many seconds a pod that no controller ends runs, by its job.
         recording: what it is from.
         speed: how many times faster it is played.
@@ -75,7 +75,7 @@ class Replayed:
 
 @dataclass
 class _Alive:
-    """A workload at some moment: since when, from which step, as which object, and whether it is being deleted."""
+    """A workload at some moment: the step that created it, its object, and whether it has been deleted."""
 
     step: RecordedStep
     object: Object
@@ -86,12 +86,12 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
     """Plan a replay.
 
     Args:
-        workload: that is one.
-        recording: its file's.
-        scheduler: which is to place the pods.
+        workload: the one with the replay.
+        recording: the one in its file.
+        scheduler: the one that places the pods.
 
     Raises:
-        LabError: the scheduler does not take one of its workloads.
+        LabError: the scheduler does not accept one of its workloads.
     """
     replay = workload.replay
     assert replay is not None
@@ -137,7 +137,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
 
 
 def replaced(alive: _Alive, since: float) -> RecordedStep:
-    """The creation of what was there at the beginning of the part that is played, as it was then."""
+    """The creation of a workload as it was at the beginning of the part that is played."""
     step, ran = alive.step, alive.step.ran
     return RecordedStep(
         since, "create", step.job, step.queue, None if ran is None else step.at + ran - since, alive.object
@@ -170,9 +170,9 @@ def _play(alive: _Alive, step: RecordedStep) -> None:
 
 
 def _at_end(alive: _Alive) -> int:
-    """How many pods there are of it in the end; 0 where that is not known."""
+    """How many pods it has at the end; 0 if that is not known."""
     waiting = alive.object["spec"].get("suspend") or alive.object["spec"].get("paused")
-    # Nobody makes a pod again that has no owner: one that is drained or preempted is not missed.
+    # No controller replaces a bare Pod, so one that is drained or preempted is not missed.
     if alive.gone or waiting or alive.object["kind"] == "Pod":
         return 0
     return expected_pods(alive.object)
@@ -204,9 +204,9 @@ def _label(template: Object, workload: Workload, job: str) -> None:
 
 
 def cordons(replays: Iterable[Replayed]) -> Iterator[Event]:
-    """The nodes that were closed to pods then, as events of a timeline: each a fault, which ends with the run.
+    """The recorded cordons as events of a timeline: each is a fault, which ends with the run at the latest.
 
-    Only those nodes are meant that the cluster has: :func:`on_nodes` has left out the others.
+    Their nodes are all in the cluster: :func:`on_nodes` has left out the others.
     """
     for step in (step for replay in replays for step in replay.steps):
         name = dns_safe(f"cordon-{step.job}", FAULT_NAME_LENGTH)
@@ -225,7 +225,7 @@ def on_nodes(replay: Replayed, nodes: Collection[str]) -> Replayed:
 
 
 def classes(recordings: Mapping[str, Recording]) -> Iterator[Object]:
-    """The priority classes that recorded pods have; those that are there already stay as they are."""
+    """The priority classes that recorded pods have; existing ones stay as they are."""
     found = {name: value for each in recordings.values() for name, value in each.priorities.items()}
     for name, value in sorted(found.items()):
         if not name.startswith("system-"):

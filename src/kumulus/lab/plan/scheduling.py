@@ -1,4 +1,4 @@
-"""A job in the words of the scheduler that is to place it: as a gang, in a queue, by its name."""
+"""A job in the form that its scheduler expects: as a gang, in a queue, with the scheduler's name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _KUEUE = "kueue"
 
 
 def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
-    """The objects of a job as a scheduler wants them, those included that come before it.
+    """The objects of a job as a scheduler expects them, including those that have to precede it.
 
     Args:
         scheduler: the scheduler; the default one takes a job as it is, and knows neither gangs nor queues.
-        workload: what the job is of.
+        workload: the job's.
         job: its name.
         objects: its objects.
 
     Raises:
-        LabError: this scheduler does not take such a job.
+        LabError: this scheduler does not accept such a job.
     """
     if scheduler == OWN:
         return objects
@@ -43,11 +43,11 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
 
 
 def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
-    """The objects of a job as the hub of a federation wants them: Jobs, suspended, which name its queue.
+    """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue.
 
     Args:
         queue: the federation's.
-        workload: what the job is of.
+        workload: the job's.
         objects: its objects.
 
     Raises:
@@ -67,17 +67,17 @@ def for_federation(queue: str, workload: Workload, objects: list[Object]) -> lis
 
 
 def has_queue_objects(scheduler: SchedulerName) -> bool:
-    """Whether the queues that workloads wait in are objects of the cluster, which have to be made."""
+    """Whether the queues that workloads wait in are objects of the cluster, which have to be created."""
     return scheduler != OWN and registry.get(scheduler).queue is not None
 
 
 def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
-    """In which queue the jobs of a workload wait; empty where no queue is named and the scheduler has to have none."""
+    """The queue in which a workload's jobs wait; empty if none is named and the scheduler needs none."""
     return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
 
 
 def waiting(loaded: Loaded) -> list[Workload]:
-    """The workloads of an experiment as they wait in queues: those of traces also in each of their users'."""
+    """The workloads of an experiment as they wait in queues: those of traces also once for each user's queue."""
     wanted = loaded.experiment.workloads
     of_users = {
         each.queue: each
@@ -89,7 +89,7 @@ def waiting(loaded: Loaded) -> list[Workload]:
 
 
 def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
-    """The queues that workloads wait in and the experiment's own objects do not have: each with all there is.
+    """The queues that workloads need and the experiment does not have: each with the nodes' whole capacity.
 
     Args:
         scheduler: the scheduler.

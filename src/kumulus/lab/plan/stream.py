@@ -1,4 +1,4 @@
-"""The jobs of a recorded trace in the order in which a cluster gets them: as recorded, or drawn by the seed."""
+"""The jobs of a recorded trace in the order in which they are created: as recorded, or drawn by the seed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kumulus.lab.policies import Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
 
 State = tuple[Any, ...]
-"""Of a source of random numbers."""
+"""The state of a source of random numbers."""
 
 
 def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Random) -> list[TraceJob]:
     """A workload's recorded jobs, in the order of their creation.
 
-    Jobs that the seed draws come one right after the other: when they were recorded says nothing about their order.
+    Drawn jobs come one right after the other, as their recorded times do not fit the drawn order.
 
     Args:
         loaded: the experiment.
@@ -40,7 +40,7 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
 
 
 def pods_recorded(loaded: Loaded) -> list[Pod]:
-    """What the pods of all traces ask for, each job's as often as it has pods."""
+    """What the pods of all traces ask for, with an entry for each pod."""
     return [
         as_taken(pod, workload)
         for workload in loaded.experiment.workloads

@@ -1,4 +1,4 @@
-"""What an import goes by: an id that names a cluster or one of its pools, and what is noted of it beside its files."""
+"""Imports: from an id that names a cluster or one of its pools, and from the note kept with the cluster's files."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _PATIENCE = 10.0
 
 
 def default_home() -> str:
-    """Where clusters are kept that name no home; a relative path refers to the program's directory."""
+    """The home of clusters that do not name one; a relative path refers to the program's directory."""
     return os.environ.get("KUMULUS_HOME") or ".kumulus"
 
 
 def note(directory: str, inputs: Properties) -> None:
-    """Note what a cluster was declared with, for its owner alone, so that an import knows it.
+    """Write down what a cluster was declared with, in a file that only its owner can read, for a later import.
 
-    A disk that is full must not fail what has been done: without the note, an import says so.
+    A full disk must not fail work that is done: an import reports that the note is missing.
     """
     place = Place(Path(directory))
     text = json.dumps({key: inputs[key] for key in _KEYS if inputs.get(key) is not None}, indent=2, sort_keys=True)
@@ -45,14 +45,14 @@ def note(directory: str, inputs: Properties) -> None:
 
 
 def cluster_place(name: str, program: str) -> Place:
-    """Where the cluster is that an id names.
+    """The place of the cluster that an id names.
 
     Args:
-        name: its name, when it is in the default home, or the path of its directory.
+        name: the cluster's name if it is in the default home, or the path of its directory.
         program: directory that relative paths refer to.
 
     Raises:
-        ProviderError: there is none.
+        ProviderError: there is no such cluster.
     """
     if os.sep in name:
         place = Place(Path(os.path.normpath(os.path.join(program, name))))
@@ -67,10 +67,10 @@ def cluster_place(name: str, program: str) -> Place:
 
 
 def cluster_inputs(place: Place) -> Properties:
-    """The inputs of a cluster, from what is noted of it.
+    """The inputs of a cluster, from its note.
 
     Raises:
-        ProviderError: nothing is noted, or it cannot be read.
+        ProviderError: there is no note, or it cannot be read.
     """
     try:
         declared = json.loads(_text(place))
@@ -84,7 +84,7 @@ def cluster_inputs(place: Place) -> Properties:
 
 
 async def identity(place: Place) -> str:
-    """Ask a cluster who it is.
+    """Ask a cluster for its identity.
 
     Raises:
         ProviderError: it does not answer.
@@ -99,12 +99,12 @@ async def identity(place: Place) -> str:
 
 
 async def pool_inputs(connections: Connections, resource_id: str, program: str) -> Properties:
-    """The inputs of a node pool, as the cluster has it on record.
+    """The inputs of a node pool, as recorded in the cluster.
 
     Args:
         connections: clients by kubeconfig.
         resource_id: `<cluster>/<pool>`, the cluster as for :func:`cluster_place`.
-        program: as there.
+        program: as for :func:`cluster_place`.
 
     Raises:
         ProviderError: the id names no pool of a cluster that answers.
@@ -125,7 +125,7 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
             "pools; one that an earlier Kumulus made is declared, not imported: `pulumi up` takes over nodes it finds"
         )
     where = {"kubeconfig": str(place.kubeconfig), "clusterIdentity": found, "clusterName": place.name}
-    # It keeps the identity of its maker for now: the stack's next update replaces it by its own.
+    # The pool keeps the identity of the stack that made it until this stack's next update replaces it.
     labels = {key: value for key, value in pool.labels.items() if key != STACK_ID}
     marked = {"stackId": pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
     return {**where, **marked, **pool_to_properties(replace(pool, labels=labels))}

@@ -1,6 +1,6 @@
 """``kumulus:index:Autoscaler``: an autoscaler inside a cluster whose nodes run containers.
 
-Beside a control plane of the runtime kwok it is a process of the cluster's, and no resource of its own.
+With the runtime kwok, the autoscaler is a process next to the control plane, not a resource of its own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Autoscaler(InCluster):
         return with_remedy(super().failed(properties, error), properties)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: somebody else's is refused here too, once there is a cluster."""
+        """See :meth:`InCluster.previewed`: refuses another owner's autoscaler here too, once there is a cluster."""
         if contains_unknown(inputs):
             return inputs
         autoscaler, wanted = self._wanted(inputs)
@@ -78,7 +78,7 @@ class Autoscaler(InCluster):
         return inputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: made, and waited for."""
+        """See :meth:`InCluster.make`: deploys the autoscaler and waits for it."""
         title = self.title(inputs)
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
@@ -88,7 +88,7 @@ class Autoscaler(InCluster):
         except NotOurs as error:
             raise ProviderError(f"{title}: {error}; {_REMEDY}") from None
         except (ProviderError, *SILENT) as error:
-            # Something of it may be there, which a destroy has to find.
+            # Parts of it may exist, and a destroy has to find them.
             outputs = drifted(inputs, {"deployment": "was not seen to work"})
             raise PartialFailure(f"{title}: {error}", resource_id, outputs) from None
         return inputs
@@ -107,7 +107,7 @@ class Autoscaler(InCluster):
         return drifted(inputs, {key: what for key, what in drift.items() if what})
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: with the nodes that it has made, and its kinds."""
+        """See :meth:`InCluster.remove`: also removes the nodes that the autoscaler made, and its kinds."""
         asked = known(outputs, "autoscaler")
         assert isinstance(asked, dict)
         client = await self.client(outputs, WORK_PATIENCE)

@@ -18,10 +18,10 @@ Properties = dict[str, Any]
 
 
 def known(properties: Properties, key: str) -> Any:
-    """Return a property that check fills in, or that we recorded ourselves.
+    """Return a property that check fills in or that the plugin recorded.
 
     Raises:
-        ProviderError: it is not there, or unknown: the state was edited by hand, or another version wrote it.
+        ProviderError: it is missing or unknown: the state was edited by hand, or another version wrote it.
     """
     value = properties.get(key)
     if value is None or value is UNKNOWN:
@@ -97,7 +97,7 @@ class Resource(ABC):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """Names of its inputs."""
+        """Names of the inputs."""
         return tuple(each.name for each in cls.inputs)
 
     @classmethod
@@ -107,7 +107,7 @@ class Resource(ABC):
 
     @classmethod
     def input_failures(cls, inputs: Properties) -> list[Failure]:
-        """Inputs that it does not have, and those that are missing."""
+        """Failures for unknown inputs and for missing ones."""
         keys = cls.keys()
         found = [
             Failure(key, f"{cls.__name__} has no input {key!r}; it takes {', '.join(keys)}")
@@ -118,12 +118,12 @@ class Resource(ABC):
         return found + [Failure(key, "is required") for key in missing]
 
     def drawn(self, old_inputs: Properties, inputs: Properties, seed: bytes) -> Properties:
-        """Inputs that are random and were left out, drawn before they are checked; none, for most resources.
+        """Random values for inputs that were left out, drawn before the check; none for most resources.
 
         Args:
-            old_inputs: the recorded inputs; what was drawn once stays.
+            old_inputs: the recorded inputs; a value that was drawn once stays.
             inputs: the inputs as given.
-            seed: the same one gives the same answer.
+            seed: the same seed gives the same answer.
         """
         return {}
 
@@ -143,17 +143,17 @@ class Resource(ABC):
         ]
 
     async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """:meth:`check`, and whatever else of the inputs something outside has to be asked about."""
+        """:meth:`check`, and the checks of inputs that need to ask something outside the plugin."""
         return self.check(old_inputs, inputs, program)
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """:meth:`diff`, and the differences that only a look at the real thing shows, in every preview."""
+        """:meth:`diff`, and the differences that only a look at the real thing shows; in previews too."""
         return self.diff(old_outputs, inputs)
 
     async def preview(  # noqa: B027 - there is nothing that every resource would have to do
         self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
-        """Say at a diff, in previews too, what no other call has an occasion for; nothing, for most resources.
+        """Report at a diff, in previews too, what no other call can report; nothing for most resources.
 
         Args:
             reporters: give the reporter of the resource with a URN.
@@ -164,7 +164,7 @@ class Resource(ABC):
 
     @abstractmethod
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """Make it; returns its id (empty in a preview) and outputs."""
+        """Create it; returns its id (empty in a preview) and outputs."""
 
     @abstractmethod
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
@@ -172,7 +172,7 @@ class Resource(ABC):
 
     @abstractmethod
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """Make what is there into what is wanted; returns the outputs."""
+        """Change what exists into what is wanted; returns the outputs."""
 
     @abstractmethod
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:

@@ -1,6 +1,6 @@
-"""``kumulus:index:ChartCrds``: a chart, found and its values accepted, and its CRDs made and kept up to date.
+"""``kumulus:index:ChartCrds``: fetches a chart, checks its values, and creates and updates its CRDs.
 
-Helm itself makes the CRDs of a chart's `crds` directories when they are missing, and never touches them again.
+Helm itself creates the CRDs of a chart's `crds` directories when they are missing, and never touches them again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ChartCrds(InCluster):
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)
-        # Of this plugin's life: what a check has fetched, the update that follows applies.
+        # For the lifetime of this plugin process: the update applies the chart that its check fetched.
         self._charts: dict[tuple[str, str, str], Chart] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -71,7 +71,7 @@ class ChartCrds(InCluster):
         return super().diff(old_outputs, inputs) + changed
 
     async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.examine`: the chart is fetched, as the release's own check will do."""
+        """See :meth:`Resource.examine`: fetches the chart, as the release's own check will do."""
         checked = self.check(old_inputs, inputs, program)
         about = {key: inputs.get(key) for key in ("chart", "repository", "version", *self._passing)}
         if checked.failures or contains_unknown(about):
@@ -108,7 +108,7 @@ class ChartCrds(InCluster):
         client = await self.client(inputs, LOOK_PATIENCE)
         seen = await crds.look(client, sorted(wanted))
         missing = {name: wanted[name] for name in wanted if name not in seen}
-        # One of others' was found to be the same, and is theirs to change.
+        # A CRD of another owner was accepted because it was the same; only its owner may change it.
         ours = {name: found for name, found in seen.items() if found.digest or found.made_by}
         altered = {name: wanted[name] for name, found in ours.items() if found.digest != wanted[name]}
         return drifted(
@@ -116,7 +116,7 @@ class ChartCrds(InCluster):
         )
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: only what was made here, nobody else applies and has no objects is removed."""
+        """See :meth:`InCluster.remove`: removes only CRDs made here that nobody else applies and without objects."""
         maker = _maker(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
         kept = [await crds.take_away(client, name, maker) for name in sorted(outputs.get("crds") or {})]
@@ -124,7 +124,7 @@ class ChartCrds(InCluster):
             op.report.warn(f"the CRD {reason}")
 
     async def _refuse_others(self, inputs: Properties, maker: crds.Maker) -> None:
-        """Refuse, in a preview, CRDs that others made and that are not the chart's; a cluster that is down has none."""
+        """Refuse, in a preview, CRDs of others that differ from the chart's; skipped when the cluster is down."""
         chart = None if contains_unknown(inputs) else self._charts.get(_key(inputs))
         if chart is None:
             return
@@ -141,7 +141,7 @@ class ChartCrds(InCluster):
         return [each for each in await asyncio.gather(*asked) if each]
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: a CRD that the chart no longer has stays, as its objects would go with it."""
+        """See :meth:`InCluster.make`: keeps a CRD that the chart no longer has, to keep its objects."""
         wanted: dict[str, str] = inputs.get("crds") or {}
         _say_dropped(op, inputs, old or {})
         if not wanted:
@@ -174,7 +174,7 @@ def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
 
 
 def _maker(properties: Properties, old: Properties | None = None) -> crds.Maker:
-    """The add-on, with the stack's identity and the one that the resource is recorded with."""
+    """The add-on, with the stack's current identity and the recorded one."""
     found = (str(each.get(STACK_ID.name) or "") for each in (properties, old or {}))
     identities = tuple(dict.fromkeys(each for each in found if each))
     return crds.Maker(str(known(properties, "clusterName")), str(known(properties, "name")), identities)

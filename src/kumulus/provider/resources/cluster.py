@@ -1,4 +1,4 @@
-"""``kumulus:index:Cluster``: a control plane, had by one of the runtimes."""
+"""``kumulus:index:Cluster``: a control plane, provided by one of the runtimes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cluster(Resource):
         Args:
             runtimes: by name.
             connections: to clusters.
-            settings: what the user says to the plugin as a whole.
+            settings: the user's settings for the plugin as a whole.
         """
         self._runtimes = runtimes
         self._connections = connections
@@ -61,10 +61,10 @@ class Cluster(Resource):
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`.
 
-        Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default moves on,
-        since otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
+        Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default changes.
+        Otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
         """
-        # An import and a refresh hand on the status that check has filled in; a name is handled further down.
+        # An import and a refresh pass on the status that check has filled in; the name is checked below.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
@@ -102,7 +102,7 @@ class Cluster(Resource):
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
-        """See :meth:`Resource.preview`: what goes from the cluster with what is declared no more."""
+        """See :meth:`Resource.preview`: what leaves the cluster with declarations that were removed."""
         self._places.require(old[1], reporters(urn))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
@@ -132,7 +132,7 @@ class Cluster(Resource):
             found += differences(
                 join("options", key), old_options.get(key), options.get(key), replace=replace, deep=True
             )
-        # A destroy that was killed has taken away what the state still has: without a refresh, too, that is no cluster.
+        # A killed destroy may have removed a cluster that the state still has; detected without a refresh, too.
         gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
         status = "removed" if gone else left_by_runs(old_outputs) or old_outputs.get("status")
         lost = gone or status == "incomplete"
@@ -141,7 +141,7 @@ class Cluster(Resource):
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.compare`: where it is, and whether it runs and answers."""
+        """See :meth:`Resource.compare`: where the cluster is, and whether it runs and answers."""
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
@@ -149,10 +149,10 @@ class Cluster(Resource):
         return found
 
     async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """Whether a cluster that was running does not run or answer any more: an update has to leave one that does."""
+        """Whether a running cluster stopped running or answering: an update has to leave one that does both."""
         runtime = self._runtime(old_outputs)
         if not runtime.on_one_machine or old_outputs.get("status") != "running":
-            return []  # it was asked already
+            return []  # checked already
         seen = await runtime.read(self._recorded(old_outputs), Silent())
         health = seen.health if seen else "removed"
         return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
@@ -166,7 +166,7 @@ class Cluster(Resource):
                 runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
                 path = found["kubeconfig"] = runtime.kubeconfig_path(wanted)
                 if there := await runtime.examine(wanted, None, op.report):
-                    # So that all that is to be put into it can look whose the names are that it wants.
+                    # So that resources for this cluster can check who owns the names that they want.
                     self._connections.foresee(path, there.connection)
                     found |= {"identity": there.identity, "server": there.server}
                     await taken.refuse(self._connections, ({}, {}), declared, found)
@@ -186,7 +186,7 @@ class Cluster(Resource):
         return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
 
     async def _adopt(self, op: Operation, resource_id: str) -> Found | None:
-        """Read a cluster for an import, which knows its id and nothing else; see ``adoption``."""
+        """Read a cluster for an import, which knows only its id; see ``adoption``."""
         place = adoption.cluster_place(resource_id, op.program)
         inputs, owner = adoption.cluster_inputs(place), place.note().get("owner", "")
         where = {"directory": str(place.directory), "kubeconfig": str(place.kubeconfig), "owner": owner}
@@ -199,7 +199,7 @@ class Cluster(Resource):
                 f"cluster {place.name} was made by {owner}; where a stack still has it, take it out there with "
                 "`pulumi state delete`: whichever of the two destroys it destroys it for both"
             )
-        # With that one's identity: the stack's next update puts its own in the place.
+        # Imported with its maker's identity: the stack's next update replaces it by its own.
         inputs |= {"stackId": who_made} if (who_made := identity_of(owner)) else {}
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
@@ -226,7 +226,7 @@ class Cluster(Resource):
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
             configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
-            # A service that comes or goes, or is to be asked otherwise, is known of afterwards.
+            # The endpoints of a service that is added, removed or reconfigured are known only after the update.
             same = old_outputs.get("options") == inputs.get("options") and configuration == was
             return {
                 **inputs,
@@ -280,7 +280,7 @@ class Cluster(Resource):
         )
 
     def _outputs(self, inputs: Properties, seen: Observed, owner: str) -> Properties:
-        """What there is, once it is noted beside it how it was declared."""
+        """The outputs; also writes the note of how the cluster was declared, next to its files."""
         if seen.directory:
             adoption.note(seen.directory, inputs)
         outputs: dict[str, Any] = {
@@ -304,7 +304,7 @@ class Cluster(Resource):
 
 
 def _own(inputs: Properties) -> Properties:
-    """What concerns the cluster itself."""
+    """The inputs that concern the cluster itself."""
     return {key: value for key, value in inputs.items() if key != "contents"}
 
 
@@ -314,6 +314,6 @@ def _mapping(properties: Properties, key: str) -> dict[str, Any]:
 
 
 def _owner(op: Operation, inputs: Properties) -> str:
-    """Who asks: two checkouts of the same project have the same URNs, so the directory belongs to it."""
+    """The owner; it includes the directory, as two checkouts of the same project have the same URNs."""
     stack = op.urn.split("::")[0].removeprefix("urn:pulumi:")
     return owner_of(stack, op.urn, os.getcwd(), str(inputs.get("stackId") or ""))

@@ -1,4 +1,4 @@
-"""A cluster's properties, what is asked of them, and which of them stay as they were recorded."""
+"""A cluster's properties, their checks, and the recorded Kubernetes version, which stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 
 
 def _known() -> str:
-    """The runtimes, for people."""
+    """The runtimes, as text for users."""
 
     def words(each: Descriptor) -> str:
         remarks = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
@@ -64,9 +64,9 @@ OUTPUTS = (
 
 
 def sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
-    """The recorded version, or the default where there is none or this release cannot run it any longer.
+    """The recorded version, or the default if none is recorded or this release can no longer run it.
 
-    The latter shows as a change from the one version to the other; the stack file can name a third.
+    In the latter case the diff shows the change of version; the stack file can name a third.
     """
     recorded = old_inputs.get("kubernetesVersion")
     if not isinstance(recorded, str) or runtime.version_problem(recorded):
@@ -75,7 +75,7 @@ def sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
 
 
 def version_failures(runtime: Runtime, version: Any) -> list[Failure]:
-    """What is wrong with the Kubernetes version."""
+    """Problems with the Kubernetes version."""
     if version is UNKNOWN:
         return []
     if not isinstance(version, str) or not _VERSION.match(version):
@@ -85,7 +85,7 @@ def version_failures(runtime: Runtime, version: Any) -> list[Failure]:
 
 
 def contents_failures(inputs: Properties) -> list[Failure]:
-    """What is wrong with what the stack says it has in the cluster."""
+    """Problems with the declared contents of the cluster."""
     found = inputs.get("contents")
     if found is None or contains_unknown(found) or is_contents(found):
         return []

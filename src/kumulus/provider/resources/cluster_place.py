@@ -1,4 +1,4 @@
-"""Only where a cluster is, it is worked on: what is asked before anything else, and what a move to here means."""
+"""Ensures that a cluster is changed only from the machine and project it belongs to, or moved here on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kumulus.runtimes.base import Recorded, Runtime
 from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
 
 UNSHOWN = "KUMULUS_UNSHOWN"
-"""Set by who runs an update whose preview nobody has seen: for programs that do not say what is a preview."""
+"""Set by a caller whose update had no preview that anybody saw: for programs that do not say what is a preview."""
 
 
 class Places:
@@ -38,10 +38,10 @@ class Places:
         self._moving: dict[str, Away] = {}
 
     def require(self, outputs: Properties, report: Reporter) -> None:
-        """Refuse a cluster that is elsewhere, unless it is to be moved here; then say what that means.
+        """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means.
 
         Raises:
-            ProviderError: with where it is, and the ways out.
+            ProviderError: says where the cluster is, and the possible remedies.
         """
         self._require_known(outputs)
         found = self._away(outputs)
@@ -56,46 +56,46 @@ class Places:
             )
 
     def require_here(self, outputs: Properties) -> None:
-        """Refuse a cluster that is elsewhere: it can be neither read nor ended from here.
+        """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here.
 
         Raises:
-            ProviderError: with where it is, and the ways out.
+            ProviderError: says where the cluster is, and the possible remedies.
         """
         self._require_known(outputs)
         if found := self._away(outputs):
             raise ProviderError(found.refusal())
 
     def _require_known(self, outputs: Properties) -> None:
-        """Refuse the files of a cluster that a later version has written in a form of its own."""
+        """Refuse cluster files that a later version wrote in a format that this one does not know."""
         runtime, directory = self._runtimes.get(str(outputs.get("runtime"))), outputs.get("directory")
         if runtime is not None and directory and (why := runtime.place(str(directory)).too_new()):
             raise ProviderError(why)
 
     def differences(self, outputs: Properties) -> list[Difference]:
-        """What a recorded cluster's place makes different; asked for after :meth:`require`."""
+        """The differences due to a recorded cluster's place; to be called after :meth:`require`."""
         found = self._away(outputs)
         if found is not None and self._settings.move_here and found.can_be_moved:
             self._moving[str(found.directory)] = found
             return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
-        # Made by an earlier version: what is provably here is recorded as being here.
+        # Made by an earlier version: a cluster that is provably here is recorded as being here.
         unrecorded = outputs.get("directory") and not outputs.get("machine") and self._is_bound(outputs)
         if unrecorded and has_files(Path(str(outputs["directory"])), outputs):
             return [Difference("machine", "add")]
         return []
 
     def require_word(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
-        """Refuse to replace a cluster that is there, unless a preview has shown it or the user has said so.
+        """Refuse to replace an existing cluster, unless a preview has shown it or the user has allowed it.
 
         Args:
-            outputs: of the cluster, as recorded.
-            inputs: as declared now; its contents say whether this is a preview.
-            found: in what it differs from what is wanted.
+            outputs: the recorded outputs of the cluster.
+            inputs: as declared now; their contents say whether this is a preview.
+            found: the differences from what is wanted.
 
         Raises:
-            ProviderError: it would be replaced.
+            ProviderError: the cluster would be replaced.
         """
         why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
-        # What is gone has nothing to lose, and for a move the user has given his word.
+        # A cluster that is gone has nothing to lose, and the user has consented to a move.
         if not why or not self._is_bound(outputs) or "status" in why or directory in self._moving:
             return
         preview = is_preview(inputs.get("contents"))
@@ -111,10 +111,10 @@ class Places:
         )
 
     async def left(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
-        """Whether a recorded cluster was elsewhere, and is left or cleared away as moving it here means.
+        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old cluster is deleted.
 
         Raises:
-            ProviderError: it is elsewhere, and is not being moved.
+            ProviderError: the cluster is elsewhere, and is not being moved.
         """
         found = self._moving.get(recorded.directory)
         if found is None:
@@ -122,14 +122,14 @@ class Places:
             return False
         runtime = self._runtimes[str(outputs.get("runtime"))]
         if found.kind == "moved":
-            # What runs still has the path by which it was started.
+            # Running processes still have the path that they were started with.
             await runtime.delete(recorded, report)
             if found.files is not None:
                 directories.remove(runtime.place(str(found.files)))
         return True
 
     def machine(self, runtime: str) -> dict[str, str] | None:
-        """The machine that a cluster is on which is here; None where it is not bound to one."""
+        """This machine, for a cluster that is here; None if its runtime is not bound to one machine."""
         here = self._settings.place.here.machine
         return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
 

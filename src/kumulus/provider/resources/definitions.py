@@ -1,9 +1,9 @@
-"""``kumulus:index:Definitions``: what remains of a chart's kinds when its release is gone.
+"""``kumulus:index:Definitions``: removes the CRDs of a chart after its release is gone.
 
-Helm makes the CustomResourceDefinitions of a chart and never removes them. This stands before the release: it notes
-which of an API group were there first. When the release is gone it removes those that Helm has made since, and only
-those that nobody else needs: not one that somebody else has written, not one of which there are objects, and none
-while another's kwok-controller runs.
+Helm creates the CustomResourceDefinitions of a chart and never removes them. This resource is created before the
+release and records which CRDs of an API group existed before. After the release is gone, it removes those that Helm has
+created since, except CRDs that somebody else has written or that still have objects. It removes none while another
+owner's kwok-controller runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KWOK = API_VERSION.partition("/")[0]
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BEFORE = "before"
-# As what Helm writes in the plugin that installs the release.
+# The field manager of Helm in the plugin that installs the release.
 _HELM = "pulumi-resource-kubernetes"
 
 
@@ -61,7 +61,7 @@ class Definitions(InCluster):
         return {**inputs, _BEFORE: UNKNOWN if old is None else old.get(_BEFORE)}
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: an update is another way to the same cluster."""
+        """See :meth:`InCluster.make`: an update changes nothing in the cluster."""
         if old is not None:
             return await self.previewed(op, inputs, old)
         with self.needing_cluster(inputs):
@@ -91,7 +91,7 @@ class Definitions(InCluster):
 
 
 def _writers(definition: dict[str, Any]) -> set[str]:
-    """The programs that have written it; the API server itself writes its status."""
+    """The field managers that have written the definition, without its status, which the API server writes."""
     fields = definition["metadata"].get("managedFields") or ()
     return {str(each.get("manager")) for each in fields if not each.get("subresource")}
 
@@ -101,7 +101,7 @@ async def _of(client: Client, group: str) -> list[dict[str, Any]]:
 
 
 async def _objects(client: Client, spec: dict[str, Any]) -> list[str]:
-    """Names of objects of a kind; none of one that is not served."""
+    """Names of the objects of a kind; none if the kind is not served."""
     served = [version["name"] for version in spec["versions"] if version.get("served")]
     if not served:
         return []

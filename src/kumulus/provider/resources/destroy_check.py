@@ -1,7 +1,8 @@
-"""``kumulus:index:DestroyCheck``: asked first in a destroy, whether the cluster may be destroyed from here.
+"""``kumulus:index:DestroyCheck``: checks first in a destroy whether the cluster may be destroyed from here.
 
-Pulumi asks no provider about what goes with a cluster, such as its pools; it forgets that before the cluster can say
-that it is on another machine. This depends on all of it, so it is deleted before. See docs/decisions/machine.md.
+Pulumi drops what is deleted with a cluster, such as its pools, from the state without asking the provider, before the
+cluster can report that it is on another machine. This resource depends on all of that, so it is deleted first. See
+docs/decisions/machine.md.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class DestroyCheck(Resource):
         """See :meth:`Resource.delete`.
 
         Raises:
-            ProviderError: the cluster is on another machine, or a later version has written its files.
+            ProviderError: the cluster is on another machine, or a later version wrote its files.
         """
         if not self._settings.move_here:
             self._places.require_here(outputs)

@@ -1,4 +1,4 @@
-"""Compare two property values and name what differs by Pulumi's property paths."""
+"""Compare two property values; the differences are named by Pulumi's property paths."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def join(path: str, key: str) -> str:
 
 
 def covers(pattern: str, path: str) -> bool:
-    """Whether a property path is the one of a pattern, as in ``ignoreChanges``, or lies below it; ``*`` is any key."""
+    """Whether a property path matches a pattern, as in ``ignoreChanges``, or lies below it; ``*`` is any key."""
     wanted, steps = _steps(pattern), _steps(path)
     return 0 < len(wanted) <= len(steps) and all(want in ("*", have) for want, have in zip(wanted, steps, strict=False))
 
@@ -60,8 +60,7 @@ def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: b
         old: the recorded value; None when absent.
         new: the wanted value; None when absent. An unknown differs from everything.
         replace: whether a difference forces a replacement.
-        deep: whether to descend into lists, too, whose items are identified by their places; they are taken whole
-            otherwise.
+        deep: whether to descend into lists too, matching items by index; otherwise lists are compared as a whole.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         found: list[Difference] = []

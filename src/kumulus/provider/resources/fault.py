@@ -72,7 +72,7 @@ class Fault(InCluster):
         return with_remedy(super().failed(properties, error), properties)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`: that its nodes show it is for their pools to see; here, what pools do not own."""
+        """See :meth:`InCluster.look`: checks only what pools do not own; the pools check their nodes."""
         if not inputs.get("kubeconfig"):
             raise ProviderError("a Fault cannot be imported: declare it in the stack file")
         record = _record(inputs)
@@ -144,7 +144,7 @@ class Fault(InCluster):
 
 
 async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> str:
-    """What is not as the fault wants it and no pool looks at: leases, and nodes that are to be gone."""
+    """The drift from the fault that no pool checks: leases, and nodes that should be gone."""
     names = names_of(record.nodes, pools)
     if record.node.kubelet == "silent":
         awake = names - await leases.taken(client)
@@ -160,7 +160,7 @@ def _record(properties: Properties) -> Record:
 
 
 def _recorded_size(outputs: Properties) -> int:
-    """How many nodes a fault is on; 0 where that is not known: a state that was edited by hand may hold anything."""
+    """How many nodes a fault affects; 0 if unknown, as a state that was edited by hand may contain anything."""
     try:
         return size(from_plain(outputs["nodes"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -1,8 +1,8 @@
 """``kumulus:index:FederationHub`` and ``…:FederationWorker``: clusters that work as one, through MultiKueue.
 
-A worker has a service account for the hub, with rights to no more than its Jobs, and a queue. The hub has the workers'
-kubeconfigs in Secrets, and a queue whose Jobs go to them. The plugin takes each worker's token from the worker when it
-writes the Secret: it is in no state of Pulumi's.
+A worker has a queue and a service account for the hub, with rights to no more than its Jobs. The hub has the workers'
+kubeconfigs in Secrets, and a queue whose Jobs go to them. The plugin reads each worker's token from the worker when it
+writes the Secret, so no Pulumi state contains the token.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Member(InCluster):
         Args:
             inputs: the resource's.
             patience: seconds to keep trying a server that does not answer.
-            whole: whether what cannot be known at the moment is a failure, or left out.
+            whole: whether to fail on what cannot be read at the moment, rather than leave it out.
         """
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
@@ -80,7 +80,7 @@ class _Member(InCluster):
 
     @abstractmethod
     def described(self, inputs: Properties) -> str:
-        """What it is to be, for people."""
+        """A description of what is wanted, for users."""
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`."""
@@ -217,7 +217,7 @@ class FederationHub(_Member):
         )
 
     async def settled(self, op: Operation, client: Client, inputs: Properties) -> None:
-        """See :meth:`_Member.settled`: until the hub is connected with its workers, for a while."""
+        """See :meth:`_Member.settled`: waits a limited time until the hub is connected with its workers."""
         give_up = time.monotonic() + _CONNECT_S
         while not op.stop.is_set():
             states = await asyncio.gather(*(_state(client, name) for name in inputs["workers"]))

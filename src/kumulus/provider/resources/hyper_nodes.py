@@ -1,6 +1,6 @@
 """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster, as a single resource.
 
-Volcano's CRD may not be there: then nothing is made, which is said once, and a refresh finds out when it has come.
+Without Volcano's CRD nothing is made, which is reported once; a refresh detects when the CRD has been installed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class HyperNodes(InCluster):
         return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
 
     async def _refuse_others(self, op: Operation, inputs: Properties, recorded: str | None) -> None:
-        """Refuse, before anything is done, names that HyperNodes of others have; a cluster that is down has none."""
+        """Refuse, before anything is done, names of others' HyperNodes; skipped when the cluster is down."""
         if contains_unknown(inputs):
             return
         try:
@@ -131,7 +131,7 @@ class HyperNodes(InCluster):
     async def _partial(
         self, op: Operation, client: Client, resource_id: str, inputs: Properties, problems: list[str]
     ) -> PartialFailure:
-        """A partial failure with what is really there, as far as that can still be learnt."""
+        """A partial failure with what really exists, as far as that can still be found out."""
         try:
             outputs = _outputs(inputs, await self._seen(op, client, inputs, "", 2.0))
         except SILENT:

@@ -1,4 +1,4 @@
-"""What the resources have in common that live in a cluster.
+"""What resources in a cluster have in common.
 
 That is: where the cluster is, checks of inputs, drift, and the outcome of each operation when the cluster is gone, does
 not answer, or only part of the work was done.
@@ -51,10 +51,10 @@ PLACE = (
 )
 PLACE_KEYS = tuple(each.name for each in PLACE)
 DRIFT = Property("drift", STRINGS, "What a refresh found not to be as wanted, by where; absent when all is well.")
-# A preview or a refresh does not wait long for a cluster that is down: it says so and continues.
+# A preview or a refresh does not wait long for a cluster that is down: it reports that and continues.
 LOOK_PATIENCE = 3.0
 WORK_PATIENCE = 30.0
-# Fewer nodes than these are done before a way could be cleared for them.
+# With fewer nodes, the work is done before the way could be cleared for it.
 _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
 
@@ -89,7 +89,7 @@ class InCluster(Resource):
 
     @classmethod
     def input_failures(cls, inputs: Properties) -> list[Failure]:
-        """See :meth:`Resource.input_failures`; and a place that is none."""
+        """See :meth:`Resource.input_failures`; also checks the types of the inputs in :data:`PLACE`."""
         found = super().input_failures(inputs)
         for each in PLACE:
             value, kind = inputs.get(each.name), bool if each is OUTLIVES else str
@@ -98,19 +98,19 @@ class InCluster(Resource):
         return found
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`: outputs are what is there, so that drift found by a read is a difference."""
+        """See :meth:`Resource.diff`: outputs are what exists, so drift found by a read is a difference."""
         drift = old_outputs.get("drift")
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
-        # What a record of an earlier version does not say is no reason for an update.
+        # An earlier version did not record OUTLIVES, which is no reason for an update.
         found = [each for each in super().diff(old_outputs, inputs) if each.path != OUTLIVES.name]
         return found + [Difference(path, "delete") for path in paths]
 
     @abstractmethod
     def title(self, properties: Properties) -> str:
-        """What messages call it, such as ``pool a100``."""
+        """Its name in messages, such as ``pool a100``."""
 
     def unlooked(self, properties: Properties) -> str:
-        """The beginning of the sentence that it was not looked at."""
+        """The beginning of the message "… not looked at"."""
         return f"{self.title(properties)} was"
 
     def id_of(self, inputs: Properties) -> str:
@@ -118,15 +118,15 @@ class InCluster(Resource):
         return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """The failure of what could not be done without the cluster; nothing was done."""
+        """The failure of an operation that needs the cluster; nothing was done."""
         return ProviderError(f"{self.title(properties)}: {error}")
 
     @contextmanager
     def needing_cluster(self, properties: Properties) -> Iterator[None]:
-        """Do what cannot be done without the cluster.
+        """Run a block that needs the cluster.
 
         Raises:
-            ProviderError: it is gone, or does not answer.
+            ProviderError: the cluster is gone, or does not answer.
         """
         try:
             yield
@@ -134,7 +134,7 @@ class InCluster(Resource):
             raise self.failed(properties, error) from None
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """The outputs as far as a preview knows them, once it has said what there is to say.
+        """Report what a preview has to report; returns the outputs as far as it knows them.
 
         Args:
             op: the circumstances.
@@ -145,11 +145,11 @@ class InCluster(Resource):
 
     @abstractmethod
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """Make what is there into what is wanted; returns the outputs. Arguments as of :meth:`previewed`."""
+        """Change what exists into what is wanted; returns the outputs. Arguments as of :meth:`previewed`."""
 
     @abstractmethod
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """The outputs as they are; None when it is not there."""
+        """The outputs as they are; None when the resource does not exist."""
 
     @abstractmethod
     async def remove(self, op: Operation, outputs: Properties) -> None:
@@ -181,7 +181,7 @@ class InCluster(Resource):
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; what now belongs to somebody else is left alone."""
-        # An update that changed nothing else has put it among the inputs alone.
+        # If nothing else changed, OUTLIVES is only in the recorded inputs, not in the outputs.
         said = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:
             await self.remove(op, {**outputs, **said})
@@ -194,21 +194,21 @@ class InCluster(Resource):
 
     @staticmethod
     def owner(op: Operation, properties: Properties) -> Owner:
-        """The stack, as what it makes in the cluster is marked with it."""
+        """The stack, as the owner that its objects in the cluster are marked with."""
         return Owner(str(properties.get(STACK_ID.name) or ""), stack_of(op.urn))
 
     async def client(self, properties: Properties, patience: float) -> Client:
         """A client of the cluster.
 
         Args:
-            properties: which have its place.
+            properties: contain the inputs of :data:`PLACE`.
             patience: seconds to keep trying while the server does not answer.
 
         Raises:
-            KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster has gone with it.
+            KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster is gone too.
             WrongCluster: another cluster answers there, in place of one that is gone.
             ApiError, Unreachable: the server could not be asked.
-            ProviderError: the cluster outlives its stacks: that it is not found does not mean that it is gone.
+            ProviderError: the cluster was not found, but outlives its stacks, so it may still exist.
         """
         kubeconfig, identity = str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity"))
         try:
@@ -224,33 +224,33 @@ class InCluster(Resource):
 
 
 def recorded_owner(outputs: Properties | None) -> str | None:
-    """The identity that a resource is recorded with; empty of an earlier version, None before it is there."""
+    """The identity that a resource is recorded with; empty if an earlier version made it, None before it is made."""
     return None if outputs is None else str(outputs.get(STACK_ID.name) or "")
 
 
 def drifted(properties: Properties, drift: object) -> Properties:
-    """Outputs with what is not as wanted, where there is anything."""
+    """Outputs with the drift, if there is any."""
     return {**properties, "drift": drift} if drift else properties
 
 
 def stack_of(urn: str) -> str:
-    """What people call the stack of a URN, ``urn:pulumi:<stack>::<project>::…``: ``<project>/<stack>``."""
+    """The display name ``<project>/<stack>`` of a URN's stack; a URN is ``urn:pulumi:<stack>::<project>::…``."""
     stack, project = [*urn.removeprefix("urn:pulumi:").split("::"), ""][:2]
     return f"{project}/{stack}"
 
 
 def outlives_stack(properties: Properties) -> bool:
-    """Whether a resource's cluster is there before its stack and after it.
+    """Whether a resource's cluster exists before and after its stack.
 
     Args:
-        properties: which have its place; a record of an earlier version does not say it.
+        properties: contain the inputs of :data:`PLACE`; those recorded by an earlier version lack the answer.
     """
     said = properties.get(OUTLIVES.name)
     return said if isinstance(said, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
 
 
 def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError:
-    """A failure with what can be done about a cluster that does not answer."""
+    """A failure with a remedy for a cluster that does not answer."""
     if outlives_stack(properties):
         return ProviderError(f"{failure}; when it answers, run this again; {GONE_FOR_GOOD}")
     if full := no_room(Path(str(properties.get("kubeconfig"))).parent):

@@ -1,4 +1,4 @@
-"""What runs of experiments have left on a cluster that were killed: a difference, and put back by the next update."""
+"""Changes that killed experiment runs have left on a cluster: shown as a difference, undone by the next update."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kumulus.runtimes.base import Observed
 
 
 def left_by_runs(outputs: Properties) -> str:
-    """How a cluster is that runs have changed which are gone, in words; empty when none has. Without the network.
+    """A text about changes that ended runs have left on a cluster; empty without any. Does not use the network.
 
     Args:
-        outputs: the cluster's, as the state has them.
+        outputs: the cluster's, from the state.
     """
     identity: Any = outputs.get("identity")
     left = book.left(identity) if isinstance(identity, str) and identity else []
@@ -27,14 +27,14 @@ def left_by_runs(outputs: Properties) -> str:
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:
-    """Put back what runs have left that are gone.
+    """Undo the changes that ended runs have left.
 
     Args:
         seen: the cluster, whose API server answers.
-        report: takes what was done.
+        report: takes messages about what was done.
 
     Raises:
-        ProviderError: it could not all be put back.
+        ProviderError: not all changes could be undone.
     """
     if not book.left(seen.identity):
         return

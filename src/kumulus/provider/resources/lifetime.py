@@ -1,8 +1,8 @@
 """``kumulus:index:Lifetime``: the life of one cluster, for other providers' resources to be ``deleted_with``.
 
-It stands for nothing outside the state. When the cluster's identity changes it is replaced, the new one first: its old
-self is then deleted in the same step as the old selves of what lived in the lost cluster, and the engine spares those
-a delete that would reach nobody. See docs/decisions/deleted-with.md.
+It stands for nothing outside the state. When the cluster's identity changes, it is replaced, the new one created first.
+The old one is then deleted in the same step as the old resources of the lost cluster, and the engine skips their
+deletes, which would reach no cluster. See docs/decisions/deleted-with.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Lifetime(Resource):
         return "" if op.preview else str(known(inputs, "clusterIdentity")), inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`: a life that ended is known by the identity of the next one, which is the id."""
+        """See :meth:`Resource.read`; the id is the cluster's identity, and the next cluster has another one."""
         known_by_id = {"clusterIdentity": resource_id}
         return Found(resource_id, outputs or known_by_id, inputs or known_by_id)
 

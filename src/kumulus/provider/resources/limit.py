@@ -1,4 +1,4 @@
-"""How an operation is brought to its end when the user cancels it, or the time that the user allowed for it is up."""
+"""Ends an operation when the user cancels it, or when the time that the user allowed for it is over."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import asynccontextmanager, suppress
 
 from kumulus.provider.resources.base import Operation
 
-# Seconds in which requests under way may end and say how far they came.
+# Seconds for running requests to end and report their progress.
 _WINDING_UP = 1.0
-# Of a time that the user allowed, these seconds are kept for coming to an end and counting what was done.
+# Seconds of the allowed time that are reserved for ending and for counting what was done.
 _EARLY = 3.0
 
 
 @asynccontextmanager
 async def limited(op: Operation) -> AsyncIterator[asyncio.Event]:
-    """An event that is set when nothing new may begin; soon after it, operations still under way are cancelled.
+    """An event that is set when nothing new may start; shortly after, operations still running are cancelled.
 
-    It is set when the user cancels, and a little before the time that the user allowed has passed.
+    It is set when the user cancels, and shortly before the end of the time that the user allowed.
 
     Raises:
-        TimeoutError: something was still going on.
+        TimeoutError: something was still running.
     """
     stop = asyncio.Event()
     async with asyncio.timeout(None) as limit:
@@ -42,7 +42,7 @@ async def _wind_up(op: Operation, stop: asyncio.Event, limit: asyncio.Timeout) -
 
 
 def why(op: Operation) -> str:
-    """Why an operation was brought to its end."""
+    """Why an operation was ended."""
     if op.stop.is_set() or not op.timeout:
         return "stopped on request"
     return f"not finished within {op.timeout:g} s, the time allowed for it (customTimeouts)"

@@ -1,4 +1,4 @@
-"""``kumulus:index:Namespace``: a namespace that is a stack's own, and is refused where it is somebody else's."""
+"""``kumulus:index:Namespace``: a namespace owned by a stack, refused if somebody else owns it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Namespace(InCluster):
         return inputs
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: somebody else's namespace is refused here too, once there is a cluster."""
+        """See :meth:`InCluster.previewed`: refuses another owner's namespace here too, once there is a cluster."""
         if contains_unknown(inputs):
             return inputs
         try:
@@ -102,7 +102,7 @@ class Namespace(InCluster):
 
 
 def _recorded(outputs: Properties | None) -> str:
-    """What the stack was called that has it on record."""
+    """The name of the stack that the namespace is recorded with."""
     return str((outputs or {}).get("stack") or "")
 
 

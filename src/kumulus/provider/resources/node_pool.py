@@ -69,8 +69,8 @@ class NodePool(InCluster):
         Args:
             connections: as for every resource in a cluster.
             clear_way: likewise.
-            storage_of: the storage of the cluster that has a kubeconfig, where new nodes can be written to it.
-            relieve: makes room in the cluster's etcd where that is full.
+            storage_of: gives the storage of a kubeconfig's cluster, if new nodes can be written to it directly.
+            relieve: makes room in the cluster's etcd when it is full.
             hourly: what nodes cost.
         """
         super().__init__(connections, clear_way)
@@ -103,7 +103,7 @@ class NodePool(InCluster):
         return inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`; an import knows an id and nothing else."""
+        """See :meth:`Resource.read`; an import knows only an id."""
         if not inputs.get("kubeconfig"):
             inputs = await adoption.pool_inputs(self._connections, resource_id, op.program)
             resource_id = self.id_of(inputs)
@@ -115,7 +115,7 @@ class NodePool(InCluster):
         client = await self.client(inputs, LOOK_PATIENCE)
         faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
         seen = await observe(client, await scaled.as_left(client, faulted, LOOK_PATIENCE), patience=LOOK_PATIENCE)
-        # Of a pool that is an autoscaler's, which may have no nodes, the record tells that it is there.
+        # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
         there = {**inputs, **left_behind(outputs, inputs)}
@@ -142,11 +142,11 @@ class NodePool(InCluster):
         await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`; what could be done is recorded when the rest could not."""
+        """See :meth:`InCluster.make`; if only part of the work succeeds, that part is recorded."""
         old_outputs: Properties = old or {}
         pool, left = pool_of(inputs), left_behind(old_outputs, inputs)
         recorded_as = recorded_owner(old)
-        # Until all of it is marked again, what it was known by has to stay on record.
+        # The recorded identity has to stay on record until all nodes are marked with the new one.
         there = {**inputs, **left, **({} if recorded_as is None else {"stackId": recorded_as or None})}
         try:
             async with limited(op):
@@ -164,7 +164,7 @@ class NodePool(InCluster):
                 pool = await room.found(record, relieve, partial(look, pool), client, stop, op.report)
                 if old_outputs:
                     pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as)
-                # A new pool's look is a matter of milliseconds.
+                # Observing a new pool takes only milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await look(pool)
                 storage = await find_storage(
@@ -195,7 +195,7 @@ class NodePool(InCluster):
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
         pool = pool_of(inputs)
-        # What does not answer now is reported by what needs it.
+        # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
@@ -204,11 +204,11 @@ class NodePool(InCluster):
                 raise ProviderError(f"pool {pool.name}: {error}") from None
 
     async def _refuse_real(self, inputs: Properties, patience: float) -> None:
-        """Do nothing at all where real nodes carry a pool's names, in a cluster that is not the stack's own.
+        """Refuse a pool whose node names real nodes have, in a cluster that is not the stack's own.
 
         Raises:
             ProviderError: there are such nodes.
-            ApiError, Unreachable, KubeconfigError, WrongCluster: it could not be looked.
+            ApiError, Unreachable, KubeconfigError, WrongCluster: the cluster could not be asked.
         """
         if contains_unknown(inputs) or not outlives_stack(inputs):
             return
@@ -217,7 +217,7 @@ class NodePool(InCluster):
             raise ProviderError(real.refusal(pool, taken))
 
     async def _as_left(self, old: Pool | None, new: Pool, inputs: Properties) -> tuple[Pool | None, Pool]:
-        """Before and after with the nodes that there are, where an autoscaler has, or had, the number of them."""
+        """The old and the new pool with the existing nodes, if an autoscaler sets, or did set, their number."""
         if old is None or (old.bounds is None and new.bounds is None):
             return old, new
         with suppress(*UNASKED):
@@ -227,7 +227,7 @@ class NodePool(InCluster):
         return old, new
 
     async def _preview(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
-        """Say what an update means: nodes, GPUs, CPUs and memory gained or lost, and the pods that would go."""
+        """Report what an update means: nodes, GPUs, CPUs and memory gained or lost, and pods that would be deleted."""
         new = pool_of(inputs)
         wire = {key: old_outputs.get(key) for key in POOL_KEYS}
         old = None if pool_problems(wire) else pool_of(old_outputs)
@@ -251,14 +251,14 @@ class NodePool(InCluster):
 
 
 async def _labelled(client: Client, outputs: Properties) -> list[str]:
-    """Names of the pool's nodes; a real one, or another stack's, may carry its label, but is never ours to remove."""
+    """Names of the pool's nodes, without real nodes and nodes of other stacks, which may carry its label too."""
     pool = pool_of(outputs)
     nodes = selected(client, of_pool(str(known(outputs, "name"))))
     return [node.name async for node in nodes if not node.real and not is_anothers(pool, node)]
 
 
 async def _orphaned(client: Client, outputs: Properties, formerly: int) -> list[str]:
-    """Names of the pool's nodes that lost its label: our record on them says that we made them."""
+    """Names of the pool's nodes that lost its label; Kumulus's record on them says that it made them."""
     none = pool_of({**outputs, "replicas": 0, "resourceSlices": None})
     return (await observe(client, none, formerly=formerly)).extra
 
@@ -279,7 +279,7 @@ def _names(pool: Pool) -> set[str]:
 
 
 def _number(pool: Pool, there: int) -> int:
-    """The number of nodes that is recorded: for a pool that an autoscaler scales, its initial number."""
+    """The number of nodes to record: for a pool that an autoscaler scales, its initial number."""
     return pool.replicas if pool.bounds else there
 
 
@@ -302,16 +302,16 @@ def _partial(
     reasons: Sequence[str] = (),
     known: int = 0,
 ) -> PartialFailure:
-    """A partial failure that records what is really there, and where that could not be seen, that it is not known.
+    """A partial failure that records what really exists, or that this is not known.
 
     Args:
         pool: what was wanted.
         resource_id: the resource's id.
         inputs: recorded with it.
         message: what happened.
-        seen: what is there; None when it is not known.
+        seen: what exists; None when it is not known.
         reasons: further problems.
-        known: how many nodes there are at least, where it could not be seen.
+        known: the least number of nodes, for when `seen` is None.
     """
     if seen is None:
         outputs = _outputs(inputs, known, {"missing": "not known: the cluster does not answer"})
@@ -323,7 +323,7 @@ def _partial(
 
 
 def _outcome(result: Result, op: Operation) -> str:
-    """What was done and what was not, and why not."""
+    """What was done, what was not, and why."""
     if result.problems:
         return f"{result.describe()}: {result.problems[0]}"
     return f"{result.describe()}: {why(op)}"

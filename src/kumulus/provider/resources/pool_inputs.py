@@ -1,4 +1,4 @@
-"""A node pool's properties, what is asked of them, and the pool that they are."""
+"""A node pool's properties, their checks, and the pool that they describe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kumulus.provider.resources.base import Checked, Failure, Operation, Propert
 from kumulus.provider.resources.in_cluster import PLACE, PLACE_KEYS
 from kumulus.provider.values import contains_unknown
 
-# After those of its place, the keys of `POOL_KEYS`; as an output, `replicas` is what a read has counted.
+# The inputs of PLACE, then the keys of `POOL_KEYS`; as an output, `replicas` is the number that a read has counted.
 INPUTS = (
     *PLACE,
     Property(
@@ -45,11 +45,11 @@ INPUTS = (
 
 
 def checked(inputs: Properties, failures: list[Failure]) -> Checked:
-    """The inputs as they are kept.
+    """The inputs in the form that is kept.
 
     Args:
-        inputs: as they are written.
-        failures: what is wrong with them as those of any resource.
+        inputs: as the user wrote them.
+        failures: the failures of checks common to all resources.
     """
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
     if not contains_unknown(wire):
@@ -63,7 +63,7 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
 
 
 def pool_of(properties: Properties) -> Pool:
-    """The pool, whose nodes carry the stack's identity."""
+    """The pool, with the stack's identity among its nodes' labels."""
     try:
         pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
     except SpecError as error:
@@ -77,13 +77,13 @@ def _identity(properties: Properties) -> str:
 
 
 def formerly(op: Operation, outputs: Properties) -> int:
-    """How many nodes a pool had been given: what a read counted may be less."""
+    """How many nodes a pool had before; the number that a read counted may be lower."""
     counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
-    # A state that was edited by hand may hold anything.
+    # A state that was edited by hand may contain anything.
     return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
 
 
 def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
-    """The recorded devices of a pool that is to publish none any more: recorded until their slices are gone."""
+    """The recorded devices of a pool that no longer publishes any, kept on record until their slices are gone."""
     key = "resourceSlices"
     return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}

@@ -32,12 +32,12 @@ from kumulus.runtimes.kwok.storage import Storages
 
 
 async def _ready(_: dict[str, Any]) -> dict[str, Any]:
-    """Nothing: a program asks for it so that the engine starts the plugin."""
+    """Return nothing: a program invokes it so that the engine starts the plugin."""
     return {}
 
 
 FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:ready": _ready}
-"""What a program can ask the plugin, by token."""
+"""The functions that a program can invoke, by token."""
 
 
 CLASSES: tuple[type[Resource], ...] = (
@@ -62,14 +62,14 @@ CLASSES: tuple[type[Resource], ...] = (
 
 
 FORMERLY = {"kumulus:index:ReleaseGround": ReleasePreparation.token}
-"""What resources are called in states of earlier versions: a `destroy` knows nothing but the state."""
+"""Former names of resources, in states of earlier versions: a `destroy` knows only the state."""
 
 
 def resources(settings: Settings | None = None) -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections.
 
     Args:
-        settings: what the user says to the plugin as a whole.
+        settings: the user's settings for the plugin as a whole.
     """
     settings = settings or Settings()
     connections, way = Connections(settings.place), Way()

@@ -1,4 +1,4 @@
-"""What the resources about a Helm release have in common: which release it is, and its revisions."""
+"""What resources about a Helm release have in common: which release it is, and its revisions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class OfRelease(InCluster):
         return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`; there is nothing to see but what :meth:`compare` looks for anyway."""
+        """See :meth:`InCluster.look`; nothing is checked here, as :meth:`compare` does that."""
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: most of them have nothing that would not go with the release."""
+        """See :meth:`InCluster.remove`: most of these resources have nothing to remove besides the release."""
 
     async def revisions(self, properties: Properties, patience: float) -> list[Revision]:
         """The release's revisions; arguments and errors as of :meth:`InCluster.client`."""

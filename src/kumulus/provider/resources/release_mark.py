@@ -1,7 +1,7 @@
 """``kumulus:index:ReleaseMark``: a note in the cluster that the stack's state has a Helm release.
 
-It is declared after the release. A release without it was installed by an update that was killed before its end, and
-Pulumi would fail on it for ever; see ``release_preparation`` and docs/decisions/helm-releases.md.
+It is declared after the release. A release without it was installed by an update that was killed before it ended, and
+Pulumi would fail on it forever; see ``release_preparation`` and docs/decisions/helm-releases.md.
 """
 
 from __future__ import annotations

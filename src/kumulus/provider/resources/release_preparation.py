@@ -1,7 +1,7 @@
-"""``kumulus:index:ReleasePreparation``: a Helm release's namespace, and that no leftover is in its way.
+"""``kumulus:index:ReleasePreparation``: creates a Helm release's namespace, and repairs leftovers in its way.
 
-It is declared before the release, and so removed after it: then it removes what the state never knew of, and a
-namespace that is not needed any more. See docs/decisions/helm-releases.md.
+It is declared before the release, and so deleted after it: then it uninstalls a release that the state never knew of,
+and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class ReleasePreparation(OfRelease):
         try:
             revisions = await self.revisions(inputs, LOOK_PATIENCE)
         except UNASKED:
-            # Then nothing can be in the way, or the resources of the cluster itself tell.
+            # Then nothing can be in the way, or the cluster's own resource reports the problem.
             return []
         if history.others(revisions, _mine(inputs), proven=True):
-            # Refused by the update.
+            # The update refuses it.
             return [Difference("repairs", "update")]
         left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
         return [Difference("repairs", "update")] if left else []
@@ -61,14 +61,14 @@ class ReleasePreparation(OfRelease):
             return _outputs(inputs, old or {})
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: a release that is there before this is somebody else's."""
+        """See :meth:`InCluster.make`: refuses a release of somebody else."""
         with self.needing_cluster(inputs):
             outputs = await self._looked_over(op, inputs, old)
         await self._namespace(op, inputs, recorded=old is not None)
         return outputs
 
     async def _looked_over(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """Refuse another's release, and repair what an update that did not end has left; in a preview, only say so."""
+        """Refuse another owner's release, and repair what an interrupted update left; a preview only reports that."""
         found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
         # A stack without an identity has no other way to know its own.
         proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
@@ -86,11 +86,11 @@ class ReleasePreparation(OfRelease):
         if not op.preview:
             client = await self.client(inputs, WORK_PATIENCE)
             await history.mark_failed(client, str(inputs["namespace"]), found[-1])
-        # The release follows from this; anything else of it that changes is none of the release's concern.
+        # The release depends on this output, and on no other.
         return {**outputs, "repairs": outputs["repairs"] + 1}
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: what is left of the release once Pulumi has removed what it knew of."""
+        """See :meth:`InCluster.remove`: uninstalls a release that is left after Pulumi removed what it knew of."""
         foreign, resource_id = str(outputs.get("foreign") or ""), self.id_of(outputs)
         found = await self.revisions(outputs, WORK_PATIENCE)
         if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
@@ -108,7 +108,7 @@ class ReleasePreparation(OfRelease):
             op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
 
     async def _refusal(self, inputs: Properties, last: history.Revision) -> str:
-        """Why nothing is done with a release, and the ways out."""
+        """Why nothing is done with a release, and the possible remedies."""
         namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
         there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
         refused = f"{there} and {await self._whose(inputs, last)}; nothing was changed: give the add-on another name"
@@ -156,7 +156,7 @@ def _outputs(inputs: Properties, old: Properties) -> Properties:
 
 
 def _forgotten(found: Sequence[history.Revision], mine: Owner) -> bool:
-    """Whether the stack's state once had the release, which is the stack's, as before a destroy that was refused."""
+    """Whether a release of this stack was once in its state, as after a refused destroy."""
     return bool(mine.identity) and any(each.recorded for each in found)
 
 

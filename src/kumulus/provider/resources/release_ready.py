@@ -1,6 +1,6 @@
-"""``kumulus:index:ReleaseReady``: that what a Helm release has in the cluster has come up, operators' work included.
+"""``kumulus:index:ReleaseReady``: waits for a Helm release's workloads, including those that operators create.
 
-It is declared after a release that is not waited for otherwise. See docs/decisions/observability.md.
+It is declared after a release that nothing else waits for. See docs/decisions/observability.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kumulus.provider.resources.in_cluster import WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 
 _EVERY = 1.0
-# Longer than a pod takes whose image is there; the user then sees what it waits for, not only at the end.
+# Longer than a pod takes to start if its image is present; after that, the user sees the reason for the wait.
 _QUIET = 20.0
 _MOST_TOLD = 4
 _REMEDY = (
@@ -37,7 +37,7 @@ class ReleaseReady(OfRelease):
     )
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: it is waited for."""
+        """See :meth:`InCluster.make`: waits until the release is ready."""
         begun, reported, shown = time.monotonic(), False, ""
         patience = float(known(inputs, "timeout"))
         where = self.title(inputs)
@@ -53,7 +53,7 @@ class ReleaseReady(OfRelease):
                 raise ProviderError(f"{where} is not ready after {patience:.0f} s: {_why(found)}; {_REMEDY}")
             status = f"{found.counted}{f': {found.reasons[0]}' if found.reasons else ''}"
             if status != shown:
-                # Each is a line of its own where the output is no terminal.
+                # Each status is a separate line if the output is not a terminal.
                 op.report.status(status)
                 shown = status
             if waited >= _QUIET and found.reasons and not reported:
@@ -67,7 +67,7 @@ class ReleaseReady(OfRelease):
 
 
 def _why(found: Readiness) -> str:
-    """The pods that say what they wait for, or else the workloads."""
+    """The reasons that pods give for waiting, or else the workloads that are waiting."""
     reasons = found.reasons or found.waiting
     more = f" and {len(reasons) - _MOST_TOLD} more" if len(reasons) > _MOST_TOLD else ""
     return "; ".join(reasons[:_MOST_TOLD]) + more

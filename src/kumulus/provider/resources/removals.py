@@ -1,6 +1,6 @@
-"""What it means that a fault or a pool is declared no more, in a preview, where Pulumi asks nothing of either.
+"""Previews the removal of a fault or a pool from the stack, for which Pulumi calls no provider method.
 
-The cluster is asked, which has on record what its faults and pools are. See docs/decisions/previewed-removals.md.
+The cluster is asked, which records its faults and pools. See docs/decisions/previewed-removals.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def preview(
     inputs: Properties,
     hourly: Hourly,
 ) -> None:
-    """Say, under each resource that goes, what its removal does.
+    """Report, under each resource that is removed, what its removal does.
 
     Args:
         connections: to clusters.
@@ -66,7 +66,7 @@ async def preview(
 async def _meanings(
     client: Client, faults: list[str], pools: list[str], come: list[str], hourly: Hourly
 ) -> dict[str, str]:
-    """By the end of a resource's URN, what its removal does; `come` are the pools that are new."""
+    """What the removal of each resource does, by the end of its URN; `come` are the new pools."""
     # Imported here: most previews remove nothing.
     from kumulus.cluster.faults import pods, records
     from kumulus.cluster.pools.pods import bound_to
@@ -93,7 +93,7 @@ async def _meanings(
 
 
 def _renamed(group: str, known: Mapping[str, Pool], gone: list[str], come: list[str]) -> str:
-    """What is said beside a removal where the group seems to have been given another name."""
+    """A remark on a removal if the group seems to have been renamed; empty otherwise."""
     pools = [known[name] for name in gone if name in known]
     if {pool.group for pool in pools} != {group}:
         return ""

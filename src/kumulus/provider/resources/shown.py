@@ -1,7 +1,7 @@
-"""What the pulumi command at work has shown in its preview: an update asks before it destroys what a user has not seen.
+"""What the running pulumi command has shown in its preview: an update must not destroy what a preview has not shown.
 
-Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both have the same
-parent, pulumi itself, in whose name the first leaves a note that the second finds.
+Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both plugins have the
+same parent, pulumi itself. The first leaves a note under the parent's identity for the second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Shown:
     def note(self, directory: str) -> None:
         """Note that the command has shown the replacement of the cluster with this directory.
 
-        Where that cannot be written, its update asks for the user's word.
+        If the note cannot be written, the update requires the user's explicit consent.
         """
         if self._command is None:
             return

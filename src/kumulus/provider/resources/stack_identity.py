@@ -1,8 +1,7 @@
-"""``kumulus:index:StackIdentity``: who a stack is, drawn once and kept in its state.
+"""``kumulus:index:StackIdentity``: a stack's identity, drawn once and kept in its state.
 
-Its value is an input that the plugin fills in, as Pulumi's providers do with names of their own choice: a preview knows
-it, the first one included, and it stays what it is for as long as the resource is in the state. See
-docs/decisions/identity.md.
+Its value is an input that the plugin fills in, as Pulumi's providers do with auto-generated names: every preview knows
+it, even the first, and it does not change for as long as the resource is in the state. See docs/decisions/identity.md.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class StackIdentity(Resource):
     delete_before_replace: ClassVar[bool] = False
 
     def drawn(self, old_inputs: Properties, inputs: Properties, seed: bytes) -> Properties:
-        """See :meth:`Resource.drawn`: an identity, where there is none yet."""
+        """See :meth:`Resource.drawn`: an identity, if there is none yet."""
         return {_KEY: inputs.get(_KEY) or old_inputs.get(_KEY) or identity.drawn(seed)}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -44,7 +43,7 @@ class StackIdentity(Resource):
         return "" if op.preview else str(known(inputs, _KEY)), inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`; an import names an identity that was lost with a state."""
+        """See :meth:`Resource.read`; an import restores an identity that was lost with a state."""
         kept = outputs.get(_KEY) or resource_id
         if not identity.is_identity(kept):
             raise ProviderError(

@@ -1,4 +1,4 @@
-"""Refuses a stack whose objects of another provider have names that others already use in its cluster."""
+"""Refuses a stack if its objects of another provider have names that others already use in its cluster."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kumulus.provider.values import contains_unknown
 async def refuse(
     connections: Connections, old: tuple[Properties, Properties], inputs: Properties, where: Properties
 ) -> None:
-    """Look up whose the names are, in a cluster that outlives its stacks.
+    """Look up who owns the names, in a cluster that outlives its stacks.
 
-    A cluster that does not answer is not refused here: whatever is to be created in it says so.
+    A cluster that does not answer is not refused here: the resources to be created in it report that.
 
     Args:
         connections: to clusters.
@@ -27,7 +27,7 @@ async def refuse(
         where: has the path of its kubeconfig, and its identity.
 
     Raises:
-        ProviderError: others use one of the names; says who, and what to do.
+        ProviderError: others use one of the names; the message says who, and what to do.
     """
     paths = objects_of(inputs.get("contents"))
     kubeconfig, identity = where.get("kubeconfig"), where.get("identity")

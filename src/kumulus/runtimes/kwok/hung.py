@@ -20,7 +20,7 @@ _ASKED = ("etcd", "kube-apiserver")
 
 
 def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """The components that run but cannot work, each with the reason; :func:`end_hung` finds a stopped :data:`_ASKED`.
+    """The components that run but cannot work, each with the reason; a suspended etcd or API server is not among them.
 
     Args:
         layout: the cluster.

@@ -1,9 +1,10 @@
-"""What a full disk or a loss of power has done to a cluster's files, and the copies that repair it.
+"""Find a cluster's files that a full disk or a power failure has damaged, and repair them from copies.
 
-kwokctl writes ``kwok.yaml``, the kubeconfig and the certificates in place and without a sync. Without the first no
-component can be started, without the second none can be reached. So each has a copy, made whenever a cluster has come
-up as wanted, when we write the file ourselves, and when a cluster without a copy is looked at. A new cluster is synced
-to the disk before it counts as created. Keys have no copy: damaged ones are named, and only a new cluster helps.
+kwokctl writes ``kwok.yaml``, the kubeconfig and the certificates in place and without a sync. Without the first, no
+component can be started; without the second, none can be reached. So each of these two has a copy, made whenever a
+cluster has come up as wanted, when we write the file ourselves, and when a cluster without a copy is looked at. A new
+cluster is synced to the disk before it counts as created. Keys have no copy: damaged ones are reported, and only a new
+cluster helps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.surroundings import files
 
 DAMAGED = "damaged"
-"""The state of a file that cannot be read, and is brought back by a repair."""
+"""The state of a file that cannot be read, but that a repair restores."""
 
 # What every control plane has: with fewer, the file ends too early.
 _NEEDED = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
@@ -25,13 +26,13 @@ _BEGIN, _END = "-----BEGIN ", "-----END "
 
 
 def there(layout: Layout) -> bool:
-    """Whether there is a cluster, be it damaged: a file may be gone whose copy is not."""
+    """Whether there is a cluster, even a damaged one: a file may be gone if its copy is not."""
     files_and_copies = ((layout.kwok_file, layout.kept_file), (layout.kubeconfig, layout.kept_kubeconfig))
     return all(file.exists() or copy.exists() for file, copy in files_and_copies)
 
 
 def loss(layout: Layout, lost: list[str]) -> str:
-    """What it means that files are lost, in words."""
+    """The message that files are lost, and what that means."""
     is_or_are = "is damaged and has" if len(lost) == 1 else "are damaged and have"
     what = ", ".join(str(layout.directory / name) for name in lost)
     return (
@@ -41,15 +42,15 @@ def loss(layout: Layout, lost: list[str]) -> str:
 
 
 def damaged(layout: Layout) -> bool:
-    """Whether ``kwok.yaml`` is not all that it was: it is gone, does not parse, lacks components, or ends too early."""
+    """Whether ``kwok.yaml`` is damaged: it is gone, does not parse, lacks components, or ends too early."""
     if not set(layout.components()) >= _NEEDED:
         return True
-    # Cut off between two documents, or before a component's last flags, it is still YAML.
+    # Cut off between two documents, or before a component's last flags, it is still valid YAML.
     return _cut_off(layout, layout.kwok_file, layout.kept_file)
 
 
 def kubeconfig_damaged(layout: Layout) -> bool:
-    """Whether the kubeconfig is not all that it was."""
+    """Whether the kubeconfig is damaged: it lacks an entry, or ends too early."""
     return not _leads_somewhere(layout.text(layout.kubeconfig)) or _cut_off(
         layout, layout.kubeconfig, layout.kept_kubeconfig
     )
@@ -66,7 +67,7 @@ def kubeconfig_can_be_restored(layout: Layout) -> bool:
 
 
 def lost(layout: Layout) -> list[str]:
-    """Files that are damaged and cannot be brought back, by their paths below the cluster's directory."""
+    """Files that are damaged and cannot be restored, by their paths below the cluster's directory."""
     found = [layout.kwok_file.name] if damaged(layout) and not can_be_restored(layout) else []
     if kubeconfig_damaged(layout) and not kubeconfig_can_be_restored(layout):
         found.append(layout.kubeconfig.name)
@@ -75,10 +76,10 @@ def lost(layout: Layout) -> list[str]:
 
 
 def keep(layout: Layout) -> None:
-    """Copy the files that are as they should be; a full disk is no error.
+    """Copy the files that are not damaged.
 
     Raises:
-        OSError: one cannot be written.
+        OSError: a copy cannot be written, as on a full disk.
     """
     for file, copy, spoiled in (
         (layout.kwok_file, layout.kept_file, damaged),
@@ -89,10 +90,10 @@ def keep(layout: Layout) -> None:
 
 
 def restore(layout: Layout) -> list[Path]:
-    """Bring back what is damaged and has a copy; returns those files.
+    """Restore the damaged files that have a copy; returns those files.
 
     Raises:
-        OSError: one cannot be written.
+        OSError: a file cannot be written.
     """
     found = []
     if damaged(layout) and can_be_restored(layout):
@@ -105,10 +106,10 @@ def restore(layout: Layout) -> list[Path]:
 
 
 def sync(layout: Layout) -> None:
-    """Have everything on the disk that a cluster cannot be started without; etcd sees to its own data.
+    """Sync to the disk everything without which a cluster cannot be started; etcd syncs its own data.
 
     Raises:
-        OSError: it could not be written there.
+        OSError: it could not be written.
     """
     for file in [layout.kwok_file, layout.kubeconfig, *(layout.directory / "pki").glob("*")]:
         opened = os.open(file, os.O_RDONLY)
@@ -136,5 +137,5 @@ def _leads_somewhere(kubeconfig: str) -> bool:
 
 
 def _is_whole(pem: str) -> bool:
-    """Whether a file of certificates or keys has every end that it has a beginning of."""
+    """Whether each certificate or key in a file has its end line."""
     return 0 < pem.count(_BEGIN) == pem.count(_END) and pem.rstrip().endswith("-----")

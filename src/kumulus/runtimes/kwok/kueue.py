@@ -1,4 +1,4 @@
-"""Kueue as one more process of a cluster: of a hub, or of a worker, of clusters that work as one."""
+"""Kueue as one more process of a cluster that is a hub or a worker of a federation."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _PROBE = {
     "spec": {},
 }
 _MARK = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
-"""On what is made here: a Kueue that a chart brought has another manager."""
+"""Labels of what is made here; a Kueue that a chart has installed has another manager."""
 
 
 def asked_of(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a cluster's options ask of Kueue; None where they ask for none."""
+    """Kueue's settings in a cluster's options; None where they have no Kueue."""
     return options.get(NAME)
 
 
 def ports(layout: Layout) -> dict[str, int]:
-    """The ports it has, by :data:`component.PORTS`; {} of a cluster without it."""
+    """Kueue's ports, by :data:`component.PORTS`; {} for a cluster without Kueue."""
     known = layout.ports()
     named = {called: NAME if called == "http" else f"{NAME} ({called})" for called in component.PORTS}
     return {called: known[name] for called, name in named.items() if name in known}
 
 
 def allotted(layout: Layout, claims: Claims) -> dict[str, int]:
-    """The ports it has, or is to have.
+    """The ports that Kueue has, or is to have.
 
     Raises:
-        NoFreePort: there is none for it.
+        NoFreePort: there is none.
     """
     there = ports(layout)
     return {called: there.get(called) or claims.take() for called in component.PORTS}
@@ -64,16 +64,16 @@ def allotted(layout: Layout, claims: Claims) -> dict[str, int]:
 def with_component(
     settings: Mapping[str, Any], layout: Layout, asked: Mapping[str, Any], listening: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Kwokctl's configuration with Kueue among the components that it starts, whose own files are written.
+    """Write Kueue's files; returns kwokctl's configuration with Kueue among the components that it starts.
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
         layout: the cluster.
-        asked: what is asked of it.
+        asked: Kueue's settings.
         listening: its ports.
 
     Raises:
-        toolchain.ToolMissing: it is not built; the message says how to get it.
+        toolchain.ToolMissing: Kueue is not built; the message says how to get it.
     """
     components.link(layout, NAME, toolchain.find(NAME))
     folder = layout.directory / NAME
@@ -84,20 +84,20 @@ def with_component(
 
 
 def without_component(settings: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    """Kwokctl's configuration without it, whose own files are removed."""
+    """Remove Kueue's files; returns kwokctl's configuration without Kueue."""
     shutil.rmtree(layout.directory / NAME, ignore_errors=True)
     return components.replaced(settings, (NAME,))
 
 
 def fingerprint(asked: Mapping[str, Any]) -> str:
-    """A hash of everything that decides how it runs, but where."""
+    """A hash of everything that decides how Kueue runs, except its place."""
     nowhere = dict.fromkeys(component.PORTS, 0)
     wanted = [_definition(Layout(components.NOWHERE), nowhere), component.configuration(asked, nowhere, "")]
     return components.fingerprint(wanted)
 
 
 async def define(client: Client, layout: Layout) -> None:
-    """Make all that it needs in the cluster, before it starts: without its kinds it would end.
+    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -116,7 +116,7 @@ async def define(client: Client, layout: Layout) -> None:
 
 
 async def working(client: Client, layout: Layout) -> None:
-    """Wait until it has its certificates and its webhooks answer.
+    """Wait until Kueue has its certificates and its webhooks answer.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -156,9 +156,9 @@ async def _working(client: Client, layout: Layout) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Take out all that was made here, with every object of Kueue's kinds; without any, nothing happens.
+    """Delete all that was made here, with every object of Kueue's kinds; finding none is success.
 
-    It has to be ended first, since nothing else handles its finalizers or answers its webhooks.
+    Kueue has to be ended first: its finalizers and webhooks, which nothing then handles, are removed here.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -207,7 +207,7 @@ async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
             f"the cluster has a Kueue already: {manifest['kind']} {name} was made by somebody else; remove that one, "
             "or leave the cluster out of kumulus:federation"
         )
-    # What it has in it is Kueue's.
+    # The contents of these two are Kueue's.
     if manifest["kind"] not in ("Secret", "Namespace"):
         await objects.replace(client, declared.collection(manifest), body)
 

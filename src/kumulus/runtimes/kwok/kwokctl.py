@@ -34,8 +34,8 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         timeout: seconds after which it is killed.
 
     Raises:
-        ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun is there.
-        ProviderError: kwokctl failed, with the last lines of what it said.
+        ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun stays.
+        ProviderError: kwokctl failed; the message has the last lines of its output.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     environment["KWOK_WORKDIR"] = str(layout.home)
@@ -63,7 +63,7 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     except TimeoutError:
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:
-        # Also when the engine is gone and this call is cancelled: it would continue to start components.
+        # If the engine is gone and this call is cancelled, kwokctl would continue to start components.
         if process.returncode is None:
             process.kill()
             await process.wait()
@@ -73,11 +73,11 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
 
 
 async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
-    """Wait for kwokctl's end, but not for a component that has ended: it would wait for that until its timeout."""
+    """Wait until kwokctl or a component ends: kwokctl waits for an ended component until its timeout."""
     suspect = None
     while not (await asyncio.wait({saying}, timeout=_LOOK_EVERY))[0]:
         ended = pidfiles.ended(layout.directory)
-        # Looked at twice: a process that is just being started does not bear its name yet.
+        # Checked twice: a process that is just being started does not have its name yet.
         if ended is not None and ended == suspect:
             raise ComponentEnded(ended, layout.name)
         suspect = ended

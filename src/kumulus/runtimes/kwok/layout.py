@@ -1,7 +1,7 @@
 """Where the kwok runtime keeps a cluster's files, and the note that says whose it is.
 
-kwokctl lays a cluster out below ``$KWOK_WORKDIR/clusters/<name>``; beside its files stands ours, ``kumulus.json``:
-the owner and a fingerprint of the settings that can be changed in place (the spec beside the thing).
+kwokctl writes a cluster's files to ``$KWOK_WORKDIR/clusters/<name>``. Our note beside them, ``kumulus.json``, has the
+owner and a fingerprint of the settings that can be changed in place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Layout(Place):
 
     @property
     def kept_file(self) -> Path:
-        """Our copy of it, see :mod:`.kept`."""
+        """Our copy of ``kwok.yaml``, see :mod:`.kept`."""
         return self.directory / "kwok-kept.yaml"
 
     @property
@@ -51,11 +51,11 @@ class Layout(Place):
         return self.directory / "kubeconfig-kept.yaml"
 
     def of_copy(self) -> Layout:
-        """The same cluster as the copy of ``kwok.yaml`` has it."""
+        """The same cluster, read from the copy of ``kwok.yaml``."""
         return _OfCopy(self.directory)
 
     def text(self, file: Path) -> str:
-        """What a file says; empty when it cannot be read."""
+        """The text of a file; empty when it cannot be read."""
         try:
             return file.read_text()
         except (OSError, ValueError):
@@ -75,24 +75,24 @@ class Layout(Place):
         return not (self.kwok_file.exists() or self.kept_file.exists()) or super().removed()
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the documents of ``kwok.yaml``; [] when there is none that can be read."""
+        """Return the documents of ``kwok.yaml``; [] when it cannot be read."""
         return copy.deepcopy(list(_parsed(self.text(self.kwok_file))))
 
     def write_documents(self, documents: list[dict[str, Any]]) -> None:
-        """Write ``kwok.yaml``, whole or not at all, and its copy: of the two, the longer would count as the whole."""
+        """Write ``kwok.yaml`` atomically, and its copy: with a longer copy, the file may count as cut off."""
         text = dump(documents)
         for file in (self.kept_file, self.kwok_file):
             files.write(file, text, mode=0o600)
 
     def settings(self) -> dict[str, Any]:
-        """Return the ``KwokctlConfiguration`` that kwokctl saved, or {} when there is none of that form."""
+        """Return the ``KwokctlConfiguration`` that kwokctl saved, or {} when there is no well-formed one."""
         for document in self.documents():
             if document.get("kind") == "KwokctlConfiguration" and _is_well_formed(document):
                 return document
         return {}
 
     def components(self) -> list[str]:
-        """Names of the components the cluster is made of, in kwokctl's order; [] when it was never set up."""
+        """Names of the cluster's components, in kwokctl's order; [] when it was never set up."""
         return [str(component.get("name")) for component in self.settings().get("components") or []]
 
     def ports(self) -> dict[str, int]:
@@ -114,7 +114,7 @@ class Layout(Place):
         return {**found, **_ports_of(others)}
 
     def taken_ports(self) -> set[int]:
-        """Ports that this and other clusters beside it have, or will want back."""
+        """Ports that this cluster and others beside it use, or will want back."""
         return {port for other in self.directory.parent.glob("*") for port in Layout(other).ports().values()}
 
     def log_tail(self, component: str, lines: int = 6) -> str:
@@ -123,7 +123,7 @@ class Layout(Place):
             with (self.directory / "logs" / f"{component}.log").open("rb") as log:
                 log.seek(0, os.SEEK_END)
                 log.seek(max(0, log.tell() - 16_384))
-                # Before what was written since a rotation there is nothing.
+                # Before what was written since a rotation, there are only zero bytes.
                 tail = log.read().replace(b"\0", b"").decode(errors="replace").splitlines()[-lines:]
         except OSError:
             return ""
@@ -136,11 +136,11 @@ class _OfCopy(Layout):
         return self.kept_file
 
 
-# One look at a cluster asks nine times for what the same file says; a copy takes a tenth of reading it.
+# One look at a cluster asks nine times for the same documents; copying them takes a tenth of the time of parsing.
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> tuple[dict[str, Any], ...]:
     try:
-        # Any folder beside ours may have a file of that name, whatever is in it.
+        # Any folder beside ours may have a file of that name, with any content.
         check_limits(text)
         loaded = list(yaml.load_all(text, Loader=FAST_LOADER))
     except (ValueError, yaml.YAMLError):

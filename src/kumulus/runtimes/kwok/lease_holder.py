@@ -1,7 +1,7 @@
 """What the running kwok-controller of a cluster writes into the leases of new nodes, learned from one of them.
 
-A controller holds leases in a name that it draws at its start and says nowhere else (v0.8.0, pkg/kwok/cmd/root.go). So
-one node is posted, and its lease looked at, which the controller makes at once.
+A controller holds leases under a name that it draws at its start and reports nowhere else (v0.8.0,
+pkg/kwok/cmd/root.go). So one node is posted, and its lease is read, which the controller makes at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kumulus.cluster.pools.through_storage import Post
     from kumulus.kube import Client
 
-# A controller that takes longer is behind, or not there: it makes the leases when it comes to it.
+# A controller that takes longer is behind, or does not run: it then makes the leases itself later.
 _PATIENCE_S, _PAUSE_S = 2.0, 0.02
 
 
@@ -39,9 +39,9 @@ class LeaseHolder:
 
     async def leases(self, client: Client, post: Post) -> StoredLeases | None:
         """See :meth:`kumulus.cluster.pools.through_storage.Storage.leases`."""
-        # A stack's pools are made at the same moment: the first one posts a node, for all.
+        # A stack's pools are made at the same moment: the first one posts a node for all.
         async with self._learning:
-            # One that was started since has another name, and would wait for leases in the old one to run out.
+            # A restarted controller has another name, and would wait for leases under the old one to expire.
             controller = self._layout.text(self._pid_file)
             if not controller:
                 return None
@@ -51,7 +51,7 @@ class LeaseHolder:
 
 
 async def _learned(client: Client, node: str) -> StoredLeases | None:
-    """Leases like that of a node that was just posted; None where it gets none in time, or another one's."""
+    """Leases like that of a node that was just posted; None if it gets none from KWOK in time."""
     give_up = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up:
         try:

@@ -1,8 +1,8 @@
 """Keep the components' logs from growing for ever: long ones are rotated whenever a cluster is looked at.
 
 kwokctl has each component write into a file of its own, which it empties at the component's start (v0.8.0,
-pkg/kwokctl/runtime/exec.go). A component continues to write at its old offset: what was cut off before it is a hole
-that takes no room.
+pkg/kwokctl/runtime/exec.go). A component continues to write at its old offset: the part that was cut off before it is
+a hole that takes no space.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from kumulus.runtimes.kwok.layout import Layout
 
 FLAGS = {"kwok-controller": {"v": "WARN"}}
-"""By default it writes 320 bytes for each renewal of a lease: 10 GB a week for 2,550 nodes."""
+"""By default, kwok-controller writes 320 bytes for each renewal of a lease: 10 GB a week for 2,550 nodes."""
 MOST_BYTES = 16 << 20
-"""What a log may take on the disk; and its predecessor beside it, which is replaced."""
+"""How much disk space a log may take, and also its predecessor beside it, which a rotation replaces."""
 _BLOCK = 512
 
 
 def rotate(layout: Layout) -> list[str]:
-    """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no obstacle.
+    """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no error.
 
     Args:
         layout: the cluster.
@@ -34,14 +34,14 @@ def rotate(layout: Layout) -> list[str]:
     for log in long:
         with suppress(OSError):
             _keep(log, log.with_suffix(".log.1"))
-        # Also where there was no room to keep it: then all the more.
+        # Also if there was no space to keep it: then all the more.
         with suppress(OSError):
             os.truncate(log, 0)
     return [log.stem for log in long]
 
 
 def _keep(log: Path, kept: Path) -> None:
-    """Copy the end of a log; lines that come in between are lost."""
+    """Copy the end of a log; lines that are written between this and the truncation are lost."""
     kept.unlink(missing_ok=True)
     descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as to, log.open("rb") as of:

@@ -25,7 +25,7 @@ _PATIENCE = 30.0
 
 
 def port(settings: dict[str, Any]) -> int | None:
-    """The port it has in kwokctl's saved configuration, if any."""
+    """Its port in kwokctl's saved configuration, if any."""
     found = (settings.get("options") or {}).get(_PORT)
     return int(found) if found else None
 
@@ -76,14 +76,14 @@ _KUBECONFIGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeco
 
 
 def without_component(settings: dict[str, Any]) -> dict[str, Any]:
-    """Kwokctl's configuration without it."""
+    """Kwokctl's configuration without metrics-server."""
     options = {key: value for key, value in (settings.get("options") or {}).items() if key != _PORT}
     components = [each for each in settings.get("components") or [] if each.get("name") != NAME]
     return {**settings, "options": options, "components": components}
 
 
 async def register(client: Client, listen: int) -> None:
-    """Make the API server pass the resource metrics API on to metrics-server, and wait for it a while.
+    """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -113,7 +113,7 @@ async def register(client: Client, listen: int) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Take all of it back, the nodes' address included; without any, nothing happens.
+    """Undo :func:`register`, and remove the nodes' address; finding none of it is success.
 
     Raises:
         ApiError, Unreachable: the server refused.

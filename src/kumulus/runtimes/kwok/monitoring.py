@@ -26,7 +26,7 @@ from kumulus.surroundings import files
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
 NAMES = (PROMETHEUS, KUBE_STATE_METRICS)
 PORTS = ((PROMETHEUS, "http"), (KUBE_STATE_METRICS, "http"), (KUBE_STATE_METRICS, "telemetry"))
-"""Each port that is needed: of which component, and what it is called."""
+"""The ports that are needed, by component and name."""
 
 # What the dashboards show and a scheduler's user looks at. Leases, which change all the time, secrets and the like
 # would only take memory.
@@ -45,14 +45,14 @@ _RESOURCES = (
     "resourcequotas",
     "statefulsets",
 )
-# Of each pod a third of its series, and reported by others or by the API alone.
+# These are a third of each pod's series, and their content is also in others, or in the API.
 _DENIED = (
     "kube_pod_.*tolerations",
     "kube_pod_(ips|service_account|restart_policy|scheduler|spec_volumes_.*|status_qos_class|status_initialized_time)",
     "kube_pod_status_(container_ready_time|ready_time|scheduled|scheduled_time|reason)",
     "kube_pod_container_state_started",
 )
-# A query that needs more fails by itself, and not Prometheus with it: 16 bytes for each sample.
+# A query that needs more samples, at 16 bytes each, fails without ending Prometheus.
 _MOST_SAMPLES = 10_000_000
 _NEEDED_BYTES = 256 << 20
 _PATIENCE = 60.0
@@ -60,13 +60,13 @@ _WEB = "--web.config.file"
 
 
 def asked_of(options: Mapping[str, Any]) -> Observability | None:
-    """What a cluster's options ask to be measured."""
+    """The monitoring that a cluster's options ask for."""
     raw = options.get("observability")
     return None if raw is None else observability_from(raw)
 
 
 def prices_of(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a cluster's machines cost, as its options have it, for the rules of what nodes cost."""
+    """The prices of a cluster's machines in its options, for the rules on what nodes cost."""
     return list(options.get("prices") or ())
 
 
@@ -75,7 +75,7 @@ def endpoints(layout: Layout) -> dict[str, str]:
     port = layout.ports().get(PROMETHEUS)
     if not port:
         return {}
-    # Of a cluster that an earlier version made, and that was not updated since, it answers everybody.
+    # If an earlier version made the cluster, and it was not updated since, Prometheus answers everybody.
     listed = layout.settings().get("components") or []
     arguments = [argument for each in listed if each.get("name") == PROMETHEUS for argument in each.get("args") or []]
     scheme = "https" if any(each.startswith(_WEB) for each in arguments) else "http"
@@ -83,7 +83,7 @@ def endpoints(layout: Layout) -> dict[str, str]:
 
 
 def described(old: Observability | None, new: Observability | None) -> list[str]:
-    """What a change of the section means, for people; [] when there is none."""
+    """What a change of the section means, for people; [] when there is no change."""
     if old == new:
         return []
     if new is None:
@@ -96,7 +96,7 @@ def described(old: Observability | None, new: Observability | None) -> list[str]
 
 
 def repriced(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What other prices of machines mean for a cluster that measures before and after, for people."""
+    """What a change of machine prices means for a cluster with monitoring before and after, for people."""
     if asked_of(old) is None or asked_of(new) is None or prices_of(old) == prices_of(new):
         return []
     return ["observability: prometheus will be restarted, with other prices of machines; samples stay"]
@@ -114,7 +114,7 @@ def with_components(
         ports: a port for each of :data:`PORTS`.
 
     Raises:
-        toolchain.ToolMissing: one is not built; the message says how to get it.
+        toolchain.ToolMissing: a component is not built; the message says how to get it.
     """
     for name in NAMES:
         components.link(layout, name, toolchain.find(name))
@@ -127,7 +127,7 @@ def without_components(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(layout: Layout, asked: Observability | None, prices: Sequence[Mapping[str, Any]]) -> None:
-    """Write Prometheus' configuration and rules, and whom both answer; without it, remove them and its data.
+    """Write Prometheus' configuration and rules, and both programs' access; without Prometheus, remove all, also data.
 
     Args:
         layout: the cluster, its ``kwok.yaml`` written already.
@@ -151,7 +151,7 @@ def write(layout: Layout, asked: Observability | None, prices: Sequence[Mapping[
 
 
 def require_space(layout: Layout, dead: Sequence[str]) -> None:
-    """Raise where Prometheus is to be started and could write next to nothing.
+    """Raise if Prometheus is to be started on a disk that is nearly full.
 
     Raises:
         ProviderError: the disk is full.
@@ -168,7 +168,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
     """Wait until Prometheus answers, if it was started: it may have hours of samples to read first.
 
     Raises:
-        ProviderError: one of the two has ended, which the log's last lines explain.
+        ProviderError: one of the two has ended; the message has its log's last lines.
     """
     if PROMETHEUS not in started:
         return
@@ -195,7 +195,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
 
 
 def fingerprints(asked: Observability, prices: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
-    """For each component a hash of everything that decides how it runs, but where."""
+    """For each component, a hash of everything that decides how it runs, except its place."""
     nowhere = Layout(components.NOWHERE)
     ports = dict.fromkeys(PORTS, 0)
     every = dict.fromkeys(("etcd", *_SCRAPED, "metrics-server", *NAMES), 0)
@@ -224,7 +224,7 @@ def _definitions(
             f"--storage.tsdb.retention.size={as_bytes(asked.retentionSize)}B",
             f"--web.listen-address=127.0.0.1:{ports[PROMETHEUS, 'http']}",
             f"{_WEB}={folder / 'web.yaml'}",
-            # A regular expression for whole origins, by default any; no origin is called so.
+            # A regular expression for whole origins, by default any; no origin has this name.
             "--web.cors.origin=none",
             f"--query.max-samples={_MOST_SAMPLES}",
             "--query.timeout=30s",

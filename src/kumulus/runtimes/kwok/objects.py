@@ -30,7 +30,7 @@ def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequen
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
         kinds: such as ``Stage``.
-        undefined: those of them that kwokctl is to create the definitions of.
+        undefined: the kinds whose definitions kwokctl is to create.
     """
     settings = defined(settings)
     components = [_with_flag(component, kinds) for component in settings.get("components") or []]
@@ -44,13 +44,13 @@ def is_defining(settings: dict[str, Any]) -> bool:
 
 
 def defined(settings: dict[str, Any]) -> dict[str, Any]:
-    """The configuration once kwokctl has created them."""
+    """The configuration once kwokctl has created the definitions."""
     options = {key: value for key, value in (settings.get("options") or {}).items() if key != _TO_DEFINE}
     return {**settings, "options": options}
 
 
 async def undefined(client: Client, kinds: Sequence[str]) -> list[str]:
-    """Those of KWOK's kinds that the cluster has no definition of.
+    """The given kinds of KWOK's that have no definition in the cluster.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -75,7 +75,7 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
     """Make the cluster's base stages these and only these; the stack's own are left alone.
 
     Raises:
-        ApiError, Unreachable: the server refused, or the definition of stages did not come in time.
+        ApiError, Unreachable: the server refused, or did not serve stages in time.
     """
     await _served(client)
     wanted = {stage["metadata"]["name"]: stage for stage in stages}
@@ -108,7 +108,7 @@ async def _names(client: Client) -> set[str]:
 
 
 async def _served(client: Client) -> None:
-    """Wait until the API server serves stages: a moment after their definition was created."""
+    """Wait until the API server serves stages, which it does a moment after their definition was created."""
     give_up = time.monotonic() + _PATIENCE
     while True:
         try:

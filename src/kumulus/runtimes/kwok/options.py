@@ -30,7 +30,7 @@ class Kueue(Section):
 class Options(Kwok):
     """Options of the resource Cluster."""
 
-    # Texts, too, as programs in other languages have them: "true" and "false".
+    # Texts, too, as programs in other languages pass them: "true" and "false".
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     stageObjects: bool | None = None
     podUsage: Kind | None = None
@@ -45,7 +45,7 @@ class Options(Kwok):
     @field_validator("featureGates", "runtimeConfig")
     @classmethod
     def _switches(cls, value: dict[str, str]) -> dict[str, str]:
-        # They become one argument of the API server's, a=true,b=false.
+        # They become one argument of the API server, a=true,b=false.
         wrong = [
             problem((name,), f"is {shown(switch)}", "write a name and true or false")
             for name, switch in value.items()

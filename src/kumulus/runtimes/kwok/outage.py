@@ -1,4 +1,4 @@
-"""A control plane of the kwok runtime that is killed as a whole, and brought back as it was."""
+"""Kill a control plane of the kwok runtime as a whole, and start it again as it was."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kumulus.runtimes.kwok.layout import Layout
 async def kill(layout: Layout) -> list[str]:
     """End every process of a cluster by SIGKILL; returns their names."""
     there = processes.running(layout.directory)
-    # It waits until they are gone; in a thread, because the caller measures during that time.
+    # This waits until they are gone, in a thread, because the caller measures during that time.
     await asyncio.to_thread(processes.end, [pid for pids in there.values() for pid in pids])
     return sorted(there)
 
 
 async def start(layout: Layout, report: Reporter) -> list[str]:
-    """Start what does not run of a cluster, and wait until its API server is ready; returns what was started.
+    """Start the components that do not run, and wait until the API server is ready; returns their names.
 
     Raises:
         ProviderError: a component does not start; the message has its log's last lines.
@@ -37,7 +37,7 @@ async def start(layout: Layout, report: Reporter) -> list[str]:
 
 
 def _options(layout: Layout) -> dict[str, Any]:
-    """What a start has to know of the options that the cluster was made with, as its own files have it."""
+    """The options of the cluster that a start needs, read from the cluster's own files."""
     components = layout.components()
     scalers = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
     found: dict[str, Any] = {"autoscaler": {"name": scalers[0]}} if scalers else {}

@@ -10,7 +10,7 @@ from kumulus.surroundings import files
 
 
 def ended(directory: Path) -> str | None:
-    """Name a component that kwokctl has started, by its pid file, and that does not run; None when all do.
+    """Name a component that kwokctl has started, by its pid file, but that does not run; None when all do.
 
     Args:
         directory: the cluster's directory.
@@ -29,7 +29,7 @@ def ended(directory: Path) -> str | None:
 
 
 def setting_up(home: Path, name: str) -> list[int]:
-    """Return the pids of kwokctl runs for a cluster that outlived the plugin that began them.
+    """Return the pids of kwokctl runs for a cluster that outlived the plugin that started them.
 
     Args:
         home: the ``KWOK_WORKDIR`` of the cluster.
@@ -49,7 +49,7 @@ def setting_up(home: Path, name: str) -> list[int]:
 
 
 def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None:
-    """Make kwokctl's pid files say what the process table says, so that it starts what is dead and only that."""
+    """Make kwokctl's pid files agree with the process table, so that kwokctl starts only the dead components."""
     folder = directory / "pids"
     folder.mkdir(exist_ok=True)
     for file in folder.glob("*.pid"):

@@ -1,8 +1,8 @@
 """Let the API server, etcd and the scheduler go first when CPUs are short.
 
-The controllers catch up as well a moment later, and do less: kube-controller-manager's endpointslice-controller looks
-at every node whenever one is added, so that 10,000 new nodes cost it ten seconds of CPU; when it is slower, it looks
-less often (docs/performance.md).
+The controllers can as well catch up a moment later, and then do less: kube-controller-manager's
+endpointslice-controller looks at every node whenever one is added, so that 10,000 new nodes cost it ten seconds of
+CPU; when it is slower, it looks less often (docs/performance.md).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PATIENT = ("kube-controller-manager", "kwok-controller")
 _WAITING = (*_PATIENT, "kube-scheduler")
 _NICENESS = 5
 _LOWEST = 19
-# A node is taken for lost when its lease has run out, which is renewed each quarter of that time: 40 s as kubelets have
-# it, 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more still is in time.
+# A node counts as lost when its lease expires, which is renewed each quarter of its duration: 40 s as with kubelets,
+# 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more is still in time.
 _BEARABLE = 3 / 8
 _LEASE_S = 40.0
 # During that time pods wait for their scheduler.
 LONGEST_S = 45.0
 # It waits for the end of its input, which comes with the plugin's end, even by SIGKILL, and restores the priorities.
-# For users other than root, Linux accepts one such change in 100 ms (man 7 sched), so it is tried again.
+# For users other than root, Linux accepts one such change in 100 ms (man 7 sched), so it retries.
 _GUARD = """
 read -r _
 for group in "$@"; do
@@ -56,8 +56,8 @@ def lower(directory: Path) -> None:
 
 
 def _lower(pid: int) -> None:
-    # kwokctl starts each component as a session of its own. Linux then shares CPUs out among the sessions, and
-    # niceness counts within one only: man 7 sched, "The autogroup feature".
+    # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions, and
+    # niceness counts only within one: man 7 sched, "The autogroup feature".
     _set(pid, _NICENESS)
     with suppress(OSError):
         os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
@@ -70,12 +70,12 @@ def _set(pid: int, niceness: int) -> None:
 
 @dataclass
 class _Held:
-    """Controllers that stand back, and the process that ends this.
+    """Controllers that yield, and the process that ends this.
 
     Attributes:
-        users: operations under way that want it.
-        guard: holds the way open; None where controllers cannot be asked, or no longer stand back.
-        limit: ends it when it has lasted long enough.
+        users: running operations for which they yield.
+        guard: restores the priorities when it ends; None where controllers cannot yield, or no longer do.
+        limit: ends this when it has lasted long enough.
         began: when the controllers began to yield (``time.monotonic``).
         behind: seconds that they were behind at that time.
         rested: since when they have their usual priority again.
@@ -89,7 +89,7 @@ class _Held:
     rested: float = 0.0
 
     def behind_by_now(self) -> float:
-        """Seconds that the controllers may still be behind; a second of their usual priority makes up for one."""
+        """Seconds that the controllers may still be behind; a second at their usual priority makes up for one."""
         return max(0.0, self.behind + (self.rested - self.began) - (time.monotonic() - self.rested))
 
     def end(self) -> None:
@@ -106,11 +106,11 @@ class _Held:
 
 
 class Way:
-    """Clears the way for many requests: controllers of a cluster on this machine stand back while they last.
+    """Clears the way for many requests: the controllers of a cluster on this machine yield while they last.
 
-    Its controllers have nothing to do that a few seconds matter to, and a third more requests are answered in that
-    time (docs/performance.md). They are as before when the last operation ends, or the plugin, or the time that their
-    nodes' leases bear, which operations that follow one another share.
+    A few seconds do not matter to the controllers, and a third more requests are answered in that time
+    (docs/performance.md). They get their usual priority again when the last operation or the plugin ends, or after the
+    time that their nodes' leases allow, which successive operations share.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Way:
 
     @contextmanager
     def cleared(self, kubeconfig: str) -> Iterator[None]:
-        """Have the controllers stand back, of the cluster of this runtime that has the kubeconfig; others are left.
+        """Make the controllers of a cluster yield; does nothing for a cluster of another runtime.
 
         Args:
             kubeconfig: path of the cluster's kubeconfig.
@@ -143,10 +143,10 @@ class Way:
 
 
 def bearable(layout: Layout) -> float:
-    """Seconds for which a cluster's controllers may stand back without a node being lost.
+    """Seconds for which a cluster's controllers may yield without a node being lost.
 
     Args:
-        layout: the cluster's.
+        layout: the cluster.
     """
     lease = (layout.settings().get("options") or {}).get("nodeLeaseDurationSeconds") or _LEASE_S
     return min(LONGEST_S, _BEARABLE * float(lease))
@@ -166,8 +166,8 @@ def _stand_back(directory: Path, behind: float) -> _Held:
     if not groups or longest <= 0:
         return held
     try:
-        # First, so that no component keeps the low priority: from here on a kill of the plugin is noticed. In a session
-        # of its own, a Ctrl-C does not reach it.
+        # The guard comes first, so that no component keeps the low priority: from here on, it notices if the plugin is
+        # killed. In a session of its own, a Ctrl-C does not reach it.
         held.guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", *(f"{pid}:{niceness}" for pid, niceness in groups.items())],
             stdin=subprocess.PIPE,

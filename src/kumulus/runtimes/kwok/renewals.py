@@ -1,6 +1,6 @@
-"""Whether kwok-controller renews the nodes' leases; KWOK 0.8.0 can stop to, for good, while it runs on.
+"""Whether kwok-controller renews the nodes' leases; KWOK 0.8.0 can stop renewing them for good while it still runs.
 
-Why it does: docs/decisions/kwok-leases.md. A new kwok-controller begins with a new queue.
+For the reason, see docs/decisions/kwok-leases.md. A new kwok-controller begins with a new queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONTROLLER = "kwok-controller"
 _NEEDED = ("etcd", "kube-apiserver", CONTROLLER)
-# All of a cluster's leases stand still, or none does.
+# Either all of a cluster's leases are no longer renewed, or none.
 _LOOKED_AT = 100
 _PATIENCE = 2.0
 # KWOK renews a lease after a quarter of its duration, give or take 4 % (pkg/kwok/controllers/controller.go), and looks
@@ -34,11 +34,11 @@ _SECOND_LOOK = 12.0
 async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> datetime | None:
     """Since when kwok-controller has renewed no lease, though it could have; None where it renews them.
 
-    Where leases have run out, that takes twelve seconds; otherwise one request.
+    If leases have expired, this takes twelve seconds; otherwise one request.
 
     Args:
         layout: the cluster, whose API server answers.
-        programs: what runs of it, as :func:`kumulus.host.processes.running` has found.
+        programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     if not all(programs.get(name) for name in _NEEDED):
         return None
@@ -47,7 +47,7 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
             first = await _held(client)
             if not (ended := run_out(first, datetime.now(UTC))):
                 return None
-            # Those that run out while the API server was away come back one by one.
+            # Leases that expired while the API server was down are renewed one by one.
             longest = max(lasts for _, lasts in ended.values())
             if processes.youngest(programs[name][0] for name in _NEEDED) < _INTERVAL * longest + _SECOND_LOOK:
                 return None
@@ -63,7 +63,7 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
 
 
 def run_out(held: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[str, tuple[datetime, float]]:
-    """The leases that have run out, where most have; a controller that is only late has few such.
+    """The leases that have expired, if most have; a controller that is only late has few such.
 
     Args:
         held: when each was renewed, and for how many seconds.
@@ -74,7 +74,7 @@ def run_out(held: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[s
 
 
 async def _held(client: Client) -> dict[str, tuple[datetime, float]]:
-    """Leases that KWOK has, of the first of the list: not free, nor held by a fault or by a real node's kubelet."""
+    """KWOK's leases among the first of the list: not free, nor held by a fault or by a real node's kubelet."""
     listed = await client.get(leases.LEASES, params={"limit": str(_LOOKED_AT)})
     found = {}
     for lease in listed["items"]:

@@ -53,7 +53,7 @@ class KwokRuntime(Runtime):
         """See :meth:`Runtime.problems`."""
         if not options:
             return {}
-        # Here and not above: most clusters have none, and their previews need no pydantic.
+        # Imported here: most clusters have no options, and their previews need no pydantic.
         from kumulus.runtimes.kwok.options import options_problems
 
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
@@ -87,7 +87,7 @@ class KwokRuntime(Runtime):
         return [*measured, *monitoring.repriced(old, new), *autoscaling.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
-        """See :meth:`Runtime.examine`: what stands where the cluster is to be made is refused."""
+        """See :meth:`Runtime.examine`: a new cluster's place has to be free."""
         if identity is None:
             directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner, preview=True)
         return None
@@ -102,7 +102,7 @@ class KwokRuntime(Runtime):
             try:
                 return await self._create(layout, wanted, report)
             except BaseException:
-                # Cancelled or failed: nothing half-made may stay, and the record knows nothing of it.
+                # Cancelled or failed: the state does not record the cluster, so nothing may be left.
                 self._remove(layout)
                 raise
 
@@ -133,7 +133,7 @@ class KwokRuntime(Runtime):
                     await starting.add(layout, wanted, claims, report)
                 layout.write_note({**layout.note(), **additions.note(wanted)})
                 kept.keep(layout)
-                # kwokctl has written most of it, and syncs nothing.
+                # kwokctl has written most of the files, and syncs none.
                 kept.sync(layout)
         except ports.NoFreePort as error:
             raise ProviderError(str(error)) from None
@@ -151,7 +151,7 @@ class KwokRuntime(Runtime):
     async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
         if not layout.directory.exists():
-            # Where only the directory was removed, what ran from it would be taken for the new cluster's.
+            # If only the directory was removed, processes that run from it would count as the new cluster's.
             self._end(layout)
             return
         directories.require_free(layout, wanted.owner)
@@ -164,7 +164,7 @@ class KwokRuntime(Runtime):
         if not kept.there(layout):
             return None
         with suppress(OSError):
-            # Of one that an earlier version made.
+            # For a cluster that an earlier version made.
             kept.keep(layout)
         logs.rotate(layout)
         running = processes.running(layout.directory)
@@ -173,7 +173,7 @@ class KwokRuntime(Runtime):
             report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
             return found
-        # All three at once: each is a wait for a process that answers, and `up` waits for this at every run.
+        # All three at once: each waits for the answer of a process, and every `up` waits for all of them.
         renewing = asyncio.ensure_future(renewals.standing(layout, running))
         try:
             actual, full = await asyncio.gather(
@@ -222,23 +222,23 @@ class KwokRuntime(Runtime):
             actual = await starting.all_running(layout, report)
             await etcd_space.relieve(layout, report)
             if changed:
-                # Last, so that a run that is killed before has it all done again.
+                # Last, so that if this run is killed before, the next one does all of it again.
                 layout.write_note({**layout.note(), **additions.note(wanted)})
             with suppress(OSError):
                 kept.keep(layout)
             return self._observed(layout, actual)
 
     def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
-        """Bring back what a full disk or a loss of power has done to the files that say what the cluster is."""
+        """Repair what a full disk or a power failure has done to the files that say what the cluster is."""
         try:
             for file in kept.restore(layout):
                 report.info(f"{file} was damaged and is restored from its copy")
             noted = layout.note().get("owner")
             if noted is not None and noted != wanted.owner:
-                # The stack has been given its identity, or another name, since.
+                # Since then, the stack has been given its identity, or another name.
                 layout.write_note({**layout.note(), "owner": wanted.owner})
             if noted is None:
-                # The settings are not in it either: they count as changed, and are all applied again.
+                # Without a note, the settings are unknown too: they count as changed, and are all applied again.
                 layout.write_note({"owner": wanted.owner})
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None
@@ -271,7 +271,7 @@ class KwokRuntime(Runtime):
         directories.remove_empty(layout)
 
     def _remove(self, layout: Layout) -> list[str]:
-        """End every process of the cluster and remove its files; the names of what else is there are returned."""
+        """End every process of the cluster and remove its files; returns the names of foreign files, which are left."""
         layout.mark_removed()
         self._end(layout)
         return directories.remove(layout)

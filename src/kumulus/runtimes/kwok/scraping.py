@@ -1,6 +1,6 @@
 """What Prometheus scrapes: its configuration for one cluster, as plain data.
 
-Jobs are called as the chart kube-prometheus-stack calls them, so that the same dashboards and rules fit both.
+Jobs have the same names as in the chart kube-prometheus-stack, so that the same dashboards and rules fit both.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability
 
 _LONGEST_TIMEOUT = 10.0
-# One process plays all of these endpoints, and metrics-server asks it for all of them at once.
+# One process serves all of these endpoints, and metrics-server asks it for all of them at once.
 _LONGEST_NODE_TIMEOUT = 30.0
-# Histograms that nobody reads and that are nearly all of the API server's series.
+# Histograms that nobody reads, but that are nearly all of the API server's series.
 _UNREAD = (
     "(apiserver_request_(slo|sli)_duration_seconds|apiserver_request_body_size_bytes|apiserver_response_sizes"
     "|apiserver_watch_(events_sizes|list_duration_seconds|cache_read_wait_seconds)"
@@ -28,11 +28,11 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
     """Prometheus' configuration file.
 
     Args:
-        asked: how often, and what it may take.
+        asked: the intervals and limits.
         ports: the ports that the components listen on, by component.
         pki: directory of the cluster's certificates.
         rules: file with recording and alert rules.
-        cluster: the cluster's name, put on what leaves this Prometheus.
+        cluster: the cluster's name, a label of everything that leaves this Prometheus.
     """
     every = asked.scrapeInterval
 
@@ -41,7 +41,7 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
         return {"job_name": name, "static_configs": [target], "sample_limit": asked.most_series, **more}
 
     admin = {"cert_file": f"{pki}/admin.crt", "key_file": f"{pki}/admin.key"}
-    # Some of these certificates are made by the component itself; what listens there is on this machine.
+    # Some of these certificates are made by the component itself; all components are on this machine.
     secured = {"scheme": "https", "tls_config": {**admin, "insecure_skip_verify": True}}
     frugal = {"metric_relabel_configs": [{"source_labels": ["__name__"], "regex": _UNREAD, "action": "drop"}]}
     return {

@@ -1,4 +1,4 @@
-"""Have components of a cluster that an earlier version made ask for certificates, and log less, as a new one's do."""
+"""Make components of a cluster that an earlier version made ask for certificates, and log less, like a new one's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kumulus.runtimes.kwok.layout import Layout
 
 
 def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
-    """The components that answer more people, or log more, than they are to, by what kwokctl saved.
+    """The components that answer more clients, or log more, than they should, by what kwokctl saved.
 
     They are in the order in which they are ended: clients before servers.
     """
@@ -40,10 +40,10 @@ def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
 
 
 def secure(layout: Layout) -> None:
-    """Secure a cluster that an earlier version made; what has to be restarted is ended.
+    """Secure a cluster that an earlier version made; components that have to be restarted are ended.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the configuration cannot be written.
     """
     settings, pki = layout.settings(), layout.directory / "pki"
     ended = outdated(settings, pki)

@@ -1,7 +1,7 @@
-"""What a new cluster's components are given for the size of its fleet.
+"""The settings of a new cluster's components that depend on the size of its fleet.
 
-The size is the one at the cluster's creation: a fleet that grows in place keeps what its cluster was made with. Where
-it is not known, as of a cluster that a program declares by itself, what fits most is taken.
+The size is the one at the cluster's creation: a fleet that grows in place keeps the settings its cluster was made with.
+Where it is not known, as for a cluster that a program declares by itself, they are those that fit most clusters.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _API_SERVER = "kube-apiserver"
 # Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
 # it grow threefold instead costs memory and saves a fifth of the CPU time (docs/performance.md).
 _GARBAGE_COLLECTION = {"GOGC": "200"}
-# The API server's may grow fivefold, so long as all of it is a quarter of the machine: a fleet comes sooner for it, and
-# a large one does not take the memory.
+# The API server's heap may grow fivefold, as long as it takes less than a quarter of the machine's memory: this creates
+# a fleet faster, and a large one does not use up the memory.
 _API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
-# With tens of thousands of nodes that is more than the machine has to spare, and little is allocated once they are
-# there: the controllers that keep every node collect sooner than they would exceed this share of it. What they cannot
-# do without, they have: of a node, kwok-controller keeps 25 KB.
+# With tens of thousands of nodes, that is more than the machine can spare, and little is allocated once they exist. So
+# the controllers that keep every node collect before they exceed this share of the memory; they always get what they
+# need: kwok-controller keeps 25 KB of a node.
 _KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
 _MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
-# Up to so many nodes a cluster is small: what its components keep is little beside what they take when they start, and
-# to collect it more often costs the API server half a second of CPU at its start (docs/scale.md).
+# Up to so many nodes, a cluster is small: its components keep little compared to what they allocate at their start, and
+# collecting more often costs the API server half a second of CPU at its start (docs/scale.md).
 _SMALL = 500
 _OF_SMALL = {"GOGC": "50"}
-# Seconds after which a node whose lease is not renewed is taken for lost, where renewals are rarer than kwokctl's: one
-# and a half intervals. kwokctl's own patience is four, which would notice a silent kubelet after 1,600 s.
+# Seconds, by heartbeat factor, after which a node without a renewal counts as lost, where renewals are rarer than
+# kwokctl's: one and a half intervals. kwokctl waits for four, and would notice a silent kubelet after 1,600 s.
 _PATIENCE = 1.5 * LEASE_SECONDS / 4
 
 
@@ -50,10 +50,10 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:
-    """What kwokctl multiplies the leases' time by; None for its own default.
+    """The factor by which kwokctl multiplies the leases' duration; None for its own default.
 
     Args:
-        options: the stack's.
+        options: the stack's options.
         nodes: how many the cluster is made for; None where that is not known.
     """
     if options.get("heartbeatFactor"):
@@ -63,10 +63,10 @@ def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | N
 
 
 def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any]]:
-    """How long the controller manager waits for renewals that are rarer than kwokctl's, as kwokctl takes it.
+    """Patches for how long the controller manager waits for renewals that are rarer than kwokctl's.
 
     Args:
-        options: the stack's.
+        options: the stack's options.
         nodes: how many the cluster is made for; None where that is not known.
     """
     factor = heartbeat_factor({}, nodes)

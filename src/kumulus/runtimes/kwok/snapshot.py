@@ -1,9 +1,9 @@
 """A cluster's objects as of one moment, saved and restored under a control plane that keeps running.
 
-They are read from etcd at one revision and written back key by key, as far as they differ: objects keep their UIDs, so
-that what refers to them still does, and every watch sees it. Whatever runs by the clock continues where it was. The
-controllers are paused during that time: while an owner is restored and its dependents are not, they would delete and
-recreate objects.
+They are read from etcd at one revision and written back key by key, where they differ: objects keep their UIDs, so that
+references to them stay valid, and every watch sees the change. Whatever depends on the clock continues where it was.
+The controllers are paused during that time: while an owner is restored and its dependents are not, they would delete
+and recreate objects.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.snapshot_workloads import defined, is_namespace, namespaces, workloads
 
 _ROOT = b"/registry/"
-# What belongs to the moment, not to the state: events run out by a lease of etcd's, the addresses and leases are those
-# of processes that run now.
+# What belongs to the moment, not to the state: events expire by a lease of etcd's, and the addresses and leases are
+# those of processes that run now.
 _OF_THE_MOMENT = (
     b"/registry/events/",
     b"/registry/masterleases/",
@@ -66,9 +66,9 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
 
     Args:
         layout: the cluster.
-        stack: whose it is.
+        stack: the stack that owns it.
         cluster: its identity, the UID of the namespace kube-system.
-        file: where; one that is there is replaced once the new one is whole.
+        file: the file; an existing one is replaced once the new one is complete.
 
     Raises:
         ProviderError: etcd does not answer.
@@ -84,7 +84,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
 def restore(layout: Layout, cluster: str, file: Path) -> Restored:
     """Make a cluster's objects what they were.
 
-    A restore that was cut off is finished by another one: what is as it was is left alone.
+    Another restore finishes one that was interrupted: objects that are already as they were are left alone.
 
     Args:
         layout: the cluster.
@@ -92,7 +92,7 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
         file: the snapshot.
 
     Raises:
-        OfAnother: it is of another cluster.
+        OfAnother: the snapshot is of another cluster.
         Damaged: it is no snapshot, or not as it was written.
         ProviderError: etcd does not answer.
         OSError: the file cannot be read.
@@ -111,17 +111,17 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
 
 
 def restore_into(layout: Layout, file: Path) -> Restored:
-    """Put what users had in another stack's cluster in the place of what they have in this one.
+    """Replace what users have in this cluster by what they had in another stack's cluster.
 
-    The cluster's own stays: its nodes, and all that a stack has made; see :mod:`.snapshot_workloads`. A restore that
-    was cut off is finished by another one.
+    The cluster's own objects stay: its nodes, and all that a stack has made; see :mod:`.snapshot_workloads`. Another
+    restore finishes one that was interrupted.
 
     Args:
         layout: the cluster.
         file: the snapshot of the other one.
 
     Raises:
-        OfAnother: pods of it are on nodes that this cluster does not have.
+        OfAnother: its pods are on nodes that this cluster does not have.
         Damaged: it is no snapshot, or not as it was written.
         ProviderError: etcd does not answer.
         OSError: the file cannot be read.
@@ -139,7 +139,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
         require_nodes(about, file, there.nodes(), nodes)
         passed = _since(about)
         wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
-        # Whose namespaces, classes and volumes they are is not changed where they are there already.
+        # Namespaces, priority classes and storage classes that exist already keep their owners: they are not changed.
         wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
         # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.
         present = {key: value for key, value in here.entries.items() if key in wanted or not is_namespace(key)}
@@ -152,7 +152,7 @@ def _since(about: About) -> int:
 
 
 def _written(etcd: EtcdKeys, wanted: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> Restored:
-    """Make the one the other, as far as they differ."""
+    """Write and delete the keys in which the cluster differs from what is wanted."""
     present = {key: value for key, value in now.items() if not key.startswith(_OF_THE_MOMENT)}
     gone = [key for key in present if key not in wanted]
     changed = [key for key, value in wanted.items() if present.get(key) != value]
@@ -172,8 +172,8 @@ def _order(key: bytes) -> tuple[int, bytes]:
 def _standing_still(layout: Layout) -> Iterator[None]:
     """Pause the controllers; if this process is killed before it resumes them, `up` restarts them.
 
-    The controller manager is started again: it would hear of a Job and of its pods by two watches, in whatever order,
-    and make pods that are there already; at its start it has read all of it before it does anything.
+    The controller manager is restarted: it would learn of a Job and of its pods through two watches, in any order, and
+    create pods that exist already; at its start, it reads everything before it does anything.
     """
     running = processes.running(layout.directory)
     pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]
@@ -189,7 +189,7 @@ def _standing_still(layout: Layout) -> Iterator[None]:
 
 async def _started(layout: Layout) -> None:
     await starting.start_components(layout)
-    # One that ends by itself, as on a machine that has much else to do, is started once more.
+    # A component that exits, as on a busy machine, is started again.
     await starting.all_running(layout, Silent())
 
 

@@ -1,7 +1,7 @@
 """Times in an object of a snapshot, shifted by the time that has passed, so that whatever depends on them continues.
 
-A pod is to run for the rest of its duration, not to end at once because that would have been over by now. So pods that
-run, Jobs and taints by which pods are evicted get their times moved. Sources of the numbers: ``generated.proto`` of
+A pod should run for the rest of its duration, and not end at once because that would be over by now. So the times of
+running pods, of Jobs, and of taints by which pods are evicted are moved. Sources of the numbers: ``generated.proto`` of
 k8s.io/api/core/v1, k8s.io/api/batch/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1 and pkg/runtime. Fields that the
 tables do not name stay as they are.
 """
@@ -53,7 +53,7 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
         seconds: by how much.
 
     Returns:
-        The object to store; the same one where nothing of it runs by the clock, or where it is not in protobuf.
+        The object to store; the same one if nothing in it depends on the clock, or if it is not in protobuf.
     """
     kind = next((each for each in _KINDS if key.startswith(each)), None)
     if kind is None or seconds <= 0:
@@ -74,7 +74,7 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
 
 
 def _of_pod(pod: Any) -> Iterator[Any]:
-    """Of one that has begun and not ended."""
+    """The times of a pod that has not ended."""
     status = pod.status
     if status.phase in _ENDED:
         return
@@ -85,7 +85,7 @@ def _of_pod(pod: Any) -> Iterator[Any]:
 
 
 def _of_job(job: Any) -> Iterator[Any]:
-    """Its deadline counts from its start, and it is removed so long after its end (``ttlSecondsAfterFinished``)."""
+    """A Job's deadline counts from its start, and its removal (``ttlSecondsAfterFinished``) from its end."""
     status = job.status
     yield from (status.startTime, status.completionTime)
     for each in status.conditions:
@@ -93,7 +93,7 @@ def _of_job(job: Any) -> Iterator[Any]:
 
 
 def _of_node(node: Any) -> Iterator[Any]:
-    """Pods that tolerate a taint for a while are evicted so long after it was added."""
+    """Pods that tolerate a taint for some time are evicted that long after it was added."""
     for taint in node.spec.taints:
         yield taint.timeAdded
 

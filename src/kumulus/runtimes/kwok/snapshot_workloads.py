@@ -1,8 +1,7 @@
-"""What of a cluster's objects can move into the cluster of another stack: what its users have put there.
+"""The objects of a cluster that can move into another stack's cluster: those that its users have put there.
 
-A cluster's own stays where it is: its nodes with all that says whose they are, its certificates and tokens, what a
-stack has made, what a Helm release is in. What moves keeps its UIDs, so that owners and what they own still belong
-together.
+A cluster's own objects stay: its nodes with all that says whose they are, its certificates and tokens, what a stack has
+made, and namespaces with a Helm release. Objects that move keep their UIDs, so that owner references stay valid.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kumulus.model.identity import STACK_ID
 _ROOT = b"/registry/"
 _NAMESPACES = _ROOT + b"namespaces/"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease"})
-# Below which names API servers keep what is in namespaces; custom resources are kept below their group.
+# The names below which API servers store namespaced objects; custom resources are stored below their group.
 _NAMESPACED = (
     "configmaps", "controllerrevisions", "controllers", "cronjobs", "daemonsets", "deployments", "endpointslices",
     "horizontalpodautoscalers", "ingress", "jobs", "limitranges", "networkpolicies", "persistentvolumeclaims",
@@ -31,7 +30,7 @@ _NAMESPACED = (
 )  # fmt: skip
 _CLUSTER_WIDE = ("namespaces", "persistentvolumes", "priorityclasses", "storageclasses")
 _DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
-# Of the machines of a cluster, which stay.
+# The API groups of a cluster's machines, which stay.
 _GROUPS_OF_NODES = frozenset({"kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", "topology.volcano.sh"})
 _RELEASE = "sh.helm.release.v1."
 _OF_ACCOUNTS = "kubernetes.io/service-account-token"
@@ -49,11 +48,11 @@ _TABLES: Tables = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where an object is kept.
+    """Where an object is stored.
 
     Args:
-        resource: below which name, such as ``pods``; of a custom resource with its group, ``<group>/<plural>``.
-        namespace: empty for one that is in none.
+        resource: the name below which it is, such as ``pods``; for a custom resource ``<group>/<plural>``.
+        namespace: empty for an object that is in none.
         name: its name.
     """
 
@@ -64,18 +63,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Workloads:
-    """What moves of a cluster.
+    """The objects of a cluster that move.
 
     Args:
         entries: keys and values.
-        left: namespaces that stay since a Helm release is in them, or since they do not move and are not there.
+        left: namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster.
     """
 
     entries: Mapping[bytes, bytes]
     left: tuple[str, ...]
 
     def within(self, there: Collection[str], known: frozenset[str]) -> Workloads:
-        """What has a namespace: one that moves too, or one that is there already.
+        """The objects whose namespace moves too, or is in the other cluster already.
 
         Args:
             there: the namespaces of the other cluster.
@@ -117,12 +116,12 @@ def defined(keys: Iterable[bytes]) -> frozenset[str]:
 
 
 def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: Iterable[str] = ()) -> Workloads:
-    """What of a cluster's objects moves.
+    """The objects of a cluster that move.
 
     Args:
         entries: its keys and values.
         known: the custom resources that move: those that the other cluster knows.
-        staying: namespaces that stay besides.
+        staying: further namespaces that stay.
     """
     places = {key: place for key in entries if (place := placed(key, known)) is not None}
     releases = {
@@ -134,7 +133,7 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
 
 
 def placed(key: bytes, known: frozenset[str]) -> Place | None:
-    """Where an object is that may move; None for what never does."""
+    """The place of an object that may move; None for one that never does."""
     path = key.removeprefix(_ROOT).decode(errors="replace").split("/")
     for length in (1, 2):
         resource, rest = "/".join(path[:length]), path[length:]
@@ -159,7 +158,7 @@ def _moves(place: Place, value: bytes, fixed: frozenset[str] | set[str]) -> bool
 
 
 def _seen(place: Place, value: bytes) -> tuple[Mapping[str, str], str]:
-    """Its labels and, of a Secret, its type."""
+    """An object's labels and, for a Secret, its type."""
     if not value.startswith(MAGIC):
         try:
             labels = json.loads(value)["metadata"].get("labels")

@@ -1,4 +1,4 @@
-"""Start what a control plane consists of, and bring its settings up to date first where they changed."""
+"""Start the components of a control plane, and update their settings first if they have changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kumulus.runtimes.kwok import (
 )
 from kumulus.runtimes.kwok.layout import Layout
 
-# How often what ends by itself is started again.
+# How often components that exit are started again.
 _STARTS = 3
 
 
@@ -51,7 +51,7 @@ def dead(layout: Layout) -> list[str]:
 
 
 async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
-    """Start what is dead; a new kwok-controller takes the nodes and pods over at once."""
+    """Start the dead components; a new kwok-controller takes the nodes and pods over at once."""
     hand_over = "kwok-controller" in dead
     scaler = autoscaling.forgetful(wanted.options)
     served = not {"etcd", "kube-apiserver"} & set(dead)
@@ -67,7 +67,7 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             await _released(layout, patience=30.0)
             await start_components(layout)
         if scaler in dead and not served:
-            # It was started with the API server, and must not run now; what it has created is removed with it.
+            # The autoscaler was started with the API server, and must not run now; what it has created is removed too.
             await api.answering(layout, report)
             processes.end(processes.running(layout.directory).get(str(scaler), []))
             await _forget(layout, wanted, report)
@@ -96,7 +96,7 @@ async def _forget(layout: Layout, wanted: Wanted, report: Reporter) -> None:
 
 
 async def _start_kueue(layout: Layout, report: Reporter, *, again: bool) -> None:
-    """See that Kueue works; one that was started before its API server waits for its certificates for good."""
+    """Make sure that Kueue works; if started before its API server, it would wait for its certificates forever."""
     await api.answering(layout, report)
     if again:
         processes.end(processes.running(layout.directory).get(kueue.NAME, []))
@@ -111,23 +111,23 @@ async def create_components(layout: Layout, request: Path) -> None:
 
     Args:
         layout: the cluster.
-        request: the file that says what it is to be.
+        request: the file with kwokctl's configuration.
 
     Raises:
-        ProviderError: it could not.
+        ProviderError: kwokctl failed.
     """
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
 async def start_components(layout: Layout) -> None:
-    """Have kwokctl start what does not run.
+    """Have kwokctl start the components that do not run.
 
     Raises:
-        ProviderError: it could not.
+        ProviderError: kwokctl failed.
     """
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
-    # On a cluster that is there, but not all of it, `create` starts the rest and adds KWOK's definitions. It does not
-    # look at what kind of cluster that is: where Docker answers, it would take it for one of containers.
+    # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
+    # runtime of that cluster: where Docker answers, it would take it for one of containers.
     defining = objects.is_defining(layout.settings())
     create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
     command = create if defining else ["start", "cluster"]
@@ -148,8 +148,8 @@ async def _start(layout: Layout, *command: str) -> None:
 async def all_running(layout: Layout, report: Reporter) -> str:
     """Wait until the API server is ready and return the cluster's identity; components that have exited are restarted.
 
-    The controller manager ends itself when the API server is not healthy ten seconds after its own start (source:
-    k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a machine that has much else to do.
+    The controller manager exits when the API server is not healthy ten seconds after its own start (source:
+    k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a busy machine.
 
     Raises:
         ProviderError: the API server does not become ready, or a component ends each time.
@@ -182,7 +182,7 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
 
 
 async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
-    """Rewrite the components' settings and end those concerned; the start that follows makes them read them."""
+    """Rewrite the components' settings and end the components concerned; the next start makes them read these."""
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
     report.status("applying changed settings")
@@ -195,15 +195,15 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
 
 
 def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
-    """Have components of a cluster that an earlier version made ask for certificates, when they have to start anyway.
+    """Make components of a cluster that an earlier version made ask for certificates, when some have to start anyway.
 
     Args:
         layout: the cluster.
         report: takes lines of progress.
-        changed: whether the cluster's settings are about to be changed: what is restarted then is not all of it.
+        changed: whether the cluster's settings are about to be changed, which restarts only some components.
 
     Raises:
-        ProviderError: it cannot be written.
+        ProviderError: the configuration cannot be written.
     """
     settings = layout.settings()
     if not settings:
@@ -220,10 +220,10 @@ def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
 
 
 def give_room(layout: Layout, wanted: Wanted) -> None:
-    """Give etcd the quota that is wanted; the start that follows makes it known.
+    """Give etcd the quota that is wanted; the next start applies it.
 
     Raises:
-        ProviderError: it cannot be written.
+        ProviderError: the configuration cannot be written.
     """
     try:
         etcd_space.change(layout, wanted.options)
@@ -232,12 +232,12 @@ def give_room(layout: Layout, wanted: Wanted) -> None:
 
 
 async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
-    """Make what a component that is about to start cannot be without."""
+    """Make the kinds without which a component would not start."""
     if not additions.has_kinds(wanted):
         return
     try:
         if await _serving(layout, report):
-            # It waits for its certificates for good where it was started before the API server.
+            # If started before the API server, Kueue waits for its certificates forever.
             processes.end(processes.running(layout.directory).get(kueue.NAME, []))
         async with api.client(layout) as client:
             await additions.define(client, layout, wanted)
@@ -246,7 +246,7 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
 
 
 async def _serving(layout: Layout, report: Reporter) -> bool:
-    """See that there is an API server that answers; returns whether it had to be started."""
+    """Make sure that an API server answers; returns whether it had to be started."""
     alive = processes.running(layout.directory)
     if "etcd" in alive and "kube-apiserver" in alive:
         return False
@@ -256,7 +256,7 @@ async def _serving(layout: Layout, report: Reporter) -> bool:
 
 
 async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
-    """Which of KWOK's kinds the cluster has no definition of: kwokctl fails on one that is there."""
+    """The kinds of KWOK's that have no definition in the cluster; kwokctl fails on existing definitions."""
     if not kinds:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Where the API server of a control plane on this machine keeps its objects: its etcd, which is nobody else's."""
+"""Where the API server of a control plane on this machine stores its objects: in an etcd of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ API = "api"
 
 # Versions for which tests/integration/test_through_storage.py has shown that we write what they would write.
 _KNOWN_VERSIONS = frozenset({"v1.35.4"})
-# By these an API server stores objects elsewhere or otherwise, or has something to say about each.
+# With these flags, an API server stores objects elsewhere or differently, or checks or records each of them.
 _CHANGING = (
     "admission-control-config-file",
     "audit-policy-file",
@@ -58,7 +58,7 @@ class OwnEtcd:
 
 
 class Storages:
-    """The storage of each cluster of this runtime that new nodes are written to, connected to once."""
+    """The storage of each cluster of this runtime to which new nodes are written, connected to once."""
 
     def __init__(self) -> None:
         self._open: dict[Path, tuple[tuple[float, float], OwnEtcd]] = {}
@@ -66,20 +66,20 @@ class Storages:
         self._reported: set[tuple[str, str]] = set()
 
     async def of(self, kubeconfig: str, client: Client) -> OwnEtcd | None:
-        """The storage of a cluster; None where it has none that is known, or where it was said before why not.
+        """The storage of a cluster; None if none is known, or if the reason against it was reported before.
 
         Args:
             kubeconfig: path of the cluster's kubeconfig.
             client: of the cluster.
 
         Raises:
-            NotThroughStorage: nodes have to be posted, and the user is to know why; once for each cluster.
-            ApiError, Unreachable: the API server could not be asked what it is.
+            NotThroughStorage: nodes have to be posted, for a reason to report; once for each cluster and reason.
+            ApiError, Unreachable: the API server could not be asked.
         """
         layout = Layout(Path(kubeconfig).parent)
         if not layout.kwok_file.exists():
             return None
-        # A stack's pools are made at the same moment: the first one asks, for all.
+        # A stack's pools are made at the same moment: the first one asks for all.
         async with self._asking:
             found = await self._storage(layout, client)
         # Asked each time: the user may have put a webhook into the cluster.
@@ -123,7 +123,7 @@ async def _unfit(layout: Layout, client: Client) -> str:
 
 
 def _declared(layout: Layout) -> Mapping[str, Any]:
-    """The options that the cluster was declared with last."""
+    """The options with which the cluster was last declared."""
     try:
         found = json.loads(layout.text(layout.declared_file) or "{}").get("options")
     except (ValueError, AttributeError):
@@ -135,7 +135,7 @@ def connected(layout: Layout) -> Etcd:
     """A connection to the etcd of a cluster, which asks for certificates.
 
     Raises:
-        OSError: they cannot be read.
+        OSError: the certificates cannot be read.
     """
     pki = layout.directory / "pki"
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))

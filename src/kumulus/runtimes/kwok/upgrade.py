@@ -1,7 +1,7 @@
-"""Another Kubernetes version for a control plane that is there: its programs are exchanged, its data stay.
+"""Change the Kubernetes version of an existing control plane: its programs are replaced, its data stay.
 
 Kubernetes is upgraded by one minor version at a time, the API server first, and is not downgraded to an earlier one
-(https://kubernetes.io/releases/version-skew-policy/); between the patches of a minor version it goes both ways.
+(https://kubernetes.io/releases/version-skew-policy/); between patches of a minor version, both directions work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 
-# In the order in which they end: the API server after its clients.
+# In the order in which they are ended: the API server after its clients.
 _PROGRAMS = {
     "kube-scheduler": "kubeSchedulerBinary",
     "kube-controller-manager": "kubeControllerManagerBinary",
@@ -37,7 +37,7 @@ def in_place(old: str, new: str) -> bool:
 
 
 def exchange(layout: Layout, version: str, report: Reporter) -> bool:
-    """End the programs of another version than is wanted, and put those of that version in their place.
+    """End the programs of another version than the wanted one, and replace them.
 
     They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
 
@@ -50,7 +50,7 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
         whether it was another version.
 
     Raises:
-        ProviderError: the programs of that version are not there, or it cannot be written.
+        ProviderError: the programs of that version are missing, or the configuration cannot be written.
     """
     settings = layout.settings()
     options = settings.get("options") or {}
@@ -91,6 +91,6 @@ def _same(one: str, other: str) -> bool:
 
 
 def _minor(version: str) -> tuple[int, int]:
-    """The major and the minor version of one such as ``v1.34.1``; ValueError for what is none."""
+    """The major and the minor version of a text such as ``v1.34.1``; ValueError for any other text."""
     major, minor, _ = (int(part) for part in version.removeprefix("v").split("."))
     return major, minor

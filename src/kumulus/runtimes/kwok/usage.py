@@ -1,4 +1,4 @@
-"""How metrics-server gets at what a cluster's kubelets report of the use of their machines (kwok/node_metrics.py).
+"""How metrics-server reaches the usage metrics of a cluster's kubelets (kwok/node_metrics.py).
 
 KWOK reads its ``Metric`` from its file here, not as an object: an object's changed series would never be served.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from kumulus.kwok.stages import not_in, stage
 
 ADDRESS = {"type": "ExternalDNS", "address": "localhost"}
-"""Where kwok-controller plays all kubelets; a node's other addresses are its own and lead nowhere."""
+"""Where kwok-controller acts as all kubelets; a node's other addresses are its own and lead nowhere."""
 
 
 def stages() -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""How each scheduler is started: its programs, its configuration, and what the cluster has to have for it."""
+"""How each scheduler is started: its programs, its configuration, and the objects it needs in the cluster."""

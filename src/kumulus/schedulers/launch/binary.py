@@ -13,7 +13,7 @@ def chosen(request: Request) -> tuple[Path, str]:
     """The program, and its version; "" for the user's own.
 
     Raises:
-        SchedulerError: the pinned one is not there; the message says how to get it.
+        SchedulerError: the pinned one is missing; the message says how to get it.
     """
     if request.binary is not None:
         return request.binary, ""

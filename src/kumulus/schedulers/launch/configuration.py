@@ -11,7 +11,7 @@ from kumulus.schedulers.errors import SchedulerError
 
 
 def read(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a configuration, and the mapping that it is.
+    """The text of a configuration, and the parsed mapping.
 
     Raises:
         SchedulerError: it cannot be read, or is not a YAML mapping.
@@ -32,7 +32,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def of_kind(path: Path, kind: str, group: str) -> dict[str, Any]:
-    """A configuration that is a document of a certain kind.
+    """A configuration that must be a document of a certain kind.
 
     Args:
         path: the file.
@@ -50,7 +50,7 @@ def of_kind(path: Path, kind: str, group: str) -> dict[str, Any]:
 
 
 def section(document: dict[str, Any], name: str, path: Path | None) -> dict[str, Any]:
-    """A mapping inside of a configuration, made when it is not there.
+    """A mapping inside a configuration, created if missing.
 
     Raises:
         SchedulerError: something else is in its place.

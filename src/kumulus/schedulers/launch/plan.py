@@ -1,4 +1,4 @@
-"""What a start consists of, as data: programs to run, files beside them, objects in the cluster."""
+"""The plan of a start, as data: programs to run, files for them, objects in the cluster."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Hook = Callable[["Client"], Awaitable[None]]
 
 CLIENT_QPS = 5000
 CLIENT_BURST = 10000
-"""What KWOK gives the cluster's own scheduler when limits are off: the same for all, so that comparisons are fair."""
+"""KWOK's values for the cluster's own scheduler without limits: the same for all, so that comparisons are fair."""
 
 
 @dataclass(frozen=True)
 class Switches:
-    """What only a kube-scheduler has.
+    """Settings that only kube-scheduler has.
 
     Attributes:
-        decisions: whether it is to say how it decides, in a file of that name in its directory.
-        gates: feature gates that it is to have on or off.
+        decisions: whether to record how it decides, in a file of that name in its directory.
+        gates: feature gates to turn on or off.
     """
 
     decisions: bool = False
@@ -36,7 +36,7 @@ PLAIN = Switches()
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """A request to start a scheduler.
 
     Attributes:
         name: the scheduler's, in the registry.
@@ -45,7 +45,7 @@ class Request:
         config: the user's configuration, if any.
         binary: the user's program in place of the one that schedules, if any.
         port: gives a free port of 127.0.0.1 each time it is called.
-        switches: what only a kube-scheduler has.
+        switches: settings that only kube-scheduler has.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Program:
         arguments: its command line.
         environment: variables besides the inherited ones.
         ready: an address that answers with 200 once it works; https is not verified.
-        through: a command that its output goes through before it is in the log; empty for none.
-        ready_too: addresses, of what that command starts, that answer in the same way.
+        through: a command that its output is piped through on its way to the log; empty for none.
+        ready_too: addresses of processes started by that command, which answer in the same way.
     """
 
     name: str
@@ -87,12 +87,12 @@ class Plan:
     Attributes:
         programs: the one that schedules first.
         version: of that one; empty when it is the user's own.
-        scheduler_names: what pods have as `spec.schedulerName` to be placed by it.
-        settings: what has to be equal for a comparison with another run to be fair.
+        scheduler_names: the `spec.schedulerName` values of the pods that it places.
+        settings: what must be equal for a fair comparison with another run.
         files: contents by name, written into the directory.
         objects: manifests to create, in this order.
-        awaited: what a program waits for while it starts.
-        working: ends once the whole of it works, after the programs say they are ready.
+        awaited: does what a program waits for while it starts.
+        working: returns once the whole of it works, after the programs report that they are ready.
     """
 
     programs: Sequence[Program]
